@@ -25,6 +25,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from spyre_mlir.hw.spec import SpyreSpec
+from tests.warm_python import server
 
 # No test takes what another one, or an older compiler, has lowered; those of the cache name a directory.
 os.environ["SPYRE_MLIR_CACHE"] = "off"
@@ -222,3 +223,10 @@ def every_emitted_bundle_is_checked() -> Iterator[None]:
         patch.setattr(bundle_function, "build", build_and_check)
         patch.setattr(spyre_mlir.compiled, "write_bundle", write_and_check)
         yield
+
+
+@pytest.fixture(scope="session")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """The words that stand for `python` in a command, where how Python starts is not what is tested."""
+    with server(tmp_path_factory.mktemp("python")) as words:
+        yield words

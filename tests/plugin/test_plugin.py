@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -60,10 +59,10 @@ def install(folder: Path, entry: str = "acme_spyre:register") -> Path:
     return site
 
 
-def run(site: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(python: list[str], site: Path, *words: str) -> subprocess.CompletedProcess[str]:
     paths = os.pathsep.join([str(ROOT), str(site)])
     environment = {**os.environ, "PYTHONPATH": paths}
-    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False, env=environment)
+    return subprocess.run([*python, *words], capture_output=True, text=True, check=False, env=environment)
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +74,10 @@ def test_the_plugin_is_short() -> None:
     assert len(PLUGIN.read_text().splitlines()) < 100
 
 
-def test_every_extension_works_at_every_level_and_from_the_saved_bundle(site: Path, tmp_path: Path) -> None:
-    done = run(site, "-c", PROGRAM, str(tmp_path / "bundle"), str(tmp_path))
+def test_every_extension_works_at_every_level_and_from_the_saved_bundle(
+    site: Path, python: list[str], tmp_path: Path
+) -> None:
+    done = run(python, site, "-c", PROGRAM, str(tmp_path / "bundle"), str(tmp_path))
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["verified"]
@@ -93,7 +94,7 @@ def test_every_extension_works_at_every_level_and_from_the_saved_bundle(site: Pa
     inputs = [word for name in "xw" for word in ("--input", f"{name}={tmp_path / name}.npy")]
     results = tmp_path / "results"
     done = run(
-        site, "-c", "import acme_spyre; from spyre_mlir.cli.run import main; main()",
+        python, site, "-c", "import acme_spyre; from spyre_mlir.cli.run import main; main()",
         str(tmp_path / "bundle"), *inputs, "--output", str(results),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -103,13 +104,13 @@ def test_every_extension_works_at_every_level_and_from_the_saved_bundle(site: Pa
     assert len(list(results.iterdir())) == 5
 
 
-def test_pass_of_a_plugin_is_listed(site: Path) -> None:
-    done = run(site, "-m", "spyre_mlir.cli.opt", "--list-passes")
+def test_pass_of_a_plugin_is_listed(site: Path, python: list[str]) -> None:
+    done = run(python, site, "-m", "spyre_mlir.cli.opt", "--list-passes")
     assert done.returncode == 0, done.stderr
     assert any(line.startswith("acme-drop-markers\tspyre") for line in done.stdout.splitlines())
 
 
-def test_plugins_that_clash_are_both_named(tmp_path: Path) -> None:
+def test_plugins_that_clash_are_both_named(tmp_path: Path, python: list[str]) -> None:
     site = install(tmp_path, "acme_spyre:register")
     info = site / "bolt-1.0.dist-info"
     info.mkdir()
@@ -119,7 +120,7 @@ def test_plugins_that_clash_are_both_named(tmp_path: Path) -> None:
     (info / "entry_points.txt").write_text("[spyre_mlir.plugins]\nbolt = bolt:register\n")
     program = tmp_path / "empty.mlir"
     program.write_text("builtin.module {}\n")
-    done = run(site, "-m", "spyre_mlir.cli.opt", str(program))
+    done = run(python, site, "-m", "spyre_mlir.cli.opt", str(program))
     assert done.returncode == 1, done.stderr
     assert (
         "the plugin bolt (bolt:register) cannot be loaded: the fallback of acme::median is claimed by both "
@@ -139,10 +140,10 @@ def test_plugins_that_clash_are_both_named(tmp_path: Path) -> None:
         ("os:abc", "'module' object is not callable"),
     ],
 )
-def test_plugin_that_cannot_be_loaded_is_named(entry: str, because: str, tmp_path: Path) -> None:
+def test_plugin_that_cannot_be_loaded_is_named(entry: str, because: str, tmp_path: Path, python: list[str]) -> None:
     program = tmp_path / "empty.mlir"
     program.write_text("builtin.module {}\n")
-    done = run(install(tmp_path, entry), "-m", "spyre_mlir.cli.opt", str(program))
+    done = run(python, install(tmp_path, entry), "-m", "spyre_mlir.cli.opt", str(program))
     assert done.returncode == 1, done.stderr
     assert f"the plugin acme ({entry}) cannot be loaded" in done.stderr
     assert because in done.stderr

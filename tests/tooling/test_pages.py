@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -34,7 +33,7 @@ LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def workspace(tmp_path: Path, python: list[str], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that looks like the checkout and may be written to, with our tools first on the path."""
     for name in ("examples", "docs", "dialects", "tools", "pyproject.toml"):
         (tmp_path / name).symlink_to(ROOT / name)
@@ -46,7 +45,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     commands = {tool: f"-m spyre_mlir.cli.{module} " for tool, module in TOOLS.items()} | {"python": ""}
     for name, words in commands.items():
         script = tools / name
-        script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {words}"$@"\n')
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(python)} {words}"$@"\n')
         script.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -112,8 +111,8 @@ def test_blocks_run_and_print_what_the_page_says(page: Path, workspace: Path, na
     [(["levels.py", "spyre.kernel"], ""), (["run_a_file.py"], "the sum is right: True")],
     ids=["levels", "run_a_file"],
 )
-def test_examples_run(words: list[str], last_line: str, workspace: Path) -> None:
-    command = [sys.executable, str(workspace / "examples" / words[0]), *words[1:]]
+def test_examples_run(words: list[str], last_line: str, workspace: Path, python: list[str]) -> None:
+    command = [*python, str(workspace / "examples" / words[0]), *words[1:]]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == last_line

@@ -1,15 +1,16 @@
 """Trace of single calls of operators into functional parts, with torch's private machinery for `run_decompositions`.
 
 Used, all private: `export.exported_program` (how a table of decompositions is split, and composite operators are kept
-whole), `FunctionalTensor` (writes as new values),
-`proxy_tensor` (inputs of a trace that is under way, and the nodes of tensors), `_dispatch.python`, and the dispatch key
-of functionalization. These are what `ExportedProgram.run_decompositions` itself opens around a whole graph.
+whole), `FunctionalTensor` (writes as new values), `proxy_tensor` (inputs of a trace that is under way, and the nodes of
+tensors), `_dispatch.python`, and the dispatch key of functionalization. These are what
+`ExportedProgram.run_decompositions` itself opens around a whole graph.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -117,6 +118,18 @@ class Tables:
         self.traced[key] = traced
 
 
+@contextmanager
+def _no_cpu_libraries() -> Generator[None]:
+    """Decompositions leave out what is there for these libraries, as they do while torch decomposes."""
+    libraries = (cast(Any, mkldnn), cast(Any, nnpack))
+    before = [library.set_flags(False)[0] for library in libraries]
+    try:
+        yield
+    finally:
+        for library, enabled in zip(libraries, before, strict=True):
+            library.set_flags(enabled)
+
+
 def trace_calls(tables: Tables, run: Callable[[Trace], None]) -> None:
     """Run a function that traces calls of operators, one by one."""
     private_exported = cast(Any, exported_program)
@@ -131,8 +144,7 @@ def trace_calls(tables: Tables, run: Callable[[Trace], None]) -> None:
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     with (
         mode,
-        mkldnn.flags(enabled=False),  # decompositions for these back ends are left out
-        nnpack.flags(enabled=False),
+        _no_cpu_libraries(),
         torch.no_grad(),
         private_exported._override_composite_implicit_decomp(dict(tables.composites)),
         enable_python_dispatcher(),

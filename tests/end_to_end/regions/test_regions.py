@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -98,16 +97,16 @@ def test_calls_share_the_files_of_one_folder(encoder: tuple[CompiledModel, Built
     assert len(list(saved.rglob("sdsc_*.json"))) < len(list(flat.rglob("sdsc_*.json"))) / 2
 
 
-def test_the_tools_take_a_saved_bundle(encoder: tuple[CompiledModel, Built], tmp_path: Path) -> None:
+def test_the_tools_take_a_saved_bundle(encoder: tuple[CompiledModel, Built], tmp_path: Path, python: list[str]) -> None:
     model, (_, inputs) = encoder
     saved = model.save(tmp_path / "saved", levels=True)
     for name, value in zip(("x", "mask"), inputs, strict=True):
         np.save(tmp_path / f"{name}.npy", value.numpy())
     given = [part for name in ("x", "mask") for part in ("--input", f"{name}={tmp_path / name}.npy")]
-    command = [sys.executable, "-m", "spyre_mlir.cli.run", str(saved), *given, "--bisect"]
+    command = [*python, "-m", "spyre_mlir.cli.run", str(saved), *given, "--bisect"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    checked = [sys.executable, "-m", "spyre_mlir.cli.translate", "--check", str(saved)]
+    checked = [*python, "-m", "spyre_mlir.cli.translate", "--check", str(saved)]
     assert subprocess.run(checked, capture_output=True, check=False).returncode == 0
 
 

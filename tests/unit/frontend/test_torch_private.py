@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
-from torch._dynamo import config
-from torch._dynamo.convert_frame import ConvertFrameAssert
-from torch.fx import Graph
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree
 
@@ -20,23 +16,17 @@ from spyre_mlir.frontend import torch_private
 from spyre_mlir.frontend.torch_private import (
     FUSED_ENCODER_LAYER,
     FakeTensorMode,
-    _innermost,
-    compile_id,
     disable_modes,
     holders,
-    inductor_mode,
     is_composite,
     is_functional,
     is_real,
     is_tree_node,
     pt2_records,
-    recompile_reason,
     register_dataclass,
     return_and_correct_aliasing,
     schema_of,
-    source_name,
     storage_identity,
-    trace_recurrent_layers_for,
     unregister_dataclass,
 )
 from tests.unit.frontend.graphs import exported
@@ -141,90 +131,6 @@ def test_holders_are_parameters_and_buffers_of_every_module() -> None:
     ]
     found[2]["weight"] = None
     assert model[0].weight is None, "they are the modules' own"
-
-
-@pytest.fixture
-def tracer(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, int]]:
-    """What Dynamo's tracer finds when it is called: whether it may trace recurrent layers, and the frames to skip."""
-    seen: list[tuple[bool, int]] = []
-
-    def trace(self: Any, *args: Any, skip: int = 0, **kwargs: Any) -> tuple[Any, ...]:
-        seen.append((config.allow_rnn, skip))
-        return args
-
-    monkeypatch.setattr(ConvertFrameAssert, "__call__", trace)
-    return seen
-
-
-def test_recurrent_layers_are_traced_for_one_back_end(tracer: list[tuple[bool, int]]) -> None:
-    def mine() -> None: ...
-
-    trace_recurrent_layers_for(mine)
-    once = ConvertFrameAssert.__call__
-    trace_recurrent_layers_for(mine)
-    assert ConvertFrameAssert.__call__ is once
-    for back_end in (mine, SimpleNamespace(compiler_fn=SimpleNamespace(func=mine)), print):
-        assert once(SimpleNamespace(_torchdynamo_orig_backend=back_end), "frame", skip=2) == ("frame",)  # type: ignore[arg-type]
-    once(SimpleNamespace(_torchdynamo_orig_backend=print))  # type: ignore[arg-type, call-arg]
-    assert tracer == [(True, 3), (True, 3), (False, 3), (False, 1)]
-    assert config.allow_rnn is False
-
-
-def test_wrappers_of_a_back_end_are_looked_through() -> None:
-    for name in ("_torchdynamo_orig_backend", "compiler_fn", "func"):
-        assert _innermost(SimpleNamespace(**{name: SimpleNamespace(func=print)})) is print
-    assert _innermost(print) is print
-
-
-def test_modes_of_torch_compile_by_their_settings() -> None:
-    from torch._inductor import list_mode_options
-
-    options = list_mode_options()["reduce-overhead"]
-    assert inductor_mode(options) == "reduce-overhead"
-    assert inductor_mode({}) is None
-    assert inductor_mode({"nonesuch": True}) is None
-
-
-def test_why_dynamo_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    metrics = [
-        SimpleNamespace(compile_id="0/1", recompile_reason="an older   run"),
-        SimpleNamespace(compile_id="0/1", recompile_reason="size   mismatch\nand more"),
-        SimpleNamespace(compile_id="0/1", recompile_reason=None),
-        SimpleNamespace(compile_id="0/0", recompile_reason=None),
-    ]
-    monkeypatch.setattr(torch_private, "get_compilation_metrics", lambda: iter(metrics))
-    assert recompile_reason("0/1") == "size mismatch"
-    assert recompile_reason("0/0") == ""
-    assert recompile_reason("1/0") == ""
-
-
-def test_the_compilation_at_hand_has_a_name() -> None:
-    seen: list[str] = []
-
-    def back_end(graph: Any, inputs: Any) -> Any:
-        seen.append(compile_id())
-        return graph.forward
-
-    torch._dynamo.reset()
-    torch.compile(lambda x: x + 1, backend=back_end)(torch.ones(2))
-    assert len(seen) == 1
-    assert seen[0].partition("/")[2] == "0"
-    assert compile_id() == ""
-
-
-@pytest.mark.parametrize(
-    ("source", "name"),
-    [
-        (SimpleNamespace(name="L['x']"), "L['x']"),
-        (SimpleNamespace(name=lambda: "L['self']._buffers['mask']"), "L['self']._buffers['mask']"),
-        (None, ""),
-    ],
-)
-def test_where_an_input_comes_from(source: object, name: str) -> None:
-    node = Graph().placeholder("x")
-    assert source_name(node) == ""
-    node.meta["grapharg"] = SimpleNamespace(source=source)
-    assert source_name(node) == name
 
 
 def test_members_of_a_saved_program(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from torch._dynamo.convert_frame import ConvertFrameAssert
 
 from spyre_mlir import torch_compile
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.torch_private import trace_recurrent_layers_for
+from spyre_mlir.torch_compile.dynamo_private import trace_recurrent_layers_for
 
 EXACT = {"numerics": "exact"}
 

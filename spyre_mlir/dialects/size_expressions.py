@@ -35,7 +35,7 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
-_FUNCTIONS: dict[str, Callable[..., Any]] = {"max": max, "min": min, "float": float, "int": int, "abs": abs}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {function.__name__: function for function in (max, min, float, int, abs)}
 
 
 @lru_cache(maxsize=4096)

@@ -2,6 +2,7 @@
 // RUN: spyre-opt --list-ops | filecheck %s --check-prefix=OPS
 
 // PASSES: {{^}}pass{{.}}from{{.}}options{{.}}meaning
+// PASSES-NEXT: specialize-shapes{{.}}spyre
 // PASSES-NEXT: outline-regions{{.}}spyre
 // PASSES: {{^}}convert-spyre-kernel-to-superdsc{{.}}spyre{{.}}addresses=symbolic|concrete
 // PASSES: {{^}}cse{{.}}xdsl

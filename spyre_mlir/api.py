@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 from spyre_mlir.backend.check import Finding, check_path
 from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dynamic import DynamicModel
+from spyre_mlir.dynamic import Buckets, DynamicModel
 from spyre_mlir.errors import InputError
 from spyre_mlir.options import CompileOptions, takes_options
+from spyre_mlir.padding.buckets import check_bucket
 from spyre_mlir.pipeline import LEVELS, lower
 from spyre_mlir.progress import PassLog, progress
 from spyre_mlir.report import Accuracy, Verification
@@ -40,6 +42,7 @@ def compile(
     *,
     dynamic_shapes: Any = None,
     specializations: int = 16,
+    buckets: Sequence[int] = (),
     **choices: Any,
 ) -> CompiledModel | DynamicModel | LazyModel:
     """Compiles a model for Spyre.
@@ -52,6 +55,8 @@ def compile(
         dynamic_shapes: which sizes are symbols, as `torch.export.export` takes it; a model with symbols is specialised
             for the sizes that its calls have.
         specializations: how many of these are kept.
+        buckets: sizes of the one symbol to compile for at once; a call runs on the next larger one, its inputs with
+            zeros behind them, and gets the first elements of the results.
         **choices: options, the fields of `CompileOptions`.
 
     Raises:
@@ -64,6 +69,10 @@ def compile(
     from spyre_mlir.frontend import is_complete
 
     options = CompileOptions.of(choices)
+    if buckets and dynamic_shapes is None and not is_complete(model):
+        raise InputError(
+            "buckets need dynamic shapes", hint="compile(model, (x,), dynamic_shapes=…, buckets=[128, 512])"
+        )
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         if dynamic_shapes is not None:
             raise InputError("dynamic shapes need example inputs", hint="compile(model, (x,), dynamic_shapes=…)")
@@ -71,8 +80,10 @@ def compile(
     with progress(LEVELS[-1], options.progress) as step:
         program = _imported(model, _as_tuple(example_inputs), example_kwargs, step, dynamic_shapes)
         if program.origin is None:
+            if buckets:
+                raise InputError("buckets need a program with symbols", hint="export the model with dynamic_shapes")
             return _lowered(program, options, step)
-    return _dynamic(model, program, options, specializations)
+    return _dynamic(model, program, options, specializations, buckets)
 
 
 def load(directory: Path | str, *, check: bool = True, **choices: Any) -> CompiledModel:
@@ -151,7 +162,9 @@ def _compile(
         return _lowered(_imported(model, args, kwargs, step), options, step)
 
 
-def _dynamic(model: Any, program: Program, options: CompileOptions, specializations: int) -> DynamicModel:
+def _dynamic(
+    model: Any, program: Program, options: CompileOptions, specializations: int, buckets: Sequence[int]
+) -> DynamicModel:
     from spyre_mlir.frontend import is_complete
 
     def build(made: Program) -> CompiledModel:
@@ -161,7 +174,13 @@ def _dynamic(model: Any, program: Program, options: CompileOptions, specializati
     def static(args: Sequence[Any], kwargs: Mapping[str, Any]) -> CompiledModel:
         return _compile(model, tuple(args), kwargs, options)
 
-    return DynamicModel(program, build, specializations=specializations, static=None if is_complete(model) else static)
+    return DynamicModel(
+        program,
+        build,
+        specializations=specializations,
+        static=None if is_complete(model) else static,
+        buckets=Buckets(buckets, partial(check_bucket, options=options)) if buckets else None,
+    )
 
 
 def _imported(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from spyre_mlir.compiled import CompiledModel
@@ -42,10 +43,24 @@ def specialized(program: Program, sizes: Mapping[str, int]) -> Program:
     return static_program(program, module, sizes)
 
 
+@dataclass(frozen=True)
+class Buckets:
+    """Sizes that calls are padded to.
+
+    Attributes:
+        sizes: of the program's only symbol.
+        check: raises `UnsupportedError` if a program, with its size, may not stand for programs of smaller sizes.
+    """
+
+    sizes: Sequence[int]
+    check: Callable[[Program, int, Sequence[tuple[Program, int]]], None]
+
+
 class DynamicModel:
     """A model with symbolic sizes: a call runs the program for its sizes, which is made when they come first.
 
-    Specialisations share the model's tensors; those that were not called for longest are dropped.
+    Specialisations share the model's tensors; those that were not called for longest are dropped. With buckets, a call
+    runs the program for the next larger bucket, on inputs with zeros behind them.
     """
 
     def __init__(
@@ -55,14 +70,20 @@ class DynamicModel:
         *,
         specializations: int,
         static: Callable[[Sequence[Any], Mapping[str, Any]], CompiledModel] | None = None,
+        buckets: Buckets | None = None,
     ) -> None:
-        """Keeps the program; nothing is lowered before the first call.
+        """Keeps the program; only buckets are lowered before the first call.
 
         Args:
             program: with symbols.
             build: lowers a static program.
             specializations: how many are kept.
             static: compiles the model for the shapes of a call, if the model is there to be exported again.
+            buckets: sizes that calls are padded to.
+
+        Raises:
+            InputError: a number is out of range, or the program has another number of symbols than one.
+            UnsupportedError: padding may reach a result.
         """
         if specializations < 1:
             raise InputError(f"specializations must be 1 or more, got {specializations}")
@@ -71,6 +92,7 @@ class DynamicModel:
         self._kept = specializations
         self._static = static
         self._made: OrderedDict[tuple[tuple[str, int], ...], CompiledModel] = OrderedDict()
+        self._buckets = {} if buckets is None else self._ahead(buckets)
 
     @property
     def name(self) -> str:
@@ -82,10 +104,30 @@ class DynamicModel:
         """The symbols with the values that they may have."""
         return symbols_of(self._program)
 
+    def _ahead(self, buckets: Buckets) -> dict[int, CompiledModel]:
+        """The programs of the buckets, smallest first."""
+        symbol, least = self._only_symbol()
+        made: dict[int, CompiledModel] = {}
+        for size in sorted(set(buckets.sizes)):
+            larger = specialized(self._program, {symbol: size})
+            smaller = [(specialized(self._program, {symbol: n}), n) for n in sorted({least, size - 1}) if n < size]
+            if any(n >= least for _, n in smaller):
+                buckets.check(larger, size, smaller)
+            made[size] = self._build(larger)
+        return made
+
+    def _only_symbol(self) -> tuple[str, int]:
+        """The symbol that buckets are of, with its least value."""
+        if len(self.symbols) != 1:
+            names = ", ".join(self.symbols)
+            raise InputError(f"buckets are sizes of one symbol, and the program has {names}", hint="leave out buckets")
+        ((symbol, sizes),) = self.symbols.items()
+        return symbol, sizes.least
+
     @property
     def programs(self) -> tuple[CompiledModel, ...]:
-        """The specialisations at hand, the one called last at the end."""
-        return tuple(self._made.values())
+        """The programs of the buckets, then the specialisations at hand, the one called last at the end."""
+        return (*self._buckets.values(), *self._made.values())
 
     def mlir(self, level: str = LEVELS[0], *, generic: bool = False, locations: bool = False) -> str:
         """Text of the aten level, with symbols; the levels below it are those of a specialisation.
@@ -129,8 +171,29 @@ class DynamicModel:
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the specialisation for these inputs, and makes it first if need be."""
+        """Runs the program of a bucket, or the specialisation for these inputs, and makes it first if need be."""
+        if self._buckets:
+            outputs = self._padded(args, kwargs)
+            if outputs is not None:
+                return outputs
         return self.compiled_for(*args, **kwargs)(*args, **kwargs)
+
+    def _padded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the program of a bucket gives; None if there is no such bucket, or an output is no number.
+
+        Padding that is infinite makes outputs no numbers: the proof of a bucket says nothing of it.
+        """
+        from spyre_mlir.frontend import first_elements, has_gaps, padded_inputs, sizes_of_call
+
+        sizes = sizes_of_call(self._program, args, kwargs)
+        ((symbol, size),) = sizes.items()
+        bucket = next((n for n in self._buckets if n >= size), None)
+        if bucket is None or size not in self.symbols[symbol]:
+            return None
+        SpecializeShapesPass(sizes).check(self._program.module)
+        more_args, more_kwargs = padded_inputs(self._program, args, kwargs, {symbol: bucket})
+        outputs = first_elements(self._program, self._buckets[bucket](*more_args, **more_kwargs), sizes)
+        return None if has_gaps(outputs) else outputs
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
         """Same as `CompiledModel.accuracy`, for the sizes of these inputs."""

@@ -14,6 +14,7 @@ from spyre_mlir.frontend.reference.rounding_steps import RoundingSteps
 from spyre_mlir.frontend.specializing import static_program
 from spyre_mlir.frontend.spyre_ops import LIBRARY as SPYRE_OPERATORS
 from spyre_mlir.frontend.symbolic.call_sizes import sizes_of_call
+from spyre_mlir.frontend.symbolic.padded_calls import first_elements, has_gaps, padded_inputs
 from spyre_mlir.frontend.weights.binding import bind
 from spyre_mlir.frontend.weights.files import read_checkpoint
 
@@ -28,9 +29,12 @@ __all__ = [
     "described_program",
     "double_reference",
     "finish_call",
+    "first_elements",
+    "has_gaps",
     "import_program",
     "is_complete",
     "load_pt2",
+    "padded_inputs",
     "read_checkpoint",
     "run_host_step",
     "shown_as_numpy",

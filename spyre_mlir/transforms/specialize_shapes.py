@@ -88,14 +88,22 @@ class SpecializeShapesPass(ModulePass):
         Raises:
             InputError: a symbol is unknown or has no value, or a value is out of range or violates a guard.
         """
-        open_ = [function for function in functions(op) if SYMBOLS in function.attributes]
-        if not open_:
-            raise InputError("the program has no symbols", hint="leave specialize-shapes out")
-        for function in open_:
-            _check(function, self.sizes)
-        for function in open_:
+        for function in self.check(op):
             _specialize(function, self.sizes)
         op.attributes.update({name: _numbers(value, self.sizes) for name, value in op.attributes.items()})
+
+    def check(self, op: ModuleOp) -> list[FuncOp]:
+        """Return the functions of a module that declare symbols, if they take these values.
+
+        Raises:
+            InputError: a symbol is unknown or has no value, or a value is out of range or violates a guard.
+        """
+        with_symbols = [function for function in functions(op) if SYMBOLS in function.attributes]
+        if not with_symbols:
+            raise InputError("the program has no symbols", hint="leave specialize-shapes out")
+        for function in with_symbols:
+            _check(function, self.sizes)
+        return with_symbols
 
 
 def check_sizes(ranges: Mapping[str, SymbolRange], sizes: Mapping[str, int]) -> None:

@@ -46,7 +46,7 @@ def sizes_of_call(
 
 
 def _met(program: Program, leaves: Sequence[object]) -> Iterator[_Met]:
-    types = _types(program)
+    types = argument_types(program)
     for wanted, leaf in zip(program.input_leaves, leaves, strict=True):
         if isinstance(wanted, Argument) and isinstance(leaf, torch.Tensor):
             extents = symbolic_extents(types[wanted.name])
@@ -61,8 +61,8 @@ def _met(program: Program, leaves: Sequence[object]) -> Iterator[_Met]:
             yield _Met(f"argument '{wanted.name}'", wanted.value.text.data, leaf)
 
 
-def _types(program: Program) -> dict[str, TensorType[Attribute]]:
-    """Types of the arguments by name."""
+def argument_types(program: Program) -> dict[str, TensorType[Attribute]]:
+    """Return the types of the arguments by name."""
     main = next(op for op in program.module.ops if isinstance(op, func.FuncOp))
     pairs = zip(program.arguments, main.body.block.args, strict=True)
     return {argument.name: cast("TensorType[Attribute]", value.type) for argument, value in pairs}

@@ -1,0 +1,215 @@
+"""Proof that padding never reaches a result, by what the padding of each value holds.
+
+The first `size` elements of a growing dimension are the caller's, the rest is padding. Every nest is looked at where
+one of its growing loops is in the padding and the other ones are not: a loop of the result makes padding of the result,
+and a loop that is reduced must add nothing to it. So a sum over keys is allowed if a mask has made their weights 0.
+
+Padding is taken to be finite. What is not shows: 0 times infinity is no number, and neither is the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects import func
+from xdsl.ir import Operation, SSAValue
+
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
+from spyre_mlir.dialects.spyre.loop import (
+    EmptyOp,
+    LoopConstantOp,
+    LoopGatherOp,
+    NestOp,
+    body_function,
+    combiner,
+)
+from spyre_mlir.dialects.spyre.scalars import body_numbers
+from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.machine.arrays import map_view
+from spyre_mlir.machine.levels.loop import known_numbers
+from spyre_mlir.padding.contents import Content, applied, is_neutral, reduced
+from spyre_mlir.padding.growth import Growth, Pair, growth, refusal
+
+Array = NDArray[Any]
+
+# Elements of a value that is computed from constants.
+_MOST_FOLDED = 1 << 25
+
+
+def prove(pair: Pair, constants: Mapping[SSAValue, tuple[Array, Array]], least: int) -> Growth:
+    """Prove that a program gives the same first elements whatever the length of its inputs before padding.
+
+    Args:
+        pair: the function for the padded length and for a smaller one, at the loop level.
+        constants: of the larger function's arguments those with values that the program fixes, with their values for
+            both lengths; other arguments are padded with zeros.
+        least: smallest length that a caller may have.
+
+    Raises:
+        UnsupportedError: padding may reach a result, or the program is another one for another length.
+    """
+    grown = growth(pair)
+    walk = _Walk(grown, least)
+    for value in pair.function.body.block.args:
+        if value in constants:
+            walk.constant(value, *constants[value])
+        else:
+            walk.padding[value] = dict.fromkeys(grown.of(value), 0.0)
+    for op in pair.function.body.block.ops:
+        walk.step(op)
+    return grown
+
+
+@dataclass
+class _Walk:
+    """What padding holds, value by value.
+
+    Attributes:
+        grown: what grows.
+        least: smallest length of a caller.
+        padding: content of the padding by dimension.
+        arrays: values that follow from constants alone.
+    """
+
+    grown: Growth
+    least: int
+    padding: dict[SSAValue, dict[int, Content]] = field(default_factory=dict[SSAValue, dict[int, Content]])
+    arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
+
+    def constant(self, value: SSAValue, larger: Array, smaller: Array) -> None:
+        """Note a constant of the program.
+
+        Raises:
+            UnsupportedError: its first elements depend on the length.
+        """
+        if not np.array_equal(larger[tuple(map(slice, smaller.shape))], smaller):
+            raise refusal(f"the constant '{value.name_hint}' has other numbers for another length")
+        self._known(value, larger)
+
+    def _known(self, value: SSAValue, array: Array) -> None:
+        dims = self.grown.of(value)
+        self.arrays[value] = array
+        self.padding[value] = {dim: _held(array, dim, dims) for dim in dims}
+
+    def step(self, op: Operation) -> None:
+        """Follow padding through an op.
+
+        Raises:
+            UnsupportedError: it may reach a result.
+        """
+        match op:
+            case LoopConstantOp():
+                self._known(op.result, known_numbers(op.value, shape_of(op.result), op))
+            case EmptyOp():
+                self.padding[op.result] = {}
+            case NestOp():
+                self._check_reads(op)
+                if not self._fold(op):
+                    self._nest(op)
+            case LoopGatherOp():
+                self._gather(op)
+            case func.ReturnOp():
+                pass
+            case _ if any(map(self.grown.of, (*op.operands, *op.results))):
+                raise refusal("a step of the host reads what is padded", op)
+            case _:
+                pass
+
+    def _fold(self, op: NestOp) -> bool:
+        """Compute a nest whose inputs all follow from constants; return whether it is one."""
+        arrays = [self.arrays.get(value) for value in op.inputs]
+        shape, extents, names = shape_of(op.result), op.space.extents, [d.name for d in op.space.data]
+        if (
+            op.combine is not None
+            or op.dest is not None
+            or prod(shape) > _MOST_FOLDED
+            or any(a is None for a in arrays)
+        ):
+            return False
+        views = [
+            map_view(a, m.data, extents, names) for a, m in zip(arrays, op.input_maps, strict=True) if a is not None
+        ]
+        entry = body_function(op.body.block)
+        made = views[0] if entry is None else entry.meaning(*views, **body_numbers(op.body.block))
+        result = np.empty(shape, np.asarray(made).dtype)
+        map_view(result, op.output_map.data, extents, names)[...] = made
+        self._known(op.result, result)
+        return True
+
+    def _check_reads(self, op: NestOp) -> None:
+        for value, index in zip((*op.inputs, op.result), op.maps.data, strict=True):
+            self._check(op, value, index)
+
+    def _nest(self, op: NestOp) -> None:
+        reads = list(zip(op.inputs, op.input_maps, strict=True))
+        entry, numbers = body_function(op.body.block), body_numbers(op.body.block)
+        reduction = None if op.combine is None else combiner(op.combine.data)
+        loops = self.grown.loops[op]
+        found: dict[str, Content] = {}
+        for loop in sorted(loops):
+            content = applied(entry, [self._content(v, m, loop) for v, m in reads], numbers)
+            if loop not in op.reduced:
+                found[loop] = content if reduction is None else reduced(reduction, content)
+            elif reduction is None or not is_neutral(reduction, content):
+                held = "any numbers" if content is None else f"{content:g}"
+                raise refusal(f"{op.combine and op.combine.data} takes in padding, which holds {held}", op)
+        if any(loop in op.reduced for loop in loops):
+            found = dict.fromkeys(found)  # where two loops are in the padding nothing is known
+        self._result(op, found)
+
+    def _content(self, value: SSAValue, index: IndexMapAttr, loop: str) -> Content:
+        """What a nest reads of a value where a loop is in the padding."""
+        dims = [dim for dim, expr in enumerate(index.data) if expr.terms and expr.terms[0][0] == loop]
+        if dims and dims[0] in self.padding[value]:
+            return self.padding[value][dims[0]]
+        array = self.arrays.get(value)
+        return float(array.item()) if array is not None and array.size == 1 else None
+
+    def _result(self, op: NestOp, found: Mapping[str, Content]) -> None:
+        held: dict[int, Content] = {}
+        for dim in self.grown.of(op.result):
+            terms = op.output_map.data[dim].terms
+            held[dim] = found[terms[0][0]] if terms else None
+        if op.dest is not None:
+            before = self.padding[op.dest]
+            held = {dim: content if before.get(dim, content) == content else None for dim, content in held.items()}
+        self.padding[op.result] = held
+
+    def _gather(self, op: LoopGatherOp) -> None:
+        indices, table, result = op.maps.data
+        for value, index in ((op.indices, indices), (op.table, table), (op.result, result)):
+            self._check(op, value, index, op.axis.value.data if value is op.table else None)
+        if op.axis.value.data in self.grown.of(op.table):
+            raise refusal("an index may name a padded row", op)
+        self.padding[op.result] = dict.fromkeys(self.grown.of(op.result))
+
+    def _check(self, op: NestOp | LoopGatherOp, value: SSAValue, index: IndexMapAttr, axis: int | None = None) -> None:
+        """Each growing dimension has a growing loop of its own, or one of the first elements.
+
+        Raises:
+            UnsupportedError: elements are counted from the end, or dimensions are merged.
+        """
+        loops, dims = self.grown.loops[op], self.grown.of(value)
+        for dim, expr in enumerate(index.data):
+            if dim == axis:
+                continue
+            used = [(name, factor) for name, factor in expr.terms if name in loops]
+            alone = used == list(expr.terms) and len(used) == 1 and (used[0][1], expr.const) == (1, 0)
+            if used and not (alone and dim in dims):
+                raise refusal("a growing dimension is shifted, or merged with another one", op)
+            if dim in dims and not used and expr.last(op.space.extents) >= self.least:
+                raise refusal("an element is read whose place depends on the length, or lies beyond the shortest", op)
+
+
+def _held(values: Array, dim: int, dims: frozenset[int]) -> Content:
+    """The number that a constant holds wherever one dimension is in the padding and the other ones are not."""
+    places = np.indices(values.shape, sparse=True)
+    last_of_others = reduce(np.maximum, [places[d] for d in dims if d != dim], np.zeros((), int))
+    found: Array = np.unique(values[np.broadcast_to(places[dim] > last_of_others, values.shape)])
+    return float(found[0]) if found.size == 1 else None

@@ -1,4 +1,4 @@
-"""Whether a program made for one size may run in the place of those for smaller ones."""
+"""Check of a program for one size that is to run in the place of programs for smaller sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the padding of a value holds: one known number, or anything; and what a function makes of that."""
+"""Contents of padding, one known number or any finite number, and what functions make of them."""
 
 from __future__ import annotations
 

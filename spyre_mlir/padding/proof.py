@@ -5,6 +5,8 @@ one of its growing loops is in the padding and the other ones are not: a loop of
 and a loop that is reduced must add nothing to it. So a sum over keys is allowed if a mask has made their weights 0.
 
 Padding is taken to be finite. What is not shows: 0 times infinity is no number, and neither is the result.
+
+Decision: docs/decisions/0123-padding-is-proved-away.md
 """
 
 from __future__ import annotations

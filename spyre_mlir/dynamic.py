@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
+
+Static = Callable[[Sequence[Any], Mapping[str, Any]], CompiledModel]
 
 # torch traces as if no symbolic size were 0 or 1.
 _SPECIAL = (0, 1)
@@ -72,7 +75,7 @@ class DynamicModel:
         build: Callable[[Program], CompiledModel],
         *,
         specializations: int,
-        static: Callable[[Sequence[Any], Mapping[str, Any]], CompiledModel] | None = None,
+        static: Static | None = None,
         buckets: Buckets | None = None,
     ) -> None:
         """Keeps the program; only buckets are lowered before the first call.
@@ -93,7 +96,7 @@ class DynamicModel:
         self._program = program
         self._build = build
         self._kept = specializations
-        self._static = static
+        self._static: Static | None = static
         self._made: OrderedDict[tuple[tuple[str, int], ...], CompiledModel] = OrderedDict()
         self._buckets = {} if buckets is None else self._ahead(buckets)
 
@@ -131,6 +134,38 @@ class DynamicModel:
     def programs(self) -> tuple[CompiledModel, ...]:
         """The programs of the buckets, then the specialisations at hand, the one called last at the end."""
         return (*self._buckets.values(), *self._made.values())
+
+    def bind(
+        self,
+        source: Any,
+        buffers: Any = None,
+        *,
+        rename: Callable[[str], str | None] | None = None,
+        strict: bool = True,
+    ) -> DynamicModel:
+        """Return the same model with other weights; what was lowered is not lowered again.
+
+        Args:
+            source: as for `CompiledModel.bind`.
+            buffers: where tensors come from that the source lacks.
+            rename: gives the model's name for a name of the source; None leaves the tensor out.
+            strict: whether tensors that the model does not have are an error.
+
+        Raises:
+            BindingError: tensors are missing, unexpected, or of another shape or type; all of them are listed.
+        """
+        from spyre_mlir.frontend import bind
+
+        def bound(model: CompiledModel) -> CompiledModel:
+            return model.bind(source, buffers, rename=rename, strict=strict)
+
+        made, static = copy(self), self._static
+        made._program = bind(self._program, source, buffers, rename=rename, strict=strict)
+        made._made = OrderedDict((key, bound(model)) for key, model in self._made.items())
+        made._buckets = {size: bound(model) for size, model in self._buckets.items()}
+        if static is not None:
+            made._static = lambda args, kwargs: bound(static(args, kwargs))
+        return made
 
     def mlir(self, level: str = LEVELS[0], *, generic: bool = False, locations: bool = False) -> str:
         """Text of the aten level, with symbols; the levels below it are those of a specialisation.

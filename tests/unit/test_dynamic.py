@@ -13,7 +13,7 @@ import spyre_mlir
 from spyre_mlir import api
 from spyre_mlir.dialects.aten_sizes import SymbolRange
 from spyre_mlir.dynamic import DynamicModel, specialized, symbols_of
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import BindingError, InputError
 from spyre_mlir.frontend import import_program
 
 
@@ -123,3 +123,27 @@ def test_programs_of_sizes() -> None:
     program = import_program(exported())
     assert symbols_of(program) == {"s0": SymbolRange(2, 9)}
     assert specialized(program, {"s0": 6}).inputs[0].shape == (6, 4)
+
+
+def test_other_weights_lower_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(5)
+    other, model = Rows().eval(), compiled(buckets=[6])
+    model.specialize(s0=9)
+    lowered: list[object] = []
+    real = api.lower_once
+    monkeypatch.setattr(api, "lower_once", lambda *args, **kwargs: lowered.append(args) or real(*args, **kwargs))
+    bound = model.bind(other.state_dict())
+    for rows in (4, 9):
+        x = torch.randn(rows, 4)
+        assert torch.allclose(bound(x), other(x), atol=1e-6)
+        assert torch.allclose(model(x), MODEL(x), atol=1e-6)
+    assert lowered == []
+    x = torch.randn(7, 4)  # a program that is made later has them too
+    assert torch.allclose(bound(x), other(x), atol=1e-6)
+    assert len(lowered) == 1
+    assert torch.allclose(bound(x[:1]), other(x[:1]), atol=1e-6)  # and so has one of a size that torch treats apart
+
+
+def test_weights_that_do_not_fit_are_listed() -> None:
+    with pytest.raises(BindingError, match=r"layer\.weight"):
+        compiled().bind({"layer.bias": torch.zeros(3)})

@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
+import spyre_mlir
 from spyre_mlir.cli import compile as compile_tool
 
 Refused = Callable[..., str]
@@ -168,3 +169,15 @@ def test_weights_come_from_a_checkpoint(saved: Path, tmp_path: Path, refused: Re
     refused(compile_tool.run, [*run, str(tmp_path / "none")], "1 unexpected: more")
     assert not (tmp_path / "none").exists()
     assert compile_tool.run([*run, str(tmp_path / "less"), "--ignore-unexpected"]) == 0
+
+
+def test_weights_and_sizes_go_together(tmp_path: Path) -> None:
+    rows = ({0: torch.export.Dim("rows", max=64)},)
+    path = saved_program(tmp_path / "model.pt2", torch.nn.Linear(8, 4), torch.zeros(4, 8), dynamic_shapes=rows)
+    given = {"weight": torch.linspace(-1, 1, 32).reshape(4, 8), "bias": torch.ones(4)}
+    torch.save(given, tmp_path / "w.pt")
+    words = [str(path), "--dim", "s0=33", "--weights", str(tmp_path / "w.pt"), "-o", str(tmp_path / "bundle")]
+    assert compile_tool.run(words) == 0
+    x = torch.randn(33, 8)
+    expected = torch.nn.functional.linear(x, given["weight"], given["bias"])
+    torch.testing.assert_close(spyre_mlir.load(tmp_path / "bundle")(x), expected, atol=0.02, rtol=0.02)

@@ -71,7 +71,7 @@ def test_symbols_without_fitting_values(words: list[str], part: str, tmp_path: P
 def test_host_steps_are_refused_if_asked(tmp_path: Path, refused: Refused) -> None:
     path = saved_program(tmp_path / "model.pt2", Waves(), torch.zeros(4, 8))
     words = [path, "-o", tmp_path / "bundle", "--host-fallback", "error"]
-    parts = ("1 x aten.special_bessel_j1: the op table has no entry for it", "test_compile.py:23")
+    parts = ("1 x aten.special_bessel_j1: the op table has no entry for it", "test_compile.py:24")
     refused(compile_tool.run, words, "SPY-U001", *parts, code=2)
     assert [one.name for one in tmp_path.iterdir()] == ["model.pt2"]
 

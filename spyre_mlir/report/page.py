@@ -15,9 +15,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline
+from spyre_mlir.report.advice import advice
 from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.pictures import core_use, roofline, scratchpads
 from spyre_mlir.report.plots import short
+from spyre_mlir.report.shares import Share, by_function, by_line, by_module, moving_us
 
 UNKNOWN_SOURCE = "unknown"
 _TEMPLATE = "page.html.j2"
@@ -33,10 +35,10 @@ class Fact:
 
 @dataclass(frozen=True)
 class Row:
-    """Time of one kernel or of one source line of the model.
+    """Time of one kernel, or of several that have something in common.
 
     Attributes:
-        name: the file of the kernel, or the line.
+        name: the file of the kernel, or what they have in common.
         what: functions and shape.
         us: microseconds.
         part: of the total, from 0 to 1.
@@ -79,7 +81,12 @@ def page_text(
         profile=timeline.profile,
         facts=facts(timeline, host),
         kernels=kernel_rows(timeline),
-        sources=source_rows(timeline),
+        advice=advice(timeline),
+        shares={
+            "function": share_rows(by_function(timeline)),
+            "module": share_rows(by_module(timeline)),
+            "line": share_rows(by_line(timeline)),
+        },
         roofline=roofline(timeline),
         cores=core_use(timeline),
         scratchpads=scratchpads(timeline),
@@ -105,6 +112,7 @@ def facts(timeline: Timeline, host: Sequence[HostWork]) -> list[Fact]:
         ),
         Fact(f"{bound}{total / least:.1f} x" if least else "-", f"the {least:,.1f} us of the roofline"),
         Fact(bounds[0] if bounds else "-", "bottleneck" + (f"; then {', '.join(bounds[1:])}" if bounds[1:] else "")),
+        Fact(f"{_part(moving_us(timeline), busy):.0%}", "of the time only rearranges data: copies, layouts, formats"),
         Fact(f"{timeline.traffic_ratio:.2f} x", f"the {short(timeline.compulsory_bytes)}B that must move"),
         Fact(f"{short(timeline.moved_bytes)}B", f"moved; {short(own)}B if every core loaded its own copy"),
         Fact(f"{timeline.core_use:.0%}", "of the cores in use, over time"),
@@ -114,23 +122,20 @@ def facts(timeline: Timeline, host: Sequence[HostWork]) -> list[Fact]:
     return [*found, Fact(weakest.word, "the least certain feature a kernel relies on")]
 
 
-def source_rows(timeline: Timeline) -> list[Row]:
-    """Time by source line of the model, the longest first."""
-    groups: dict[str, list[TimedKernel]] = {}
-    for kernel in timeline.kernels:
-        groups.setdefault(kernel.source or UNKNOWN_SOURCE, []).append(kernel)
-    times = {source: sum(k.cost.total for k in kernels) for source, kernels in groups.items()}
-    longest = max(times.values(), default=0.0)
+def share_rows(shares: Sequence[Share]) -> list[Row]:
+    """Time of kernels that have something in common."""
+    longest = max((share.us for share in shares), default=0.0)
     return [
         Row(
-            source,
-            _functions(groups[source]),
-            us,
-            _part(us, timeline.kernels_us),
-            _part(us, longest),
-            _bound(groups[source]),
+            share.name if share.times == 1 else f"{share.name}, {share.times} modules",
+            _functions(share.kernels),
+            share.us,
+            share.part,
+            _part(share.us, longest),
+            _bound(share.kernels),
+            (f"{share.moving_us / share.us:.0%}" if share.moving_us else "",),
         )
-        for source, us in sorted(times.items(), key=lambda item: -item[1])
+        for share in shares
     ]
 
 

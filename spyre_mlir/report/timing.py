@@ -23,7 +23,9 @@ from spyre_mlir.machine.bundle.host_times import HostStepTime, host_times
 from spyre_mlir.machine.bundle.run import Loader
 from spyre_mlir.machine.bundle.schedule import Schedule, launches, read_schedule, source_line
 from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline, make_timeline
+from spyre_mlir.report.advice import advice
 from spyre_mlir.report.host_steps import HostWork, left_out
+from spyre_mlir.report.shares import Share, by_function, by_module, moving_us
 from spyre_mlir.report.tables import rendered
 
 COLUMNS: dict[str, Literal["left", "right"]] = {
@@ -42,6 +44,7 @@ COLUMNS: dict[str, Literal["left", "right"]] = {
 }
 UNKNOWN = "unknown"  # the time that the host computes
 WIDTH = 140
+SHOWN_SHARES = 8  # functions and modules
 SHOWN = 24  # kernels in the short form: those that take longest, in the order they run
 _BYTES_PER_MB = 1e6
 
@@ -83,11 +86,33 @@ def timing_text(timeline: Timeline, host: Sequence[HostWork] = (), shown: int = 
             table.add_row(*_cells(kernel))
     for step in timeline.host_steps:
         table.add_row("host", step.op, "", UNKNOWN, "host", *[""] * 6, step.source)
-    lines = ["\n".join(line.rstrip() for line in rendered(table, WIDTH).splitlines())]
+    lines = [_stripped(table)]
     if rest:
         together = sum(timeline.kernels[n].cost.total for n in rest)
         lines.append(f"and {_count(len(rest), 'shorter kernel')}, {three_digits(together)} us together")
-    return "\n".join([*lines, *_totals(timeline, host)])
+    shares = {"function": by_function(timeline), "module": by_module(timeline)}
+    groups = [_share_table(what, found) for what, found in shares.items() if len(found) > 1]
+    return "\n".join([*lines, *groups, *_totals(timeline, host), *map(str, advice(timeline))])
+
+
+def _share_table(what: str, shares: Sequence[Share], shown: int = SHOWN_SHARES) -> str:
+    table = Table(title=f"time by {what}", title_justify="left", box=SIMPLE_HEAD)
+    for name in (what, "us", "part", "rearranging", "kernels"):
+        table.add_column(name, justify="left" if name == what else "right", no_wrap=True)
+    for share in shares[:shown]:
+        times = f"{share.name}, {share.times} times" if what == "module" and share.times > 1 else share.name
+        moving = three_digits(share.moving_us) if share.moving_us else ""
+        table.add_row(times, three_digits(share.us), f"{share.part:.0%}", moving, str(len(share.kernels)))
+    if rest := shares[shown:]:
+        us, part = sum(share.us for share in rest), sum(share.part for share in rest)
+        moving = sum(share.moving_us for share in rest)
+        count = sum(len(share.kernels) for share in rest)
+        table.add_row(f"{len(rest)} more", three_digits(us), f"{part:.0%}", three_digits(moving), str(count))
+    return _stripped(table)
+
+
+def _stripped(table: Table) -> str:
+    return "\n".join(line.rstrip() for line in rendered(table, WIDTH).splitlines())
 
 
 def _cells(kernel: TimedKernel) -> tuple[str, ...]:
@@ -141,6 +166,8 @@ def _totals(timeline: Timeline, host: Sequence[HostWork]) -> list[str]:
         f"time: {least}{three_digits(total)} us for {_count(len(timeline.kernels), 'kernel')}{also}{distance}; "
         + left_out(host, timeline.host_steps),
         f"bottleneck: {waits or 'none'}",
+        f"rearranging data, by copies, layout changes and conversions: {three_digits(moving_us(timeline))} us"
+        + (f", {moving_us(timeline) / busy:.0%}" if busy else ""),
         f"device memory: {moved} MB moved, {must} MB compulsory: {ratio}; {copies} MB if cores loaded their own copies",
         f"cores in use: {timeline.core_use:.0%}" + (f"; PE array filled: {timeline.fill:.0%}" if products else ""),
         f"least certain: {weakest.word}",

@@ -17,7 +17,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.places import Rebase, source_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
 from spyre_mlir.dialects.spyre.kernel import LaunchOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand
@@ -53,6 +53,7 @@ class Launch:
         source: file and line of the model, if known.
         part: number of the launch that runs it, if a program has several.
         layer: module of the model that the launch stands for, if it is one of several calls of a region.
+        module: path of the module it comes from, if known, e.g. ``layers.0.mlp``; empty for the root.
     """
 
     file: str
@@ -63,6 +64,7 @@ class Launch:
     source: str = ""
     part: int = 0
     layer: str = ""
+    module: str = ""
 
     @property
     def trips(self) -> int:
@@ -115,12 +117,12 @@ def read_schedule(bundle: ModuleOp, load: Loader, program: ModuleOp | None = Non
         raise InputError(f"a bundle has a func.func @{ENTRY}, this module has none")
     named = {function.sym_name.data: function for function in functions}
     calls = [op for op in program.walk() if isinstance(op, LaunchOp)] if program is not None else []
-    order = [(f, "") for f in functions] if not calls else [(named[_entry(op)], _layer(op)) for op in calls]
+    order = [(named[_entry(op)], op) for op in calls] or [(function, None) for function in functions]
     several = len(order) > 1
     items = (
         item
-        for number, (function, layer) in enumerate(order)
-        for item in _Reader(load, number if several else None, layer).read(function.body.block, (), 0)
+        for number, (function, call) in enumerate(order)
+        for item in _reader(load, number if several else None, function, call).read(function.body.block, (), 0)
     )
     return Schedule(tuple(items), spec_at(bundle))
 
@@ -129,8 +131,10 @@ def _entry(op: LaunchOp) -> str:
     return op.bundle.root_reference.data
 
 
-def _layer(op: LaunchOp) -> str:
-    return source_of(op.location).module
+def _reader(load: Loader, number: int | None, function: FuncOp, call: LaunchOp | None) -> _Reader:
+    if call is None:
+        return _Reader(load, number, "", Rebase())
+    return _Reader(load, number, source_of(call.location).module, Rebase.of(function.body.walk(), call))
 
 
 def launches(items: Items) -> Iterator[Launch]:
@@ -159,11 +163,13 @@ class _Reader:
     Attributes:
         number: which launch of the program runs it; None if it is the only one.
         layer: see `Launch`.
+        places: of the function's ops at this launch.
     """
 
     load: Loader
     number: int | None
     layer: str
+    places: Rebase
 
     def read(self, block: Block, loops: tuple[int | None, ...], opens: int) -> Iterator[Launch | BundleLoop]:
         """The launches of a block; the first one, if a loop is first, the first in it, begins `opens` loops."""
@@ -180,8 +186,17 @@ class _Reader:
         descriptor = self.load(op.sdsc_filename.data)
         values = dict(zip(op.ids, op.addresses, strict=True))
         buffers = tuple(self._buffer(operand, values) for operand in descriptor.operands)
-        line = source_line(str(op.location))
-        return Launch(op.sdsc_filename.data, descriptor, buffers, loops, opens, line, self.number or 0, self.layer)
+        return Launch(
+            op.sdsc_filename.data,
+            descriptor,
+            buffers,
+            loops,
+            opens,
+            source_line(str(op.location)),
+            self.number or 0,
+            self.layer,
+            self.places.source(source_of(op.location)).module,
+        )
 
     def _buffer(self, operand: Operand, values: Mapping[int, SSAValue]) -> str:
         """The buffer of an operand, and where in it core 0 starts."""

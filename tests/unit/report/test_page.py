@@ -12,11 +12,12 @@ import pytest
 import spyre_mlir
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.report.host_steps import HostWork
-from spyre_mlir.report.page import page_text, source_rows
+from spyre_mlir.report.page import page_text, share_rows
 from spyre_mlir.report.plots import Scale, short
+from spyre_mlir.report.shares import by_line
 
 VOID = {"meta", "link"}
-SECTIONS = ["sources", "roofline", "cores", "lx", "kernels", "host", "faults"]
+SECTIONS = ["advice", "by-function", "by-module", "by-line", "roofline", "cores", "lx", "kernels", "host", "faults"]
 
 
 class Outline(HTMLParser):
@@ -71,7 +72,7 @@ def test_names_are_text_not_markup(html: str) -> None:
 def test_every_kernel_and_every_line_is_there(html: str, softmax_timeline: Timeline) -> None:
     for kernel in softmax_timeline.kernels:
         assert f"<code>{kernel.launch.file}</code>" in html
-    (row,) = source_rows(softmax_timeline)
+    (row,) = share_rows(by_line(softmax_timeline))
     assert row.name.startswith("conftest.py:") and row.part == pytest.approx(1.0)
     assert row.us == pytest.approx(softmax_timeline.total_us)
 

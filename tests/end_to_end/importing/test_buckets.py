@@ -27,7 +27,7 @@ def dynamic() -> DynamicModel:
     return made
 
 
-@pytest.mark.parametrize(("length", "programs"), [(2, 2), (16, 2), (17, 2), (64, 2), (65, 3), (1, 4)])
+@pytest.mark.parametrize(("length", "programs"), [(2, 2), (17, 2), (65, 3)])
 def test_a_causal_model_runs_shorter_inputs_on_a_bucket(length: int, programs: int, dynamic: DynamicModel) -> None:
     expected = MODEL(tokens(length))
     torch.testing.assert_close(dynamic(tokens(length)), expected, rtol=1e-5, atol=1e-5)

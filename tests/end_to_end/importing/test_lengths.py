@@ -14,7 +14,7 @@ from spyre_mlir.text.render import module_text
 from tests.end_to_end.models import llama
 
 LONGEST = 300
-MODEL, EXAMPLE = llama(layers=2)
+MODEL, EXAMPLE = llama()
 
 
 def tokens(length: int) -> torch.Tensor:
@@ -35,7 +35,7 @@ def right(model: DynamicModel, length: int) -> bool:
     return bool(((model(ids) - expected).abs().max() / expected.abs().max()) < 1e-5)
 
 
-@pytest.mark.parametrize("length", [2, 33, 64, 65])
+@pytest.mark.parametrize("length", [2, 65])
 def test_a_length(length: int, dynamic: DynamicModel, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("imported again")
@@ -53,7 +53,7 @@ def test_every_length(dynamic: DynamicModel) -> None:
     assert [length for length in range(1, LONGEST + 1) if not right(dynamic, length)] == []
 
 
-@pytest.mark.parametrize("length", [2, 65, 300])
+@pytest.mark.parametrize("length", [2, 65])
 def test_the_text_is_that_of_a_static_export(length: int) -> None:
     shapes = ({1: Dim("length", min=2, max=512)},)
     symbolic = import_program(MODEL, EXAMPLE, None, shapes)

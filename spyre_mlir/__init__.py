@@ -6,14 +6,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spyre_mlir.api import check, compile, info, load
+    from spyre_mlir.api import LazyModel, check, compile, info, load
     from spyre_mlir.compiled import CompiledModel
+    from spyre_mlir.dynamic import DynamicModel
     from spyre_mlir.errors import SpyreError
     from spyre_mlir.frontend import import_program
     from spyre_mlir.hw.spec import SpyreSpec
 
 _HOMES = {
     "CompiledModel": "spyre_mlir.compiled",
+    "DynamicModel": "spyre_mlir.dynamic",
+    "LazyModel": "spyre_mlir.api",
     "SpyreError": "spyre_mlir.errors",
     "SpyreSpec": "spyre_mlir.hw.spec",
     "check": "spyre_mlir.api",
@@ -23,11 +26,29 @@ _HOMES = {
     "load": "spyre_mlir.api",
 }
 
-__all__ = ["CompiledModel", "SpyreError", "SpyreSpec", "check", "compile", "import_program", "info", "load"]
+__all__ = [
+    "CompiledModel",
+    "DynamicModel",
+    "LazyModel",
+    "SpyreError",
+    "SpyreSpec",
+    "check",
+    "compile",
+    "import_program",
+    "info",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Loads a public name when it is first used: the text tools never load torch."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("spyre-mlir")
     if name not in _HOMES:
         raise AttributeError(f"module 'spyre_mlir' has no attribute '{name}'")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Names the public functions and classes for completion and `help`."""
+    return sorted({*__all__, "__version__", *(name for name in globals() if name.startswith("__"))})

@@ -15,12 +15,13 @@ from spyre_mlir.backend.check import Finding, check_path
 from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dynamic import Buckets, DynamicModel
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, NotCompiledError
 from spyre_mlir.options import CompileOptions, takes_options
 from spyre_mlir.padding.buckets import check_bucket
 from spyre_mlir.pipeline import LEVELS, lower
 from spyre_mlir.progress import PassLog, progress
 from spyre_mlir.report import Accuracy, Verification
+from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ def _modes(model: Any) -> str:
     return "".join(str(int(part.training)) for part in model.modules()) if hasattr(model, "modules") else ""
 
 
-class LazyModel:
+class LazyModel(ShownAsText):
     """A model compiled at its first call, once per signature of inputs and training mode of its modules."""
 
     def __init__(self, model: Any, options: CompileOptions) -> None:
@@ -223,6 +224,28 @@ class LazyModel:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compiles for these inputs if need be, and runs."""
         return self.compiled_for(*args, **kwargs)(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        """One line: the class of the model, and how many programs there are."""
+        return f"<LazyModel {type(self._model).__name__}: {len(self._compiled)} programs>"
+
+    def __getattr__(self, name: str) -> Any:
+        """Everything else is that of the program, as soon as there is one.
+
+        Raises:
+            NotCompiledError: there is none yet, or several.
+            AttributeError: a compiled model has no such attribute either.
+        """
+        if name.startswith("_") or not hasattr(CompiledModel, name):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        if len(self.programs) == 1:
+            return getattr(self.programs[0], name)
+        hint = "call the model first, or give compile example inputs" if not self.programs else "take one of `programs`"
+        raise NotCompiledError(f"{name} is of one program, and the model has {len(self.programs)}", hint=hint)
+
+    def __dir__(self) -> list[str]:
+        """Names what a compiled model has, too."""
+        return sorted({*super().__dir__(), *(name for name in dir(CompiledModel) if not name.startswith("_"))})
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> CompiledModel:
         """Return the compiled program for inputs of this signature."""

@@ -16,6 +16,7 @@ from spyre_mlir.dialects.aten_sizes import SYMBOLS, SymbolRange, declared_symbol
 from spyre_mlir.errors import InputError
 from spyre_mlir.pipeline import LEVELS, check_level
 from spyre_mlir.report import Accuracy, Verification
+from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.text.render import module_text
 from spyre_mlir.transforms.specialize_shapes import SpecializeShapesPass
 from spyre_mlir.transforms.utils.rebuild import functions
@@ -62,7 +63,7 @@ class Buckets:
     check: Callable[[Program, int, Sequence[tuple[Program, int]]], None]
 
 
-class DynamicModel:
+class DynamicModel(ShownAsText):
     """A model with symbolic sizes: a call runs the program for its sizes, which is made when they come first.
 
     Specialisations share the model's tensors; those that were not called for longest are dropped. With buckets, a call
@@ -99,6 +100,11 @@ class DynamicModel:
         self._static: Static | None = static
         self._made: OrderedDict[tuple[tuple[str, int], ...], CompiledModel] = OrderedDict()
         self._buckets = {} if buckets is None else self._ahead(buckets)
+
+    def __repr__(self) -> str:
+        """One line: name, symbols, and how many programs there are."""
+        symbols = ", ".join(f"{name} {sizes}" for name, sizes in self.symbols.items())
+        return f"<DynamicModel {self.name}: {symbols}; {len(self.programs)} programs>"
 
     @property
     def name(self) -> str:

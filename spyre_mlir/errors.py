@@ -62,6 +62,10 @@ class InputError(SpyreError):
     code = "SPY-I002"
 
 
+class NotCompiledError(InputError, AttributeError):
+    """A question about the program of a model that is compiled at its first call, and has none yet, or several."""
+
+
 class BindingError(InputError):
     """Weights that do not fit the program they are bound to, or that cannot be read; all of them are listed."""
 

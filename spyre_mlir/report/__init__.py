@@ -19,13 +19,14 @@ from spyre_mlir.pipeline import StageRecord
 from spyre_mlir.report.host_steps import HostWork
 from spyre_mlir.report.tables import rendered
 from spyre_mlir.report.timing import timing_text
+from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.transforms.utils.host_fallback import HostStep, listed
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(ShownAsText):
     """Result of compilation at every level; prints itself as a table.
 
     Attributes:
@@ -151,7 +152,7 @@ class VerifiedLevel:
 
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(ShownAsText):
     """Outcome of `verify`: true if every level is within the tolerance, apart from steps that rounding decides.
 
     Attributes:
@@ -193,7 +194,7 @@ class Verification:
 
 
 @dataclass(frozen=True)
-class Accuracy:
+class Accuracy(ShownAsText):
     """Difference between the results of device numerics and double precision.
 
     Attributes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from spyre_mlir.report.page import page_text
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.report.trace import trace_text
 from spyre_mlir.text.ktir_program import function_texts, program_text
+from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.text.render import module_text
 from spyre_mlir.universe import make_context
 
@@ -29,7 +31,11 @@ if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
 
 
-class InspectedProgram:
+def _shape(extents: Sequence[int]) -> str:
+    return "x".join(map(str, extents)) or "scalar"
+
+
+class InspectedProgram(ShownAsText):
     """A program at every level, with what can be said of it without running it."""
 
     def __init__(self, program: Program, lowered: Lowered, options: CompileOptions) -> None:
@@ -39,6 +45,14 @@ class InspectedProgram:
         self._options = options
         self.log = FaultLog(options.on_fault)
         self._called = False
+
+    def __repr__(self) -> str:
+        """One line: name, kernels, inputs and outputs."""
+        inputs = (f"{a.name} {_shape(a.shape)}" for a in self._program.inputs)
+        steps = f", {len(self.host_steps)} host steps" if self.host_steps else ""
+        outputs = self._program.results[: len(self._program.results) - len(self._program.mutations)]
+        taken = f"({', '.join(inputs)}) -> ({', '.join(outputs)})"
+        return f"<{type(self).__name__} {self.name}: {self.kernels} kernels{steps}, {taken}>"
 
     @property
     def name(self) -> str:

@@ -20,6 +20,7 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.ops.table import Support
 from spyre_mlir.report.graph import Graph, graph_of
 from spyre_mlir.report.op_support import support_of
+from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.transforms.utils.host_fallback import HostStep
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class TensorFacts:
 
 
 @dataclass(frozen=True)
-class ModelInfo:
+class ModelInfo(ShownAsText):
     """Facts about a model.
 
     Attributes:

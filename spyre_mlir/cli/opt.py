@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from io import StringIO
 from pathlib import Path
-from typing import IO, ClassVar, NoReturn
+from typing import IO, Any, ClassVar, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
@@ -19,6 +19,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from spyre_mlir.cli.support.endings import TakesArguments, add_verbosity, guarded, log_to_stderr, wrong_usage
 from spyre_mlir.cli.support.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
+from spyre_mlir.cli.support.mlir_flags import as_our_flags
 from spyre_mlir.cli.support.output import PendingOutput
 from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes
 from spyre_mlir.cli.support.watch import PassWatch
@@ -85,6 +86,13 @@ class SpyreOptMain(xDSLOptMain):
         arg_parser.error = _wrong_usage
         # `-v` is --verbose in all our tools; xdsl-opt's --version keeps its long name.
         add_flags(arg_parser.add_argument_group("spyre-opt", conflict_handler="resolve"))
+        parse = arg_parser.parse_args
+
+        def parse_both_spellings(args: Iterable[str] | None = None, namespace: Any = None) -> Any:
+            words = list(sys.argv[1:] if args is None else args)
+            return parse(as_our_flags(words, self.available_passes), namespace)
+
+        arg_parser.parse_args = parse_both_spellings
 
     def setup_pipeline(self) -> None:
         """Make the passes; dumps and times between them go to stderr, so stdout stays IR."""
@@ -157,6 +165,9 @@ class SpyreOptMain(xDSLOptMain):
         if self.args.list_ops:
             print_list(OP_COLUMNS, op_rows())
             return
+        if self.args.show_dialects:
+            print("Available Dialects: " + ", ".join(sorted(self.ctx.registered_dialect_names)))
+            return
         self.pending = None if self.args.output_file is None else PendingOutput(self.args.output_file)
         super().run()
         if self.pending is not None:
@@ -189,6 +200,7 @@ def add_flags(group: TakesArguments) -> None:
     )
     group.add_argument("--list-passes", action="store_true", help="list the passes and stop")
     group.add_argument("--list-ops", action="store_true", help="list the ATen operations and their functions, and stop")
+    group.add_argument("--show-dialects", action="store_true", help="list the dialects and stop")
     group.add_argument("--print-ir-after-all", action="store_true", help="write the IR to stderr after every pass")
     group.add_argument(
         "--print-ir-after",

@@ -1,0 +1,52 @@
+"""Command lines of mlir-opt, in our spelling."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spyre_mlir.cli import opt
+from spyre_mlir.cli.support.mlir_flags import as_our_flags
+
+PROGRAM = """
+func.func @main(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
+  %0 = aten.exp(%x) : (tensor<4x64xf32>) -> tensor<4x64xf32>
+  func.return %0 : tensor<4x64xf32>
+}
+"""
+PASSES = ["canonicalize", "cse", "specialize-shapes"]
+
+
+@pytest.mark.parametrize(
+    ("words", "ours"),
+    [
+        ("f.mlir --canonicalize --cse", "-p canonicalize,cse f.mlir"),
+        ("f.mlir -p cse -p canonicalize", "-p cse,canonicalize f.mlir"),
+        ("--passes=cse f.mlir --canonicalize -p cse,cse", "-p cse,canonicalize,cse,cse f.mlir"),
+        ("f.mlir --specialize-shapes=s0=33", "-p specialize-shapes{s0=33} f.mlir"),
+        ("f.mlir --mlir-print-op-generic --mlir-timing", "f.mlir --print-op-generic --time-passes"),
+        ("f.mlir --mlir-print-ir-after=cse", "f.mlir --print-ir-after=cse"),
+        ("f.mlir --verify-each=false", "f.mlir --no-verify-each"),
+        ("f.mlir -o cse", "f.mlir -o cse"),
+        ("f.mlir -- --cse", "f.mlir -- --cse"),
+        ("f.mlir -p", "f.mlir -p"),
+        ("f.mlir --unknown", "f.mlir --unknown"),
+    ],
+)
+def test_spellings(words: str, ours: str) -> None:
+    assert as_our_flags(words.split(), PASSES) == ours.split()
+
+
+def test_passes_run_in_the_order_of_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "f.mlir"
+    path.write_text(PROGRAM)
+    words = ["--decompose-aten", "--convert-aten-to-spyre-loop", "--mlir-print-ir-after-all", str(path)]
+    assert opt.main(words) == 0
+    out, err = capsys.readouterr()
+    assert "spyre.loop.nest" in out
+    assert err.index("decompose-aten") < err.index("convert-aten-to-spyre-loop")
+    assert opt.main([str(path), "-p", "decompose-aten", "-p", "convert-aten-to-spyre-loop"]) == 0
+    assert capsys.readouterr().out == out
+    assert opt.main(["--show-dialects"]) == 0
+    assert "aten, " in capsys.readouterr().out

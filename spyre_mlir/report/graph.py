@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jinja2 import Environment, PackageLoader, select_autoescape
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
@@ -109,6 +108,8 @@ def svg(graph: Graph) -> str:
     places = _places(graph)
     width = max((x for x, _ in places.values()), default=0) + BOX_WIDTH + MARGIN
     height = max((y for _, y in places.values()), default=0) + BOX_HEIGHT + MARGIN
+    from jinja2 import Environment, PackageLoader, select_autoescape  # loaded for graphs alone
+
     environment = Environment(loader=PackageLoader("spyre_mlir.report"), autoescape=select_autoescape(default=True))
     return environment.get_template("graph.svg.j2").render(
         nodes=[(n, *places[n.key]) for n in graph.nodes.values()],

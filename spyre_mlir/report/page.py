@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline
@@ -72,6 +70,8 @@ def page_text(
         faults: what the machine found in a run, one line each; None if the program has not run.
         undecided: by setting that public sources leave open, which results of the run depend on it.
     """
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # loaded for pages alone: a tenth of a second
+
     environment = Environment(
         loader=PackageLoader("spyre_mlir.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )

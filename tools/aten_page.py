@@ -13,7 +13,8 @@ from spyre_mlir.dialects.aten import make_op
 from spyre_mlir.dialects.aten_arguments import OperandsAttr, to_attribute
 from spyre_mlir.dialects.aten_build import result_types
 from spyre_mlir.errors import SpyreError
-from spyre_mlir.ops.table import ArgKind, Family, OpEntry, Sample
+from spyre_mlir.ops.parameters import ArgKind
+from spyre_mlir.ops.table import Family, OpEntry, Sample
 from spyre_mlir.text.render import module_text
 
 # Arguments that hold positions, and those that hold truth values.

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 import spyre_mlir.frontend.spyre_ops  # noqa: F401 # defines operators
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import ArgKind, OpEntry, Sample
+from spyre_mlir.ops.parameters import ArgKind
+from spyre_mlir.ops.table import OpEntry, Sample
 
 Array = NDArray[Any]
 Arguments = dict[str, Any]

@@ -15,7 +15,8 @@ from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.hardware_functions import FUNCTIONS, function_of
-from spyre_mlir.ops.table import ArgKind, Family, OpEntry, Table, require
+from spyre_mlir.ops.parameters import ArgKind
+from spyre_mlir.ops.table import Family, OpEntry, Table, require
 from spyre_mlir.ops.value import Value
 
 ENTRIES = list(ATEN)

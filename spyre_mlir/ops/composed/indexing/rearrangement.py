@@ -78,9 +78,7 @@ def repeat(b: Build, self: Value, *, repeats: Ints) -> Value:
 
 
 @ATEN.composed(aten=["repeat_interleave.self_int"], ulps=0)
-def repeat_interleave(
-    b: Build, self: Value, *, repeats: int, dim: int | None = None, output_size: int | None = None
-) -> Value:
+def repeat_interleave(self: Value, *, repeats: int, dim: int | None = None, output_size: int | None = None) -> Value:
     """Every entry of `dim` so many times in a row; without `dim`, every element in order."""
     value = reshaped(self, (-1,)) if dim is None else self
     shape = value.shape or (1,)

@@ -53,7 +53,7 @@ def addbmm(b: Build, self: Value, batch1: Value, batch2: Value, *, beta: Number 
 
 
 @ATEN.composed(aten=["addmv"])
-def addmv(b: Build, self: Value, mat: Value, vec: Value, *, beta: Number = 1, alpha: Number = 1) -> Value:
+def addmv(self: Value, mat: Value, vec: Value, *, beta: Number = 1, alpha: Number = 1) -> Value:
     """beta * self + alpha * mat @ vec."""
     return weighted(self, mat @ vec, beta, alpha)
 
@@ -78,7 +78,6 @@ def bilinear(b: Build, input1: Value, input2: Value, weight: Value, bias: Value 
 
 @ATEN.composed(aten=["_trilinear"])
 def trilinear(
-    b: Build,
     i1: Value,
     i2: Value,
     i3: Value,

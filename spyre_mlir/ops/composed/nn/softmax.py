@@ -16,7 +16,7 @@ def _softmax_meaning(self: Lanes, *, dim: int, half_to_float: bool, dtype: DType
 
 
 @ATEN.composed(aten=["softmax.int", "_softmax"], promote=True, meaning=_softmax_meaning)
-def softmax(b: Build, self: Value, *, dim: int, half_to_float: bool = False, dtype: DType | None = None) -> Value:
+def softmax(self: Value, *, dim: int, half_to_float: bool = False, dtype: DType | None = None) -> Value:
     """exp(x) over the sum of exp(x) along `dim`."""
     e = (self - self.amax(dim, keepdim=True)).exp()
     return e / e.sum(dim, keepdim=True)

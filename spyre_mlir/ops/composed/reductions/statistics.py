@@ -15,7 +15,7 @@ def _mean_meaning(self: Lanes, *, dim: Ints | None, keepdim: bool, dtype: DType 
 
 
 @ATEN.composed(aten=["mean.dim"], promote=True, ulps=8, meaning=_mean_meaning, shape=reduced_shape)
-def mean(b: Build, self: Value, *, dim: Ints | None = None, keepdim: bool = False, dtype: DType | None = None) -> Value:
+def mean(self: Value, *, dim: Ints | None = None, keepdim: bool = False, dtype: DType | None = None) -> Value:
     """The arithmetic mean over `dim`."""
     # The hardware's `mean` takes 1/N as a DL16 code; counts, unlike their inverses, are mostly exact in DL16.
     count = count_of(self, dim)
@@ -23,7 +23,7 @@ def mean(b: Build, self: Value, *, dim: Ints | None = None, keepdim: bool = Fals
 
 
 @ATEN.composed(aten=["aminmax"], ulps=1)
-def aminmax(b: Build, self: Value, *, dim: int | None = None, keepdim: bool = False) -> tuple[Value, Value]:
+def aminmax(self: Value, *, dim: int | None = None, keepdim: bool = False) -> tuple[Value, Value]:
     """The smallest and the largest element over `dim`, or over all dimensions."""
     dims = () if dim is None else (dim,)
     return self.amin(dims, keepdim=keepdim), self.amax(dims, keepdim=keepdim)

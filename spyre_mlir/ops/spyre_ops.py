@@ -6,6 +6,7 @@ from spyre_mlir.hw.formats import FP8_LARGEST
 from spyre_mlir.ops.annotations import Ints, Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.ignored_arguments import MARKED_DIM
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
@@ -129,8 +130,8 @@ def spyre_copy(input: Value) -> Value:
     return input.clone()
 
 
-@ATEN.composed(aten=["spyre::tile_dim_marker"], ulps=0)
-def tile_dim_marker(input: Value, *, dim: int) -> Value:
+@ATEN.composed(aten=["spyre::tile_dim_marker"], ulps=0, ignores=[MARKED_DIM])
+def tile_dim_marker(input: Value) -> Value:
     """The same elements; dimensions keep their names here without markers."""
     return input.clone()
 

@@ -1,8 +1,8 @@
 """The op table: one decorated function declares an operation.
 
 The function's signature, with the arguments that the declaration ignores, is the schema (positional = tensors,
-keyword-only = attributes with their defaults), its docstring the reference text, its body the exact meaning on wide numpy
-arrays. The body never rounds; the machine rounds where the hardware does.
+keyword-only = attributes with their defaults), its docstring the reference text, its body the exact meaning on wide
+numpy arrays. The body never rounds; the machine rounds where the hardware does.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class OpEntry:
         source: where the hardware claim comes from.
         op_info: arguments that are no tensors, to the constants of the hardware function they set.
         owner: module and name of the function that declared the entry, if it is a plugin's.
-        ignores: arguments among `params` that none of the functions above takes; they may be called with them all the same.
+        ignores: arguments among `params` that `meaning`, `shape` and `decompose` drop: no declared function takes them.
     """
 
     name: str
@@ -161,9 +161,8 @@ class Table:
         """
 
         def add(function: Callable[..., Any]) -> OpEntry:
-            return self._declared(
-                function, parameters_of(function), aten, ignores, meaning=function, family=family, **facts
-            )
+            params = parameters_of(function)
+            return self._declared(function, params, aten, ignores, meaning=function, family=family, **facts)
 
         return add
 
@@ -222,8 +221,8 @@ class Table:
         """Declares a composition: its body builds the operation from other entries of the table.
 
         The body's first parameter is the `Build` if it calls one; operators and methods of values need none. It returns
-        one value, or a tuple if the operation has several results. Shapes, element types and the meaning at the aten level
-        come from running it, unless `meaning` says the meaning and `shape` the shape.
+        one value, or a tuple if the operation has several results. Shapes, element types and the meaning at the aten
+        level come from running it, unless `meaning` says the meaning and `shape` the shape.
 
         Args:
             aten: the overloads.

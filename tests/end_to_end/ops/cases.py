@@ -39,7 +39,7 @@ ELSEWHERE = frozenset(
         "masked_scatter",
         "empty_like",
         "new_empty",
-        "spyre::whole_quotient",  # no operator of torch's
+        "spyre::floor_divide_integers",  # no operator of torch's
     }
 )
 # Overloads that take a first tensor of one rank only.

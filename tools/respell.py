@@ -3,7 +3,8 @@
     python tools/respell.py FILE...      rewrites files in place; without any, its input
 
 In the new spelling such facts are properties, operands in superdsc are SSA values, and operators have other names.
-Text in the new spelling stays as it is, and so do attributes that are still discardable, and superdsc in its generic form.
+Text in the new spelling stays as it is, and so do attributes that are still discardable, and superdsc in its generic
+form.
 """
 
 from __future__ import annotations

@@ -82,14 +82,15 @@ class Ignored:
         return replace(self, before=name)
 
 
-def parameters_of(function: Callable[..., Any], skipped: int = 0) -> tuple[Param, ...]:
-    """Return the parameters of a function without the first `skipped`.
+def parameters_of(function: Callable[..., Any], *, builds: bool = False) -> tuple[Param, ...]:
+    """Return the parameters of a function, of one that `builds` without the `Build` if it takes one.
 
     Raises:
         TypeError: an annotation is none of `KINDS`; names the parameter.
     """
     params: list[Param] = []
-    for parameter in list(signature(function).parameters.values())[skipped:]:
+    found = list(signature(function).parameters.values())
+    for parameter in found[1:] if builds and _starts_with_build(found) else found:
         annotation = _annotation(parameter.annotation)
         if annotation not in KINDS:
             raise TypeError(
@@ -103,17 +104,22 @@ def parameters_of(function: Callable[..., Any], skipped: int = 0) -> tuple[Param
 
 def _annotation(said: Any) -> str:
     """The name in an annotation, without ``| None``: of text, or of what the text stands for where it is evaluated."""
+    if isinstance(said, str):
+        return said.removesuffix(" | None")
     if get_origin(said) is Sequence:
         return f"Sequence[{_annotation(get_args(said)[0])}]"
     alternatives = [a for a in get_args(said) if a is not type(None)]
     of_one = alternatives[0] if len(alternatives) == 1 and type(None) in get_args(said) else said
-    return str(getattr(of_one, "__name__", of_one)).removesuffix(" | None")
+    return str(getattr(of_one, "__name__", of_one))
 
 
 def takes_build(function: Callable[..., Any]) -> bool:
     """Return whether the first parameter of a function is the `Build`: one whose annotation is of no argument."""
-    first = next(iter(signature(function).parameters.values()), None)
-    return first is not None and _annotation(first.annotation) not in KINDS
+    return _starts_with_build(list(signature(function).parameters.values()))
+
+
+def _starts_with_build(parameters: Sequence[Parameter]) -> bool:
+    return bool(parameters) and _annotation(parameters[0].annotation) not in KINDS
 
 
 def with_ignored(name: str, taken: Sequence[Param], ignores: Sequence[Ignored]) -> tuple[Param, ...]:

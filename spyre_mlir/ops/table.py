@@ -15,7 +15,7 @@ from enum import Enum
 from typing import Any
 
 from spyre_mlir.errors import ConstraintError
-from spyre_mlir.ops.parameters import Ignored, Param, adapted, parameters_of, takes_build, with_ignored
+from spyre_mlir.ops.parameters import Ignored, Param, adapted, parameters_of, with_ignored
 from spyre_mlir.ops.value import Made
 
 
@@ -234,7 +234,7 @@ class Table:
         facts = {"ulps": 16.0, "promote": promote, "composed": meaning is None, "family": Family.COMPOSITE} | facts
 
         def add(function: Callable[..., Made]) -> OpEntry:
-            params = parameters_of(function, skipped=int(takes_build(function)))
+            params = parameters_of(function, builds=True)
             rewrite = {"decompose": function} | facts
             return self._declared(function, params, aten, ignores, meaning=meaning or _of_its_parts, **rewrite)
 

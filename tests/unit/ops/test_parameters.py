@@ -29,7 +29,7 @@ def test_values_are_tensors_also_where_python_evaluates_the_annotations() -> Non
     evaluated.__annotations__ = get_type_hints(in_text)
     for function in (in_text, evaluated):
         assert takes_build(function)
-        assert [p.kind for p in parameters_of(function, 1)] == [ArgKind.TENSOR] * 2 + [ArgKind.TENSORS] * 2
+        assert [p.kind for p in parameters_of(function, builds=True)] == [ArgKind.TENSOR] * 2 + [ArgKind.TENSORS] * 2
 
 
 def test_unknown_annotation_names_the_parameter() -> None:

@@ -94,7 +94,9 @@ def test_the_least_short_integer_has_a_magnitude(element: str, least: int) -> No
 
 
 def test_truth_values_have_no_floor_division() -> None:
-    with pytest.raises(UnsupportedError, match="a floor division of truth values\n  try: convert them to integers first"):
+    with pytest.raises(
+        UnsupportedError, match="a floor division of truth values\n  try: convert them to integers first"
+    ):
         result("remainder.Tensor", np.array([True]), np.array([True]))
 
 

@@ -13,7 +13,8 @@ from spyre_mlir.dialects.aten import make_op
 from spyre_mlir.dialects.aten_arguments import OperandsAttr, to_attribute
 from spyre_mlir.dialects.aten_build import result_types
 from spyre_mlir.errors import SpyreError
-from spyre_mlir.ops.table import ArgKind, Family, OpEntry, Sample
+from spyre_mlir.ops.parameters import ArgKind, Param
+from spyre_mlir.ops.table import Family, OpEntry, Sample
 from spyre_mlir.text.render import module_text
 
 # Arguments that hold positions, and those that hold truth values.
@@ -116,7 +117,8 @@ def entry_section(entry: OpEntry) -> str:
     """Everything the table says about an op."""
     heading = " · ".join(f"`aten.{overload}`" for overload in entry.overloads)
     parts = [f"### {heading}", doc_text(entry.doc)]
-    rows = [f"| `{p.name}` | {p.kind.value} | {'' if p.required else f'`{p.default}`'} |" for p in entry.params]
+    reasons = {i.param.name: i.why for i in entry.ignores}
+    rows = [f"| `{p.name}` | {p.kind.value} | {_default(p, reasons.get(p.name, ''))} |" for p in entry.params]
     if rows:
         parts.append("\n".join(["| argument | holds | default |", "|---|---|---|", *rows]))
     parts.append(hardware_line(entry))
@@ -124,6 +126,11 @@ def entry_section(entry: OpEntry) -> str:
     if texts:
         parts.append("```mlir\n" + "\n".join(texts) + "\n```")
     return "\n\n".join(parts)
+
+
+def _default(param: Param, reason: str) -> str:
+    """The default of an argument, and why the functions of the declaration do not take it if they do not."""
+    return "; ".join(filter(None, ("" if param.required else f"`{param.default}`", reason)))
 
 
 def hardware_line(entry: OpEntry) -> str:

@@ -1,9 +1,10 @@
-"""Rewrites IR text from the older spelling, with facts of ops in discardable attributes and operands by number.
+"""Rewrites IR text from the older spelling: facts of ops in discardable attributes, operands by number, former names.
 
     python tools/respell.py FILE...      rewrites files in place; without any, its input
 
-In the new spelling such facts are properties, and operands in superdsc are SSA values. Text in the new spelling stays
-as it is, and so do attributes that are still discardable, and superdsc in its generic form.
+In the new spelling such facts are properties, operands in superdsc are SSA values, and operators have other names.
+Text in the new spelling stays as it is, and so do attributes that are still discardable, and superdsc in its generic
+form.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ RULES = (
     Rule(r"spyre\.kernel\.(?:alloc|constant)", "segment"),
     Rule(r"spyre\.kernel\.launch", "integer_kernels elements pool_bytes"),
 )
+RENAMED = {'"spyre::whole_quotient"': '"spyre::floor_divide_integers"'}
 KEYWORD = ("spyre.loop.nest", "spyre.loop.gather", "spyre.kernel.compute")  # attributes stand behind `attributes`
 GOES_ON = re.compile(r"\s*(?://[^\n]*?)?\s*(?:ins|outs|into|reduce|attributes|->)\b|\s*->")
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|->|[({\[<]|[)}\]>]|\battributes \{|\n|,')
@@ -172,6 +174,8 @@ class Links:
 def respelled(text: str) -> str:
     """Return IR text in the new spelling."""
     text = LINKED.sub(Links(), text)
+    for former, name in RENAMED.items():
+        text = text.replace(former, name)
     for pattern, rule in PATTERNS:
         for match in reversed(list(pattern.finditer(text))):
             generic, end, keyword = match["generic"] is not None, match.end(), match[0] in KEYWORD

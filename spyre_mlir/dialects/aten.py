@@ -44,7 +44,8 @@ from spyre_mlir.dialects.directives import Arguments, Quoted
 from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.errors import RegistrationError, SpyreError, UnsupportedError
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import ArgKind, OpEntry, Param
+from spyre_mlir.ops.parameters import ArgKind, Param
+from spyre_mlir.ops.table import OpEntry
 
 _FORMAT = (
     "`(` $inputs `)` custom<Arguments>($arguments) (`wide` $wide^)? (`host` $host^)? "

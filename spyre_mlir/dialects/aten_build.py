@@ -16,7 +16,8 @@ from spyre_mlir.dialects.aten_value import AtenValue, Raw, raw_of, typed, value_
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import ArgKind, Family, OpEntry
+from spyre_mlir.ops.parameters import ArgKind
+from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.ops.value import Argument, Made, Operand, Value
 from spyre_mlir.plugins import registry
 

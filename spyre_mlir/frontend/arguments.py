@@ -18,7 +18,8 @@ from xdsl.ir import Attribute, SSAValue
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.torch_private import OpOverload, schema_of
-from spyre_mlir.ops.table import ArgKind, OpEntry, Param
+from spyre_mlir.ops.parameters import ArgKind, Param
+from spyre_mlir.ops.table import OpEntry
 
 DROPPED = frozenset({"device", "layout", "pin_memory", "generator"})
 

@@ -79,7 +79,7 @@ def compare(predicate: str) -> Form:
     return form
 
 
-def same(f: Arithmetic[T], x: T) -> T:
+def same(_: Arithmetic[T], x: T) -> T:
     """x."""
     return x
 

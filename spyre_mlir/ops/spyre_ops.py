@@ -6,12 +6,13 @@ from spyre_mlir.hw.formats import FP8_LARGEST
 from spyre_mlir.ops.annotations import Ints, Number
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.ignored_arguments import MARKED_DIM
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
 
 @ATEN.composed(aten=["spyre::clamp"], ulps=1)
-def spyre_clamp(b: Build, input: Value, *, min: Number | None = None, max: Number | None = None) -> Value:
+def spyre_clamp(input: Value, *, min: Number | None = None, max: Number | None = None) -> Value:
     """Between two bounds, either of which may be absent."""
     return input.clamp(min=min, max=max)
 
@@ -101,7 +102,7 @@ def topkindex(b: Build, input: Value, *, k: int, dim: int = -1, largest: bool = 
 
 
 @ATEN.composed(aten=["spyre::batched_matmul"])
-def batched_matmul(build: Build, a: Value, b: Value) -> Value:
+def batched_matmul(a: Value, b: Value) -> Value:
     """A matrix product whose batch dimensions broadcast."""
     return a @ b
 
@@ -124,13 +125,13 @@ def spyre_conv2d(
 
 
 @ATEN.composed(aten=["spyre::restickify", "spyre::compact", "spyre::copy_forced"], ulps=0)
-def spyre_copy(b: Build, input: Value) -> Value:
+def spyre_copy(input: Value) -> Value:
     """The same elements; layouts are chosen by the compiler."""
     return input.clone()
 
 
-@ATEN.composed(aten=["spyre::tile_dim_marker"], ulps=0)
-def tile_dim_marker(b: Build, input: Value, *, dim: int) -> Value:
+@ATEN.composed(aten=["spyre::tile_dim_marker"], ulps=0, ignores=[MARKED_DIM])
+def tile_dim_marker(input: Value) -> Value:
     """The same elements; dimensions keep their names here without markers."""
     return input.clone()
 
@@ -158,7 +159,7 @@ def keep_by_index(b: Build, input: Value, index: Value) -> Value:
 
 
 @ATEN.composed(aten=["spyre::quantscalepertokenfp8"], ulps=4)
-def quantscalepertokenfp8(b: Build, input: Value, *, scale_ub: float = FP8_LARGEST) -> Value:
+def quantscalepertokenfp8(input: Value, *, scale_ub: float = FP8_LARGEST) -> Value:
     """The largest magnitude of every row over the largest number of the format."""
     return abs(input).amax(-1, keepdim=True) / scale_ub
 

@@ -1,8 +1,8 @@
 """The op table: one decorated function declares an operation.
 
-The function's signature is the schema (positional = tensors, keyword-only = attributes with their
-defaults), its docstring the reference text, its body the exact meaning on wide numpy arrays. The
-body never rounds; the machine rounds where the hardware does.
+The function's signature, with the arguments that the declaration ignores, is the schema (positional = tensors,
+keyword-only = attributes with their defaults), its docstring the reference text, its body the exact meaning on wide
+numpy arrays. The body never rounds; the machine rounds where the hardware does.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, get_args, get_origin
+from typing import Any
 
 from spyre_mlir.errors import ConstraintError
+from spyre_mlir.ops.parameters import Ignored, Param, adapted, parameters_of, with_ignored
 from spyre_mlir.ops.value import Made
 
 
@@ -43,57 +44,6 @@ class Unit(Enum):
 
     SFP = "sfp"
     PT = "pt"
-
-
-class ArgKind(Enum):
-    """Kind of an argument's value."""
-
-    TENSOR = "tensor"
-    TENSORS = "tensors"
-    INT = "int"
-    FLOAT = "float"
-    NUMBER = "number"
-    BOOL = "bool"
-    INTS = "ints"
-    STRING = "string"
-    DTYPE = "dtype"
-    FLOATS = "floats"
-    BOOLS = "bools"
-
-
-# Spellings a declaration may use in its annotations. `from __future__ import annotations` keeps them as text.
-KINDS: Mapping[str, ArgKind] = {
-    "Value": ArgKind.TENSOR,
-    "Sequence[Value]": ArgKind.TENSORS,
-    "Sequence[Value | None]": ArgKind.TENSORS,
-    "Lanes": ArgKind.TENSOR,
-    "View": ArgKind.TENSOR,
-    "LanesList": ArgKind.TENSORS,
-    "int": ArgKind.INT,
-    "float": ArgKind.FLOAT,
-    "Number": ArgKind.NUMBER,
-    "bool": ArgKind.BOOL,
-    "Ints": ArgKind.INTS,
-    "str": ArgKind.STRING,
-    "DType": ArgKind.DTYPE,
-    "Floats": ArgKind.FLOATS,
-    "Bools": ArgKind.BOOLS,
-}
-
-
-@dataclass(frozen=True)
-class Param:
-    """One argument: its ATen name, its kind, and its default if it has one."""
-
-    name: str
-    kind: ArgKind
-    required: bool
-    default: object = None
-
-    @property
-    def is_tensor(self) -> bool:
-        """Return whether the argument is a tensor or a list of tensors."""
-        return self.kind in (ArgKind.TENSOR, ArgKind.TENSORS)
 
 
 @dataclass(frozen=True)
@@ -139,6 +89,7 @@ class OpEntry:
         source: where the hardware claim comes from.
         op_info: arguments that are no tensors, to the constants of the hardware function they set.
         owner: module and name of the function that declared the entry, if it is a plugin's.
+        ignores: arguments among `params` that `meaning`, `shape` and `decompose` drop: no declared function takes them.
     """
 
     name: str
@@ -163,6 +114,7 @@ class OpEntry:
     owner: str = ""
     composed: bool = False
     promote: bool = True
+    ignores: tuple[Ignored, ...] = ()
     samples: list[Sample] = field(default_factory=list[Sample], compare=False)
 
     def param(self, name: str) -> Param | None:
@@ -172,29 +124,6 @@ class OpEntry:
     def numbers(self, constants: Mapping[str, float]) -> dict[str, float]:
         """The arguments that constants of the hardware function set."""
         return {name: constants[constant] for name, constant in self.op_info.items() if constant in constants}
-
-
-def _params(function: Callable[..., Any], skipped: int = 0) -> tuple[Param, ...]:
-    params: list[Param] = []
-    for parameter in list(inspect.signature(function).parameters.values())[skipped:]:
-        annotation = _annotation(parameter.annotation)
-        if annotation not in KINDS:
-            raise TypeError(
-                f"{function.__name__}: parameter {parameter.name} is annotated {annotation!r}, "
-                f"expected one of {', '.join(KINDS)}"
-            )
-        required = parameter.default is inspect.Parameter.empty
-        params.append(Param(parameter.name, KINDS[annotation], required, None if required else parameter.default))
-    return tuple(params)
-
-
-def _annotation(said: Any) -> str:
-    """The name in an annotation, without ``| None``: of text, or of what the text stands for where it is evaluated."""
-    if get_origin(said) is Sequence:
-        return f"Sequence[{_annotation(get_args(said)[0])}]"
-    alternatives = [a for a in get_args(said) if a is not type(None)]
-    of_one = alternatives[0] if len(alternatives) == 1 and type(None) in get_args(said) else said
-    return str(getattr(of_one, "__name__", of_one)).removesuffix(" | None")
 
 
 def _of_its_parts(*_: object, **__: object) -> Any:
@@ -211,23 +140,48 @@ class Table:
         self._owners: dict[str, OpEntry] = {}
         self._by_opfunc: dict[str, OpEntry] = {}
 
-    def declare(self, family: Family, *, aten: tuple[str, ...] | list[str], **facts: Any) -> Callable[..., OpEntry]:
+    def declare(
+        self, family: Family, *, aten: Sequence[str], ignores: Sequence[Ignored] = (), **facts: Any
+    ) -> Callable[..., OpEntry]:
         """Decorator that adds the function below it to the table.
+
+        An argument may be ignored if every value gives the same elements (it chooses among algorithms, or concerns
+        gradients), or if something else acts on it (the result's type, its strides). Any other argument is taken, and a
+        value that is not implemented is refused.
+
+        Args:
+            family: how the operation lowers.
+            aten: the overloads.
+            ignores: arguments of the schema that the function does not take, nor a `decompose` or a `shape`.
+            facts: other attributes of the entry.
 
         Raises:
             ValueError: an overload is claimed twice; names both owners.
+            TypeError: a parameter does not say what it holds, or is ignored and taken.
         """
 
         def add(function: Callable[..., Any]) -> OpEntry:
-            return self._declared(function, _params(function), aten, family=family, meaning=function, **facts)
+            params = parameters_of(function)
+            return self._declared(function, params, aten, ignores, meaning=function, family=family, **facts)
 
         return add
 
     def _declared(
-        self, function: Callable[..., Any], params: tuple[Param, ...], aten: Sequence[str], **facts: Any
+        self,
+        function: Callable[..., Any],
+        params: tuple[Param, ...],
+        aten: Sequence[str],
+        ignores: Sequence[Ignored],
+        **facts: Any,
     ) -> OpEntry:
+        params = with_ignored(function.__name__, params, ignores)
+        for name in ("meaning", "decompose", "shape"):
+            if (given := facts.get(name)) is not None:
+                facts[name] = adapted(given, ignores, builds=name == "decompose")
         doc = inspect.cleandoc(function.__doc__ or "")
-        entry = OpEntry(name=function.__name__, overloads=tuple(aten), params=params, doc=doc, **facts)
+        entry = OpEntry(
+            name=function.__name__, overloads=tuple(aten), params=params, doc=doc, ignores=tuple(ignores), **facts
+        )
         self._add(entry)
         return entry
 
@@ -256,16 +210,23 @@ class Table:
         return self.declare(Family.CREATION, aten=aten, **facts)
 
     def composed(
-        self, *, aten: list[str], promote: bool = False, meaning: Callable[..., Any] | None = None, **facts: Any
+        self,
+        *,
+        aten: Sequence[str],
+        ignores: Sequence[Ignored] = (),
+        promote: bool = False,
+        meaning: Callable[..., Any] | None = None,
+        **facts: Any,
     ) -> Callable[..., OpEntry]:
         """Declares a composition: its body builds the operation from other entries of the table.
 
-        The body's first parameter is the `Build`; it returns one value, or a tuple if the operation has several
-        results. Shapes, element types and the meaning at the aten level come from running it, unless `meaning` says
-        the meaning and `shape` the shape.
+        The body's first parameter is the `Build` if it calls one; operators and methods of values need none. It returns
+        one value, or a tuple if the operation has several results. Shapes, element types and the meaning at the aten
+        level come from running it, unless `meaning` says the meaning and `shape` the shape.
 
         Args:
             aten: the overloads.
+            ignores: arguments of the schema that neither body nor meaning takes; see `declare`.
             promote: bring all operands to the element type of the result first, as element-by-element ops want.
             meaning: the exact meaning in numpy, where the body only comes near to it.
             facts: other attributes of the entry.
@@ -273,9 +234,9 @@ class Table:
         facts = {"ulps": 16.0, "promote": promote, "composed": meaning is None, "family": Family.COMPOSITE} | facts
 
         def add(function: Callable[..., Made]) -> OpEntry:
-            params = _params(function, skipped=1)  # the first is what it builds with
+            params = parameters_of(function, builds=True)
             rewrite = {"decompose": function} | facts
-            return self._declared(function, params, aten, meaning=meaning or _of_its_parts, **rewrite)
+            return self._declared(function, params, aten, ignores, meaning=meaning or _of_its_parts, **rewrite)
 
         return add
 

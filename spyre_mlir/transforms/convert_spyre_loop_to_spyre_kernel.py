@@ -97,7 +97,7 @@ def lower_nest(p: LayoutPlanner, op: loop.NestOp) -> None:
     """Lower a nest: a contraction, a reduction, or an elementwise op."""
     entry = body_function(op.body.block)
     if op.combine is None:
-        if entry is floor_division.whole_quotient:
+        if entry is floor_division.floor_divide_integers:
             lower_quotient(p, op)
         elif entry is not None or not cast(p, op):
             _lower_pointwise(p, op, COPY if entry is None else str(entry.opfunc))

@@ -18,7 +18,7 @@ from spyre_mlir.dialects.aten import make_op
 from spyre_mlir.dialects.aten_arguments import OperandsAttr, to_attribute
 from spyre_mlir.dialects.aten_types import result_type
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import ArgKind
+from spyre_mlir.ops.parameters import ArgKind
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]

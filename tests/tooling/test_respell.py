@@ -89,6 +89,18 @@ CASES = {
         "%1 = spyre.kernel.constant 1.0 : f64 {segment = 2 : i64} : !d",
         "%1 = spyre.kernel.constant 1.0 : f64 segment 2 : !d",
     ),
+    "renamed": (
+        '%1 = aten.call "spyre::whole_quotient"(%0, %0) {self = #aten.operands<1>} : (t, t) -> t',
+        '%1 = aten.call "spyre::floor_divide_integers"(%0, %0) {self = #aten.operands<1>} : (t, t) -> t',
+    ),
+    "renamed-generic": (
+        '%1 = "aten.call"(%0, %0) <{callee = "spyre::whole_quotient"}> : (t, t) -> t',
+        '%1 = "aten.call"(%0, %0) <{callee = "spyre::floor_divide_integers"}> : (t, t) -> t',
+    ),
+    "renamed-host": (
+        '%1 = spyre.loop.host "spyre::whole_quotient" because "asked" (%0, %0) : (t, t) -> t',
+        '%1 = spyre.loop.host "spyre::floor_divide_integers" because "asked" (%0, %0) : (t, t) -> t',
+    ),
     "launch": (
         "spyre.kernel.launch @f(%1) {integer_kernels = array<i64: 1, 2>, elements = {i = 1}, pool_bytes = 8} : !d",
         "spyre.kernel.launch @f(%1) integer_kernels [1, 2] elements {i = 1} pool_bytes 8 : !d",
@@ -169,6 +181,7 @@ def test_every_rule_has_a_case() -> None:
         "// CHECK: spyre.kernel.alloc {{.*}} : !d",
         "%1 = aten.relu(%0) : (t) -> t\nfunc.func @f() attributes {a} {",
         "%1 = aten.relu(%0) : (t) -> t } {dim = 1}",
+        "func.func @whole_quotient(%whole_quotient: t)",
     ],
 )
 def test_other_text_stays(text: str) -> None:

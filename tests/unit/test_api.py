@@ -30,10 +30,10 @@ def test_option_without_such_a_value_names_those_there_are(option: str, known: s
         spyre_mlir.compile(torch.nn.ReLU(), (X,), **wrong)
 
 
-@pytest.mark.parametrize("door", [spyre_mlir.compile, spyre_mlir.info])
-def test_tensor_alone_is_no_tuple_of_inputs(door: Any) -> None:
+@pytest.mark.parametrize("entry_point", [spyre_mlir.compile, spyre_mlir.info])
+def test_tensor_alone_is_no_tuple_of_inputs(entry_point: Any) -> None:
     with pytest.raises(InputError, match="example inputs are a tuple, got Tensor") as caught:
-        door(torch.nn.ReLU(), torch.ones(1, 3))
+        entry_point(torch.nn.ReLU(), torch.ones(1, 3))
     assert "(x,)" in str(caught.value)
 
 

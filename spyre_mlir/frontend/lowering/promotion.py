@@ -15,7 +15,8 @@ import torch
 from torch.fx import Node
 
 from spyre_mlir.frontend.arguments import BoundArgument, NotInTableError
-from spyre_mlir.ops.table import ArgKind, Family, OpEntry
+from spyre_mlir.ops.parameters import ArgKind
+from spyre_mlir.ops.table import Family, OpEntry
 
 T = TypeVar("T")
 

@@ -71,7 +71,7 @@ def _no_model(*_: object, **__: object) -> object:
     raise ReadError("a program from a directory has no model to compare with", hint="compile the model")
 
 
-def _own_memory(given: Mapping[str, torch.Tensor]) -> tuple[ResultMemory, Sequence[Any]]:  # noqa: ARG001 - a protocol
+def _own_memory(_: Mapping[str, torch.Tensor]) -> tuple[ResultMemory, Sequence[Any]]:
     return ResultMemory(frozenset(), {}, ()), ()
 
 

@@ -36,9 +36,9 @@ def _sort(x: torch.Tensor, dim: int = -1, descending: bool = False) -> Pair:
 def _sort_said(
     x: torch.Tensor,
     *,
-    stable: bool | None = None,  # noqa: ARG001 - of the operator's schema; every sort here is stable
     dim: int = -1,
     descending: bool = False,
+    **_: bool | None,  # `stable`: every sort here is
 ) -> Pair:
     return _sort(x, dim, descending)
 

@@ -19,9 +19,7 @@ def product_shape(self: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, .
     return (*np.broadcast_shapes(self[:-2], other[:-2]), *self[-2:-1], *(other[-1:] if len(other) > 1 else ()))
 
 
-def linear_shape(
-    input: tuple[int, ...], weight: tuple[int, ...], bias: tuple[int, ...] | None = None
-) -> tuple[int, ...]:
+def linear_shape(input: tuple[int, ...], weight: tuple[int, ...], **_: object) -> tuple[int, ...]:
     """Shape of input @ weight transposed."""
     require("C1", len(weight) == 2, f"weight of rank {len(weight)}, expected 2")
     require("C2", input[-1] == weight[1], f"input has {input[-1]} features, weight takes {weight[1]}")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from spyre_mlir.ops.annotations import DType, Ints, Lanes, Number, np
+from spyre_mlir.ops.annotations import Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.ignored_arguments import DTYPE
 from spyre_mlir.ops.table import Sample, require
 
 
-def arange_shape(*, start: Number = 0, end: Number, step: Number = 1, dtype: DType | None = None) -> tuple[int, ...]:
+def arange_shape(*, start: Number = 0, end: Number, step: Number = 1) -> tuple[int, ...]:
     """Shape of a range."""
     require("C1", step != 0, "step is 0")
     return (max(0, -int(-(end - start) // step)),)
 
 
-@ATEN.creation(aten=["arange.start_step"], shape=arange_shape)
-def arange(*, start: Number = 0, end: Number, step: Number = 1, dtype: DType | None = None) -> Lanes:
+@ATEN.creation(aten=["arange.start_step"], shape=arange_shape, ignores=[DTYPE])
+def arange(*, start: Number = 0, end: Number, step: Number = 1) -> Lanes:
     """start, start + step, … below end.
 
     Constraints:
@@ -28,8 +29,8 @@ def full_shape(*, size: Ints, **_: object) -> tuple[int, ...]:
     return tuple(size)
 
 
-@ATEN.creation(aten=["full"], shape=full_shape)
-def full(*, size: Ints, fill_value: Number, dtype: DType | None = None) -> Lanes:
+@ATEN.creation(aten=["full"], shape=full_shape, ignores=[DTYPE])
+def full(*, size: Ints, fill_value: Number) -> Lanes:
     """One number everywhere."""
     return np.full(size, float(fill_value))
 

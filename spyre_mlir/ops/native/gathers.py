@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from spyre_mlir.ops.annotations import Lanes, np
 from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.ignored_arguments import PADDING_IDX, SCALE_GRAD_BY_FREQ, SPARSE
 from spyre_mlir.ops.table import Sample, require
 
 
-def embedding_shape(weight: tuple[int, ...], indices: tuple[int, ...], **_: object) -> tuple[int, ...]:
+def embedding_shape(weight: tuple[int, ...], indices: tuple[int, ...]) -> tuple[int, ...]:
     """Shape of the rows of weight chosen by indices."""
     require("C1", len(weight) == 2, f"weight of rank {len(weight)}, expected 2")
     return (*indices, weight[1])
 
 
-@ATEN.movement(aten=["embedding"], opfunc="identity", fp32=True, shape=embedding_shape)
-def embedding(
-    weight: Lanes, indices: Lanes, *, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
-) -> Lanes:
-    """The rows of `weight` that `indices` name; the other arguments matter for training only.
+@ATEN.movement(
+    aten=["embedding"],
+    opfunc="identity",
+    fp32=True,
+    shape=embedding_shape,
+    ignores=[PADDING_IDX, SCALE_GRAD_BY_FREQ, SPARSE],
+)
+def embedding(weight: Lanes, indices: Lanes) -> Lanes:
+    """The rows of `weight` that `indices` name.
 
     Constraints:
         C1: weight has rank 2.

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from spyre_mlir.ops.annotations import DType, Lanes, LanesList, np
 from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.ignored_arguments import MEMORY_FORMAT, NON_BLOCKING
 from spyre_mlir.ops.table import Sample, require
 
 
-@ATEN.movement(aten=["clone", "contiguous"], opfunc="identity", fp32=True)
-def clone(self: Lanes, *, memory_format: str | None = None) -> Lanes:
+@ATEN.movement(aten=["clone", "contiguous"], opfunc="identity", fp32=True, ignores=[MEMORY_FORMAT])
+def clone(self: Lanes) -> Lanes:
     """A copy, dense in row-major order."""
     return self
 
 
-@ATEN.movement(aten=["_to_copy"])
-def _to_copy(
-    self: Lanes, *, dtype: DType | None = None, memory_format: str | None = None, non_blocking: bool = False
-) -> Lanes:
+@ATEN.movement(aten=["_to_copy"], ignores=[MEMORY_FORMAT, NON_BLOCKING])
+def _to_copy(self: Lanes, *, dtype: DType | None = None) -> Lanes:
     """A conversion to another element type; exact meaning rounds only towards integers and booleans."""
     if dtype == "i1":
         return self != 0

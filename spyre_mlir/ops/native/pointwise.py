@@ -18,7 +18,7 @@ ONE = Sample(((3, 65),))
 POSITIVE = Sample(((3, 65),), low=0.1, high=4.0)
 
 
-def _sub(b: Build, self: Value, other: Value, *, alpha: Number) -> Value | None:
+def _sub(self: Value, other: Value, *, alpha: Number) -> Value | None:
     return None if alpha == 1 else self - scaled(other, alpha)
 
 
@@ -230,7 +230,7 @@ def floor(self: Lanes) -> Lanes:
     return np.floor(self)
 
 
-def _clamp(b: Build, self: Value, *, min: Number | None, max: Number | None) -> Value:
+def _clamp(self: Value, *, min: Number | None, max: Number | None) -> Value:
     # `clip` spells its bounds as DL16 codes; maximum and minimum take them as exact scalars.
     out = self if min is None else self.maximum(min)
     return out if max is None else out.minimum(max)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from spyre_mlir.ops.annotations import DType, Ints, Lanes, np
+from spyre_mlir.ops.annotations import Ints, Lanes, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.reduction_dims import reduced_dims, reduced_shape
+from spyre_mlir.ops.ignored_arguments import DTYPE
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
@@ -34,9 +35,16 @@ def _amin(b: Build, self: Value, *, dim: Ints, keepdim: bool) -> Value | None:
 
 
 @ATEN.reduction(
-    aten=["sum.dim_IntList"], opfunc="sum", fp32=True, combine="arith.addf", shape=reduced_shape, ulps=8, source=_TABLE
+    aten=["sum.dim_IntList"],
+    opfunc="sum",
+    fp32=True,
+    combine="arith.addf",
+    shape=reduced_shape,
+    ulps=8,
+    source=_TABLE,
+    ignores=[DTYPE],
 )
-def sum(self: Lanes, *, dim: Ints | None = None, keepdim: bool = False, dtype: DType | None = None) -> Lanes:
+def sum(self: Lanes, *, dim: Ints | None = None, keepdim: bool = False) -> Lanes:
     """The sum over `dim`."""
     return _fold(np.sum, self, dim, keepdim)
 

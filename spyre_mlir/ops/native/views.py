@@ -5,6 +5,7 @@ from __future__ import annotations
 from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.array_views import View
 from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.ignored_arguments import IMPLICIT
 from spyre_mlir.ops.table import Sample
 
 TO_END = 2**63 - 1  # torch's spelling of "to the end"
@@ -46,8 +47,8 @@ def squeeze(self: View, *, dim: Ints | None = None) -> View:
     return self.squeeze(dim)
 
 
-@ATEN.view(aten=["expand"])
-def expand(self: View, *, size: Ints, implicit: bool = False) -> View:
+@ATEN.view(aten=["expand"], ignores=[IMPLICIT])
+def expand(self: View, *, size: Ints) -> View:
     """Dimensions of extent 1 repeated up to `size`."""
     return self.expand(size)
 

@@ -22,7 +22,7 @@ from spyre_mlir.transforms.utils.integer_ranges import IntegerBounds
 _EXACT = EXACT_INTEGERS[FP32.name]
 
 
-class WholeQuotient:
+class FloorDivision:
     """Builder of kernel steps over the loops of one nest, each into a buffer of its own."""
 
     def __init__(self, p: LayoutPlanner, op: loop.NestOp, lane: str | None) -> None:

@@ -16,7 +16,7 @@ from spyre_mlir.ops.hardware_functions import neutral_of
 from spyre_mlir.transforms.loop_to_kernel.buffers import Use
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import lane_for, result_lane
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms, eager_element, forms_of, is_watched
-from spyre_mlir.transforms.loop_to_kernel.floor_division import WholeQuotient
+from spyre_mlir.transforms.loop_to_kernel.floor_division import FloorDivision
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner, block_of
 
 
@@ -80,5 +80,5 @@ def lower_quotient(p: LayoutPlanner, op: loop.NestOp) -> None:
     p.of(op.result).format = forms.format
     lane = lane_for(p, op, forms)
     a, b = (p.operand(v, m.data, lane, op.space.data) for v, m in zip(forms.operands, op.input_maps, strict=True))
-    made, _ = WholeQuotient(p, op, lane).of(a, b, [p.ranges.of(v) for v in op.inputs])
+    made, _ = FloorDivision(p, op, lane).of(a, b, [p.ranges.of(v) for v in op.inputs])
     p.of(op.result).buffers.append(made)

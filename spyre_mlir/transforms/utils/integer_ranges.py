@@ -91,7 +91,7 @@ BOUNDS: dict[str, Callable[[Sequence[FloatBounds]], FloatBounds]] = {
     pointwise.where.name: lambda x: _around(*x[1], *x[2]),
     pointwise.neg.name: lambda x: (-x[0][1], -x[0][0]),
     pointwise.abs.name: lambda x: (max(0, x[0][0], -x[0][1]), max(-x[0][0], x[0][1])),
-    floor_division.whole_quotient.name: lambda x: _quotients(x[0], x[1]),
+    floor_division.floor_divide_integers.name: lambda x: _quotients(x[0], x[1]),
     activations.relu.name: lambda x: (max(0, x[0][0]), max(0, x[0][1])),
 }
 

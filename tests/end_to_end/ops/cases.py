@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 import spyre_mlir.frontend.spyre_ops  # noqa: F401 # defines operators
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import ArgKind, OpEntry, Sample
+from spyre_mlir.ops.parameters import ArgKind
+from spyre_mlir.ops.table import OpEntry, Sample
 
 Array = NDArray[Any]
 Arguments = dict[str, Any]
@@ -38,7 +39,7 @@ ELSEWHERE = frozenset(
         "masked_scatter",
         "empty_like",
         "new_empty",
-        "spyre::whole_quotient",  # no operator of torch's
+        "spyre::floor_divide_integers",  # no operator of torch's
     }
 )
 # Overloads that take a first tensor of one rank only.

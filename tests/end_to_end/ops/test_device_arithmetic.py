@@ -22,7 +22,7 @@ def dl16(numbers: Any) -> Tensor:
     return torch.from_numpy(round_trip(np.asarray(numbers, dtype=np.float64)).astype(np.float32))
 
 
-def test_whole_quotients_up_to_a_thousand() -> None:
+def test_floor_divisions_up_to_a_thousand() -> None:
     draw = np.random.default_rng(3)
     y = dl16(draw.uniform(0.1, 9.0, 512) * draw.choice([-1, 1], 512))
     x = dl16(y.double().numpy() * draw.integers(1, 1000, 512))  # at the edge of the next quotient

@@ -13,7 +13,8 @@ from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.annotations import erf
 from spyre_mlir.ops.array_views import ArrayView
 from spyre_mlir.ops.native import activations, pointwise
-from spyre_mlir.ops.table import ArgKind, Family, OpEntry, Sample
+from spyre_mlir.ops.parameters import ArgKind
+from spyre_mlir.ops.table import Family, OpEntry, Sample
 from tests.end_to_end.ops import cases
 from tests.unit.ops.test_table import OF_SMALL_FLOATS
 

@@ -229,7 +229,7 @@ def test_whole_numbers_of_all_signs(overload: str, function: Callable[[Tensor, T
 
 
 @pytest.mark.parametrize("mode", ["floor", "trunc"])
-def test_whole_quotients_of_all_signs(mode: str) -> None:
+def test_floor_divisions_of_all_signs(mode: str) -> None:
     left, right = np.arange(-130, 130), np.where(np.arange(260) % 2 == 0, 7, -3)
     entry = ATEN.find("div.Tensor_mode")
     assert entry is not None

@@ -111,7 +111,7 @@ def sampled(x: Tensor, grid: Tensor) -> Tensor:
     return functional.grid_sample(x, grid, align_corners=False)
 
 
-def stepwise(x: Tensor, state: Tensor, w: Tensor, v: Tensor) -> Tensor:
+def recurrent_layer(x: Tensor, state: Tensor, w: Tensor, v: Tensor) -> Tensor:
     return torch.ops.aten.rnn_tanh.input(x, state, [w, v], False, 1, 0.0, False, False, False)[0]
 
 
@@ -310,7 +310,7 @@ THRESHOLDS: dict[str, Threshold] = {
         patched=-1,
     ),
     "kernels": Threshold(
-        ("transforms.decompose_aten.CAP",), stepwise, recurrent(2), (recurrent(10), recurrent(200)), host=True
+        ("transforms.decompose_aten.CAP",), recurrent_layer, recurrent(2), (recurrent(10), recurrent(200)), host=True
     ),
     "loops_of_a_copy": Threshold(
         ("transforms.aten_to_loop.loop_builder.MOST_LOOPS", "transforms.aten_to_loop.coalesced_loops.MOST_LOOPS"),

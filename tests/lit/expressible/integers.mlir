@@ -3,7 +3,7 @@
 
 // Whole numbers are exact up to 2^24: one hardware function for sums and products; a quotient is divided, rounded down
 // and corrected by its remainder, and a conversion from floats drops what is behind the point.
-// Cost: 1 SDSC each for a sum, a product, and whether a number is not 0; 13 for a whole quotient, 19 for a remainder;
+// Cost: 1 SDSC each for a sum, a product, and whether a number is not 0; 13 for a floor division, 19 for a remainder;
 // 6 from floats, none to floats.
 
 func.func @quotient(%x: tensor<4x8xi32>, %y: tensor<4x8xi32>) -> tensor<4x8xi32> {

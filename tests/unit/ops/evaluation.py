@@ -18,7 +18,8 @@ from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue
 from spyre_mlir.errors import ConstraintError
 from spyre_mlir.machine.levels.aten import evaluate
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.table import ArgKind, Family, OpEntry, Param, Sample
+from spyre_mlir.ops.parameters import ArgKind, Param
+from spyre_mlir.ops.table import Family, OpEntry, Sample
 from spyre_mlir.ops.value import Value
 
 Array = NDArray[Any]

@@ -10,7 +10,7 @@ import numpy as np
 
 from spyre_mlir.ops import annotations
 from spyre_mlir.ops.annotations import INF, erf
-from spyre_mlir.ops.table import KINDS
+from spyre_mlir.ops.parameters import KINDS
 
 SPELLINGS = {"Lanes", "LanesList", "Number", "Ints", "Floats", "Bools", "DType"}
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from types import FunctionType
-from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -13,14 +10,13 @@ import pytest
 from spyre_mlir.errors import ConstraintError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.annotations import Lanes
-from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.hardware_functions import FUNCTIONS, function_of
-from spyre_mlir.ops.table import ArgKind, Family, OpEntry, Table, require
-from spyre_mlir.ops.value import Value
+from spyre_mlir.ops.parameters import ArgKind
+from spyre_mlir.ops.table import Family, OpEntry, Table, require
 
 ENTRIES = list(ATEN)
 # What compositions alone call: torch has no operator of the name to hold samples against.
-FOR_COMPOSITIONS = {"resample", "whole_quotient"}
+FOR_COMPOSITIONS = {"resample", "floor_divide_integers"}
 # Operators that other packages define, with a test of their own: test_grouped.py.
 OF_PACKAGES = {"grouped_mm"}
 # Samples are drawn in float32: what takes 8-bit floats is compared by name in machine/test_small_floats.py.
@@ -100,29 +96,6 @@ def test_refused_entry_leaves_no_trace() -> None:
 
     assert table.find("a") is None
     assert list(table) == [first]
-
-
-def test_unknown_annotation_names_the_parameter() -> None:
-    with pytest.raises(TypeError, match="complicated: parameter x is annotated 'complex'"):
-
-        @Table("acme").pointwise(aten=["c"])
-        def complicated(x: complex) -> Lanes:
-            """Nothing."""
-            raise NotImplementedError
-
-
-def in_text(b: Build, x: Value, y: Value | None, several: Sequence[Value], some: Sequence[Value | None]) -> Value:
-    """The first."""
-    return x
-
-
-def test_values_are_tensors_also_where_python_evaluates_the_annotations() -> None:
-    evaluated = FunctionType(in_text.__code__, globals(), "evaluated")
-    evaluated.__doc__ = in_text.__doc__
-    evaluated.__annotations__ = get_type_hints(in_text)
-    for function in (in_text, evaluated):
-        entry = Table("acme").composed(aten=["first"])(function)
-        assert [p.kind for p in entry.params] == [ArgKind.TENSOR] * 2 + [ArgKind.TENSORS] * 2
 
 
 def test_parameters_follow_the_signature() -> None:

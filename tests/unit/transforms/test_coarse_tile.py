@@ -243,7 +243,7 @@ class Softmax(nn.Module):
         return torch.softmax(x, -1)
 
 
-def test_both_doors_tile_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_entry_points_tile_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     x = torch.empty(16_384, 1024, dtype=torch.float16)
     tiled = spyre_mlir.compile(Softmax(), (x,), coarse_tile=True, loops="unroll", addresses="concrete")
     assert isinstance(tiled, CompiledModel)

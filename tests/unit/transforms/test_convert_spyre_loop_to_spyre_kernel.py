@@ -334,9 +334,9 @@ def test_restickifies_run_over_all_that_is_reserved() -> None:
     np.testing.assert_allclose(run_function(made, [x])[0], np.concatenate([e + e.T, -e[::3]]), rtol=1e-6)
 
 
-def test_a_whole_quotient_is_several_kernels() -> None:
+def test_a_floor_division_is_several_kernels() -> None:
     kind = "tensor<4x64xi32>"
-    call = 'call "spyre::whole_quotient"(%x, %y) {self = #aten.operands<1>, other = #aten.operands<1>}'
+    call = 'call "spyre::floor_divide_integers"(%x, %y) {self = #aten.operands<1>, other = #aten.operands<1>}'
     made = lowered(f"%x: {kind}, %y: {kind}", [f"{call} : ({kind}, {kind}) -> {kind}"], kind)
     a, b = np.arange(-128, 128).reshape(4, 64) * 999, np.arange(256).reshape(4, 64) % 37 + 1
     assert np.array_equal(run_function(made, [a, b])[0], a // b)

@@ -8,13 +8,17 @@ from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.index_matching import WHOLE, folded
 from spyre_mlir.ops.helpers.reduction_dims import MASKED
 from spyre_mlir.ops.helpers.slicing import part
+from spyre_mlir.ops.ignored_arguments import SCALE_GRAD_BY_FREQ, SPARSE
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
 SUM, MEAN, MAX = range(3)  # what ATen's `mode` counts
 
 
-@ATEN.composed(aten=["_embedding_bag_forward_only", "_embedding_bag"])
+@ATEN.composed(
+    aten=["_embedding_bag_forward_only", "_embedding_bag"],
+    ignores=[SCALE_GRAD_BY_FREQ.ahead_of("mode"), SPARSE.ahead_of("include_last_offset")],
+)
 def embedding_bag(
     b: Build,
     weight: Value,
@@ -22,9 +26,7 @@ def embedding_bag(
     offsets: Value,
     per_sample_weights: Value | None = None,
     *,
-    scale_grad_by_freq: bool = False,
     mode: int = 0,
-    sparse: bool = False,
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> tuple[Value, Value, Value, Value]:

@@ -11,12 +11,13 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.index_matching import all_named, chosen, from_end, named
 from spyre_mlir.ops.helpers.slicing import cut_to, moved, permuted, reshaped, widened
+from spyre_mlir.ops.ignored_arguments import SPARSE_GRAD
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
 
-@ATEN.composed(aten=["gather"], ulps=1)
-def gather(b: Build, self: Value, index: Value, *, dim: int, sparse_grad: bool = False) -> Value:
+@ATEN.composed(aten=["gather"], ulps=1, ignores=[SPARSE_GRAD])
+def gather(b: Build, self: Value, index: Value, *, dim: int) -> Value:
     """The elements of `self` at places along `dim` that `index` names, and at the index's own place elsewhere.
 
     An index outside `self` gives NaN, or 0 in integers: the device has no way to refuse it.

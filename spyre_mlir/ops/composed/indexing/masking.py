@@ -9,7 +9,7 @@ from spyre_mlir.ops.value import Value
 
 
 @ATEN.composed(aten=["masked_fill.Scalar", "masked_fill.Tensor"], promote=True, ulps=1)
-def masked_fill(b: Build, self: Value, mask: Value, value: Value) -> Value:
+def masked_fill(self: Value, mask: Value, value: Value) -> Value:
     """`value`, a single number, where the mask holds, else `self`."""
     return mask.where(value, self)
 

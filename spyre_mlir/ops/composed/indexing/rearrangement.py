@@ -10,6 +10,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.index_matching import chosen
 from spyre_mlir.ops.helpers.slicing import joined, moved, part, permuted, reshaped, side_by_side, widened
+from spyre_mlir.ops.ignored_arguments import MEMORY_FORMAT, NON_BLOCKING
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.value import Value
 
@@ -78,16 +79,20 @@ def repeat(b: Build, self: Value, *, repeats: Ints) -> Value:
 
 
 @ATEN.composed(aten=["repeat_interleave.self_int"], ulps=0)
-def repeat_interleave(
-    b: Build, self: Value, *, repeats: int, dim: int | None = None, output_size: int | None = None
-) -> Value:
-    """Every entry of `dim` so many times in a row; without `dim`, every element in order."""
+def repeat_interleave(self: Value, *, repeats: int, dim: int | None = None, output_size: int | None = None) -> Value:
+    """Every entry of `dim` so many times in a row; without `dim`, every element in order.
+
+    Constraints:
+        C1: output_size is the size that follows, unless it is absent.
+    """
     value = reshaped(self, (-1,)) if dim is None else self
     shape = value.shape or (1,)
     at = (dim or 0) % len(shape)
+    size = shape[at] * repeats
+    require("C1", output_size in (None, size), f"output_size {output_size}, expected {size}")
     spread = reshaped(value, shape).unsqueeze(at + 1)
     wide = widened(spread, (*shape[: at + 1], repeats, *shape[at + 1 :]))
-    return reshaped(wide, (*shape[:at], shape[at] * repeats, *shape[at + 1 :]))
+    return reshaped(wide, (*shape[:at], size, *shape[at + 1 :]))
 
 
 @ATEN.composed(aten=["unfold"], ulps=0)
@@ -210,8 +215,8 @@ def as_strided_scatter(
     return reshaped(b.call("index_put", flat, [places], reshaped(src, (-1,))), self.shape)
 
 
-@ATEN.composed(aten=["copy"], ulps=1)
-def copy(b: Build, self: Value, src: Value, *, non_blocking: bool = False) -> Value:
+@ATEN.composed(aten=["copy"], ulps=1, ignores=[NON_BLOCKING])
+def copy(b: Build, self: Value, src: Value) -> Value:
     """`src` in the shape and the element type of `self`."""
     return widened(b.cast(src, like=self), self.shape)
 
@@ -230,22 +235,20 @@ def fill(b: Build, self: Value, value: Value) -> Value:
     return _filled(b, self.shape, value, self.element)
 
 
-@ATEN.composed(aten=["full_like"], ulps=1)
-def full_like(
-    b: Build, self: Value, *, fill_value: Number, dtype: DType | None = None, memory_format: str | None = None
-) -> Value:
+@ATEN.composed(aten=["full_like"], ulps=1, ignores=[MEMORY_FORMAT])
+def full_like(b: Build, self: Value, *, fill_value: Number, dtype: DType | None = None) -> Value:
     """One number in the shape of `self`."""
     return _filled(b, self.shape, fill_value, dtype or self.element)
 
 
-@ATEN.composed(aten=["zeros_like", "empty_like"], ulps=0)
-def zeros_like(b: Build, self: Value, *, dtype: DType | None = None, memory_format: str | None = None) -> Value:
+@ATEN.composed(aten=["zeros_like", "empty_like"], ulps=0, ignores=[MEMORY_FORMAT])
+def zeros_like(b: Build, self: Value, *, dtype: DType | None = None) -> Value:
     """Zeros in the shape of `self`; uninitialised tensors get zeros too."""
     return b.full(self.shape, 0, dtype or self.element)
 
 
-@ATEN.composed(aten=["ones_like"], ulps=0)
-def ones_like(b: Build, self: Value, *, dtype: DType | None = None, memory_format: str | None = None) -> Value:
+@ATEN.composed(aten=["ones_like"], ulps=0, ignores=[MEMORY_FORMAT])
+def ones_like(b: Build, self: Value, *, dtype: DType | None = None) -> Value:
     """1 in the shape of `self`."""
     return b.full(self.shape, 1, dtype or self.element)
 
@@ -273,7 +276,12 @@ ATEN.samples(stack, Sample((((3, 5), (3, 5)),), {"dim": 1}), Sample((((3, 5), (4
 ATEN.samples(flip, Sample(((3, 70),), {"dims": (0, -1)}))
 ATEN.samples(roll, Sample(((5, 7),), {"shifts": (1, -2), "dims": (0, 1)}), Sample(((5, 7),), {"shifts": (3,)}))
 ATEN.samples(repeat, Sample(((3, 5),), {"repeats": (2, 1, 3)}))
-ATEN.samples(repeat_interleave, Sample(((3, 5),), {"repeats": 2, "dim": -1}), Sample(((3, 5),), {"repeats": 3}))
+ATEN.samples(
+    repeat_interleave,
+    Sample(((3, 5),), {"repeats": 2, "dim": -1}),
+    Sample(((3, 5),), {"repeats": 3}),
+    Sample(((3, 5),), {"repeats": 2, "output_size": 31}, breaks="C1"),
+)
 ATEN.samples(
     unfold,
     Sample(((9, 5),), {"dimension": 0, "size": 3, "step": 2}),

@@ -196,7 +196,7 @@ def index_reduce(
 def index_fill(b: Build, self: Value, index: Value, value: Value, *, dim: int) -> Value:
     """`self` with the entries of `dim` that `index` names replaced by one number."""
 
-    def change(table: Value, hits: Value, lay: Lay) -> Value:
+    def change(table: Value, hits: Value, _: Lay) -> Value:
         return covered(b, hits).where(value, table)
 
     where = from_end(index, (self.shape or (1,))[dim])

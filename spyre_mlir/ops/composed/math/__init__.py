@@ -1,4 +1,4 @@
 """Composed element-wise functions, comparisons and matrix products.
 
-Decision: docs/decisions/0066-whole-quotients-are-corrected.md
+Decision: docs/decisions/0066-floor-division-is-corrected.md
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from spyre_mlir.ops.annotations import INF, Number
 from spyre_mlir.ops.aten import ATEN
-from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
@@ -13,20 +12,20 @@ _LARGEST = {"f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.402823466385
 
 
 @ATEN.composed(aten=["rsub.Scalar"], promote=True, ulps=1)
-def rsub_scalar(b: Build, self: Value, other: Value, *, alpha: Number = 1) -> Value:
+def rsub_scalar(self: Value, other: Value, *, alpha: Number = 1) -> Value:
     """`other` minus `self` scaled by `alpha`."""
     return other - (self if alpha == 1 else self * alpha)
 
 
 @ATEN.composed(aten=["addcmul"], promote=True, ulps=8)
-def addcmul(b: Build, self: Value, tensor1: Value, tensor2: Value, *, value: Number = 1) -> Value:
+def addcmul(self: Value, tensor1: Value, tensor2: Value, *, value: Number = 1) -> Value:
     """self + value * tensor1 * tensor2."""
     product = tensor1 * tensor2
     return self + (product if value == 1 else product * value)
 
 
 @ATEN.composed(aten=["lerp.Scalar"], promote=True, ulps=4)
-def lerp(b: Build, self: Value, end: Value, *, weight: Number) -> Value:
+def lerp(self: Value, end: Value, *, weight: Number) -> Value:
     """The point between `self` and `end` that `weight` names, from the nearer one."""
     way = end - self
     if abs(weight) < 0.5:
@@ -35,7 +34,7 @@ def lerp(b: Build, self: Value, end: Value, *, weight: Number) -> Value:
 
 
 @ATEN.composed(aten=["hypot"], promote=True, ulps=4)
-def hypot(b: Build, self: Value, other: Value) -> Value:
+def hypot(self: Value, other: Value) -> Value:
     """sqrt(x² + y²), from the ratio of the smaller to the larger, so that no square overflows or vanishes."""
     x, y = abs(self), abs(other)
     larger = x.maximum(y)
@@ -45,7 +44,7 @@ def hypot(b: Build, self: Value, other: Value) -> Value:
 
 
 @ATEN.composed(aten=["clamp.Tensor"], promote=True, ulps=1)
-def clamp_tensor(b: Build, self: Value, min: Value | None = None, max: Value | None = None) -> Value:
+def clamp_tensor(self: Value, min: Value | None = None, max: Value | None = None) -> Value:
     """Limits every element to its own bounds."""
     out = self if min is None else self.maximum(min)
     return out if max is None else out.minimum(max)
@@ -53,7 +52,7 @@ def clamp_tensor(b: Build, self: Value, min: Value | None = None, max: Value | N
 
 @ATEN.composed(aten=["nan_to_num"], promote=True, ulps=1)
 def nan_to_num(
-    b: Build, self: Value, *, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+    self: Value, *, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Value:
     """Replaces NaN by `nan` and infinities by `posinf` and `neginf`; the defaults are 0 and the largest numbers."""
     if not self.is_float:

@@ -78,7 +78,7 @@ def _truth(x: Value) -> Value | bool:
 
 
 @ATEN.composed(aten=["logical_not"], ulps=1)
-def logical_not(b: Build, self: Value) -> Value:
+def logical_not(self: Value) -> Value:
     """1 where the element is 0, else 0."""
     return self.where(False, True) if self.is_bool else self.eq(0)
 

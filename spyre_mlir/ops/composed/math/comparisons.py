@@ -69,13 +69,13 @@ def isfinite(b: Build, self: Value) -> Value:
 
 
 @ATEN.composed(aten=["fmax"], promote=True, ulps=1)
-def fmax(b: Build, self: Value, other: Value) -> Value:
+def fmax(self: Value, other: Value) -> Value:
     """The larger of two elements, the other one where one is NaN."""
     return _passing_over_nan(self.maximum(other), self, other)
 
 
 @ATEN.composed(aten=["fmin"], promote=True, ulps=1)
-def fmin(b: Build, self: Value, other: Value) -> Value:
+def fmin(self: Value, other: Value) -> Value:
     """The smaller of two elements, the other one where one is NaN."""
     return _passing_over_nan(self.minimum(other), self, other)
 

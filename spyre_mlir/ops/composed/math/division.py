@@ -16,7 +16,7 @@ from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.approximations import with_sign_of
 from spyre_mlir.ops.helpers.numbers import number
 from spyre_mlir.ops.helpers.reduction_dims import SHORT_BITS
-from spyre_mlir.ops.native.floor_division import WHOLE_QUOTIENT
+from spyre_mlir.ops.native.floor_division import FLOOR_DIVIDE_INTEGERS
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
@@ -53,7 +53,7 @@ def _rest(x: Value, quotient: Value, y: Divisor) -> Value:
 
 def _floor_of_quotient(b: Build, x: Value, y: Divisor) -> Value:
     """The rounded quotient's floor, in the element type of the operands."""
-    return b.cast((x / y).floor(), like=x) if x.is_float else b.call(WHOLE_QUOTIENT, x, y)
+    return b.cast((x / y).floor(), like=x) if x.is_float else b.call(FLOOR_DIVIDE_INTEGERS, x, y)
 
 
 def _is_below_zero(rest: Value, y: Divisor) -> Value:
@@ -68,7 +68,7 @@ def _operands(b: Build, x: Value, y: Divisor) -> tuple[Value, Divisor]:
     if x.number is not None:
         x = number(b, x.number, y if isinstance(y, Value) else x)
     if x.is_bool:
-        raise UnsupportedError("a whole quotient of truth values", hint="convert them to integers first")
+        raise UnsupportedError("a floor division of truth values", hint="convert them to integers first")
     known = y.number if isinstance(y, Value) else y
     if known is None:
         return x, y

@@ -36,7 +36,7 @@ def exp_of_multiple(x: Value, rate: float) -> Value:
 
 
 @ATEN.composed(aten=["exp2"], promote=True, ulps=4)
-def exp2(b: Build, self: Value) -> Value:
+def exp2(self: Value) -> Value:
     """2 to the power of the element."""
     return exp_of_multiple(self, log(2.0))
 
@@ -49,20 +49,20 @@ def expm1(b: Build, self: Value) -> Value:
 
 
 @ATEN.composed(aten=["log1p"], promote=True, ulps=4)
-def log1p(b: Build, self: Value) -> Value:
+def log1p(self: Value) -> Value:
     """The natural logarithm of 1 + x, exact near 0."""
     out = log_of_one_plus(self)
     return self.eq(0).where(self, out)
 
 
 @ATEN.composed(aten=["log2"], promote=True, ulps=4)
-def log2(b: Build, self: Value) -> Value:
+def log2(self: Value) -> Value:
     """The logarithm to base 2."""
     return self.log() * (1.0 / log(2.0))
 
 
 @ATEN.composed(aten=["log10"], promote=True, ulps=4)
-def log10(b: Build, self: Value) -> Value:
+def log10(self: Value) -> Value:
     """The logarithm to base 10."""
     return self.log() * (1.0 / log(10.0))
 
@@ -74,14 +74,14 @@ def _distance(x: Value, y: Value) -> Value:
 
 
 @ATEN.composed(aten=["logaddexp"], promote=True, ulps=4)
-def logaddexp(b: Build, self: Value, other: Value) -> Value:
+def logaddexp(self: Value, other: Value) -> Value:
     """log(e^x + e^y) without overflow."""
     rest = log_of_one_plus_exp(_distance(self, other))
     return self.maximum(other) + rest
 
 
 @ATEN.composed(aten=["logaddexp2"], promote=True, ulps=8)
-def logaddexp2(b: Build, self: Value, other: Value) -> Value:
+def logaddexp2(self: Value, other: Value) -> Value:
     """log2(2^x + 2^y) without overflow."""
     rest = log_of_one_plus_exp(_distance(self, other) * log(2.0))
     return self.maximum(other) + rest * (1.0 / log(2.0))
@@ -94,7 +94,7 @@ def hyperbolic_cosine(x: Value) -> Value:
 
 
 @ATEN.composed(aten=["cosh"], promote=True, ulps=4)
-def cosh(b: Build, self: Value) -> Value:
+def cosh(self: Value) -> Value:
     """The hyperbolic cosine."""
     return hyperbolic_cosine(self)
 
@@ -112,7 +112,7 @@ def _or_log_of_twice(x: Value, otherwise: Value) -> Value:
 
 
 @ATEN.composed(aten=["asinh"], promote=True, ulps=4)
-def asinh(b: Build, self: Value) -> Value:
+def asinh(self: Value) -> Value:
     """The inverse hyperbolic sine, log1p(|x| + x² / (1 + sqrt(x² + 1))) with the sign of x."""
     x = abs(self)
     square = x * x
@@ -123,7 +123,7 @@ def asinh(b: Build, self: Value) -> Value:
 
 
 @ATEN.composed(aten=["acosh"], promote=True, ulps=4)
-def acosh(b: Build, self: Value) -> Value:
+def acosh(self: Value) -> Value:
     """The inverse hyperbolic cosine: with t = x - 1, log1p(t + sqrt(t (t + 2)))."""
     t = self - 1.0
     root = (t * (t + 2.0)).sqrt()
@@ -133,7 +133,7 @@ def acosh(b: Build, self: Value) -> Value:
 
 
 @ATEN.composed(aten=["atanh"], promote=True, ulps=4)
-def atanh(b: Build, self: Value) -> Value:
+def atanh(self: Value) -> Value:
     """The inverse hyperbolic tangent, log1p(2|x| / (1 - |x|)) / 2 with the sign of x."""
     x = abs(self)
     ratio = x * 2.0 / (1.0 - x)
@@ -141,7 +141,7 @@ def atanh(b: Build, self: Value) -> Value:
 
 
 @ATEN.composed(aten=["logit"], promote=True, ulps=4)
-def logit(b: Build, self: Value, *, eps: Number | None = None) -> Value:
+def logit(self: Value, *, eps: Number | None = None) -> Value:
     """log(x / (1 - x)), x limited to [eps, 1 - eps] first: with m the smaller of x and 1 - x, log1p(|1 - 2x| / m)."""
     x = self if eps is None else self.maximum(float(eps)).minimum(1.0 - eps)
     smaller = x.minimum(1.0 - x)
@@ -178,7 +178,7 @@ def xlog1py(b: Build, self: Value, other: Value) -> Value:
 
 
 @ATEN.composed(aten=["special_entr"], promote=True, ulps=4)
-def entr(b: Build, self: Value) -> Value:
+def entr(self: Value) -> Value:
     """-x log(x); 0 at 0, minus infinity below."""
     out = -(self * self.log())
     out = self.eq(0.0).where(0.0, out)

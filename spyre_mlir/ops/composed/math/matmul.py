@@ -6,6 +6,7 @@ from spyre_mlir.ops.annotations import Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.numbers import scaled
+from spyre_mlir.ops.ignored_arguments import UNROLL_DIM
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.value import Value
 
@@ -20,7 +21,7 @@ def weighted(value: Value, product: Value, beta: Number, alpha: Number) -> Value
     return product + (value if beta == 1 else scaled(value, beta))
 
 
-def _addmm_shape(self: tuple[int, ...], mat1: tuple[int, ...], mat2: tuple[int, ...], **_: object) -> tuple[int, ...]:
+def _addmm_shape(*, mat1: tuple[int, ...], mat2: tuple[int, ...], **_: object) -> tuple[int, ...]:
     return (mat1[0], mat2[1])
 
 
@@ -53,7 +54,7 @@ def addbmm(b: Build, self: Value, batch1: Value, batch2: Value, *, beta: Number 
 
 
 @ATEN.composed(aten=["addmv"])
-def addmv(b: Build, self: Value, mat: Value, vec: Value, *, beta: Number = 1, alpha: Number = 1) -> Value:
+def addmv(self: Value, mat: Value, vec: Value, *, beta: Number = 1, alpha: Number = 1) -> Value:
     """beta * self + alpha * mat @ vec."""
     return weighted(self, mat @ vec, beta, alpha)
 
@@ -76,9 +77,8 @@ def bilinear(b: Build, input1: Value, input2: Value, weight: Value, bias: Value 
     return out.reshape(*outer, outputs)
 
 
-@ATEN.composed(aten=["_trilinear"])
+@ATEN.composed(aten=["_trilinear"], ignores=[UNROLL_DIM])
 def trilinear(
-    b: Build,
     i1: Value,
     i2: Value,
     i3: Value,
@@ -87,7 +87,6 @@ def trilinear(
     expand2: Ints,
     expand3: Ints,
     sumdim: Ints,
-    unroll_dim: int = 1,
 ) -> Value:
     """The product of three tensors, each with dimensions of extent 1 put in, summed over `sumdim`."""
     parts: list[Value] = []

@@ -20,13 +20,13 @@ def nearest_even(x: Value) -> Value:
 
 
 @ATEN.composed(aten=["ceil"], promote=True, ulps=1)
-def ceil(b: Build, self: Value) -> Value:
+def ceil(self: Value) -> Value:
     """The smallest integer not below the element."""
     return -(-self).floor() if self.is_float else self.clone()
 
 
 @ATEN.composed(aten=["trunc", "fix"], promote=True, ulps=1)
-def trunc(b: Build, self: Value) -> Value:
+def trunc(self: Value) -> Value:
     """The element without its fraction."""
     if not self.is_float:
         return self.clone()
@@ -35,7 +35,7 @@ def trunc(b: Build, self: Value) -> Value:
 
 
 @ATEN.composed(aten=["round"], promote=True, ulps=1)
-def round(b: Build, self: Value) -> Value:
+def round(self: Value) -> Value:
     """The nearest integer, ties to even."""
     return nearest_even(self) if self.is_float else self.clone()
 

@@ -104,13 +104,13 @@ def erf(b: Build, self: Value) -> Value:
 
 
 @ATEN.composed(aten=["erfc"], promote=True, ulps=8, tolerance=_FIT)
-def erfc(b: Build, self: Value) -> Value:
+def erfc(self: Value) -> Value:
     """1 - erf(x) without the difference."""
     return tail(self)
 
 
 @ATEN.composed(aten=["special_erfcx"], promote=True, ulps=8, tolerance=_FIT)
-def erfcx(b: Build, self: Value) -> Value:
+def erfcx(self: Value) -> Value:
     """e^(x²) erfc(x)."""
     magnitude = abs(self)
     out = scaled_tail(magnitude)
@@ -119,7 +119,7 @@ def erfcx(b: Build, self: Value) -> Value:
 
 
 @ATEN.composed(aten=["special_ndtr"], promote=True, ulps=8, tolerance=_FIT)
-def ndtr(b: Build, self: Value) -> Value:
+def ndtr(self: Value) -> Value:
     """The area under the standard normal curve up to x, erfc(-x / sqrt(2)) / 2; 1 less that of -x above 0."""
     magnitude = abs(self)
     area = normal_tail(magnitude, scaled_tail(magnitude * sqrt(0.5)))
@@ -127,7 +127,7 @@ def ndtr(b: Build, self: Value) -> Value:
 
 
 @ATEN.composed(aten=["special_log_ndtr"], promote=True, ulps=8, tolerance=_FIT)
-def log_ndtr(b: Build, self: Value) -> Value:
+def log_ndtr(self: Value) -> Value:
     """The logarithm of `ndtr`: log(erfcx(-t) / 2) - x²/2 below 0 with t = x / sqrt(2), else log1p(-erfc(t) / 2)."""
     magnitude = abs(self)
     scaled = scaled_tail(magnitude * sqrt(0.5))
@@ -148,14 +148,14 @@ def inverse_error_function(x: Value, rest: Value) -> Value:
 
 
 @ATEN.composed(aten=["erfinv"], promote=True, ulps=4, tolerance=_INVERSE_FIT)
-def erfinv(b: Build, self: Value) -> Value:
+def erfinv(self: Value) -> Value:
     """The inverse of the error function on (-1, 1)."""
     rest = (1.0 - self) * (self + 1.0)
     return inverse_error_function(self, rest)
 
 
 @ATEN.composed(aten=["special_ndtri"], promote=True, ulps=4, tolerance=_INVERSE_FIT)
-def ndtri(b: Build, self: Value) -> Value:
+def ndtri(self: Value) -> Value:
     """The inverse of `ndtr`, sqrt(2) erfinv(2 x - 1); 4 x (1 - x) is what 1 - (2 x - 1)² rounds away near 0."""
     doubled = self * 2.0
     rest = doubled * (2.0 - doubled)
@@ -163,7 +163,7 @@ def ndtri(b: Build, self: Value) -> Value:
 
 
 @ATEN.composed(aten=["sinc"], promote=True, ulps=8, tolerance=_FIT)
-def sinc(b: Build, self: Value) -> Value:
+def sinc(self: Value) -> Value:
     """sin(pi x) / (pi x), 1 at 0: the nearest integer is subtracted before the product with pi."""
     count = (self + 0.5).floor()
     rest = self - count

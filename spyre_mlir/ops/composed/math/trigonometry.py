@@ -48,7 +48,7 @@ def _cosine(self: Lanes) -> Lanes:
 
 
 @ATEN.composed(aten=["sin"], promote=True, ulps=4, tolerance=_FIT, meaning=_sine)
-def sin(b: Build, self: Value) -> Value:
+def sin(self: Value) -> Value:
     """The sine, in radians; on the device for magnitudes up to some 350, in float32 up to three million."""
     # x = r + k pi with |r| <= pi / 2, so sin x = (-1)^k sin r.
     periods = (self * (1.0 / pi) + 0.5).floor()
@@ -56,7 +56,7 @@ def sin(b: Build, self: Value) -> Value:
 
 
 @ATEN.composed(aten=["cos"], promote=True, ulps=4, tolerance=_FIT, meaning=_cosine)
-def cos(b: Build, self: Value) -> Value:
+def cos(self: Value) -> Value:
     """The cosine, in radians; on the device for magnitudes up to some 350, in float32 up to three million."""
     # x = r + (k - 1/2) pi with |r| <= pi / 2, so cos x = sin (x + pi / 2) = (-1)^k sin r.
     periods = (self * (1.0 / pi) + 1.0).floor()
@@ -84,7 +84,7 @@ def _signed_sine(angle: Value, shift: Value, periods: Value) -> Value:
 
 
 @ATEN.composed(aten=["tan"], promote=True, ulps=4, tolerance=_FIT)
-def tan(b: Build, self: Value) -> Value:
+def tan(self: Value) -> Value:
     """The tangent, in radians; on the device for magnitudes up to some 150.
 
     x = r + k pi/2 with |r| <= pi/4, and for odd k the negative inverse of the tangent of r.
@@ -111,7 +111,7 @@ def _arc_sine_parts(x: Value) -> tuple[Value, Value]:
 
 
 @ATEN.composed(aten=["asin"], promote=True, ulps=4, tolerance=_FIT)
-def asin(b: Build, self: Value) -> Value:
+def asin(self: Value) -> Value:
     """The inverse sine; above 0.5 pi/2 less twice that of sqrt((1 - x) / 2)."""
     large, part = _arc_sine_parts(abs(self))
     other = pi / 2 - part * 2.0
@@ -119,7 +119,7 @@ def asin(b: Build, self: Value) -> Value:
 
 
 @ATEN.composed(aten=["acos"], promote=True, ulps=4, tolerance=_FIT)
-def acos(b: Build, self: Value) -> Value:
+def acos(self: Value) -> Value:
     """The inverse cosine; 2 asin(sqrt((1 - |x|) / 2)), or pi less that, for magnitudes above 0.5."""
     large, part = _arc_sine_parts(abs(self))
     twice = part * 2.0
@@ -135,7 +135,7 @@ def _arc_tangent_of(ratio: Value) -> Value:
 
 
 @ATEN.composed(aten=["atan"], promote=True, ulps=4, tolerance=_FIT)
-def atan(b: Build, self: Value) -> Value:
+def atan(self: Value) -> Value:
     """The inverse tangent; above 1 pi/2 less that of 1/x."""
     x = abs(self)
     large = x.gt(1.0)
@@ -159,7 +159,7 @@ def atan2(b: Build, self: Value, other: Value) -> Value:
 
 
 @ATEN.composed(aten=["angle"], promote=True, ulps=1)
-def angle(b: Build, self: Value) -> Value:
+def angle(self: Value) -> Value:
     """The angle of a real number: pi below 0, else 0."""
     zero = self.ne(self).where(self, 0.0)
     return self.lt(0.0).where(pi, zero)

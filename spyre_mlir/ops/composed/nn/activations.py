@@ -16,19 +16,19 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
 @ATEN.composed(aten=["hardtanh"], promote=True, ulps=1)
-def hardtanh(b: Build, self: Value, *, min_val: Number = -1, max_val: Number = 1) -> Value:
+def hardtanh(self: Value, *, min_val: Number = -1, max_val: Number = 1) -> Value:
     """The element limited to [min_val, max_val]."""
     return self.clamp(min=min_val, max=max_val)
 
 
 @ATEN.composed(aten=["relu6"], promote=True, ulps=1)
-def relu6(b: Build, self: Value) -> Value:
+def relu6(self: Value) -> Value:
     """The element limited to [0, 6]."""
     return self.clamp(min=0, max=6)
 
 
 @ATEN.composed(aten=["leaky_relu"], promote=True, ulps=2)
-def leaky_relu(b: Build, self: Value, *, negative_slope: Number = 0.01) -> Value:
+def leaky_relu(self: Value, *, negative_slope: Number = 0.01) -> Value:
     """The element where positive, else `negative_slope` times it: the larger of both, for slopes up to 1."""
     sloped = self * float(negative_slope)
     return self.maximum(sloped) if negative_slope <= 1 else self.minimum(sloped)
@@ -40,7 +40,7 @@ def _sloped_below(x: Value, slope: Value) -> Value:
 
 
 @ATEN.composed(aten=["prelu"], promote=True, ulps=2)
-def prelu(b: Build, self: Value, weight: Value) -> Value:
+def prelu(self: Value, weight: Value) -> Value:
     """The element where positive, else the weight of its channel, dimension 1, times it."""
     rank = self.rank
     if weight.rank == 1:
@@ -49,7 +49,7 @@ def prelu(b: Build, self: Value, weight: Value) -> Value:
 
 
 @ATEN.composed(aten=["_prelu_kernel"], promote=True, ulps=2)
-def prelu_kernel(b: Build, self: Value, weight: Value) -> Value:
+def prelu_kernel(self: Value, weight: Value) -> Value:
     """The element where positive, else the weight times it."""
     return _sloped_below(self, weight)
 
@@ -86,25 +86,25 @@ def _clipped_line(x: Value) -> Value:
 
 
 @ATEN.composed(aten=["hardsigmoid"], promote=True, ulps=2)
-def hardsigmoid(b: Build, self: Value) -> Value:
+def hardsigmoid(self: Value) -> Value:
     """(x + 3) / 6 limited to [0, 1]."""
     return _clipped_line(self) / 6.0
 
 
 @ATEN.composed(aten=["hardswish"], promote=True, ulps=4)
-def hardswish(b: Build, self: Value) -> Value:
+def hardswish(self: Value) -> Value:
     """x times its hard sigmoid."""
     return self * _clipped_line(self) / 6.0
 
 
 @ATEN.composed(aten=["softshrink"], promote=True, ulps=1)
-def softshrink(b: Build, self: Value, *, lambd: Number = 0.5) -> Value:
+def softshrink(self: Value, *, lambd: Number = 0.5) -> Value:
     """x moved towards 0 by `lambd`, and 0 between -lambd and lambd."""
     return self - self.clamp(min=-float(lambd), max=float(lambd))
 
 
 @ATEN.composed(aten=["log_sigmoid"], promote=True, ulps=4)
-def log_sigmoid(b: Build, self: Value) -> Value:
+def log_sigmoid(self: Value) -> Value:
     """The logarithm of the sigmoid, -log(1 + e^-x)."""
     return -log_of_one_plus_exp(-self)
 

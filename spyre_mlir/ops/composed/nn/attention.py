@@ -20,7 +20,6 @@ def attention_shape(
     query: tuple[int, ...],
     key: tuple[int, ...],
     value: tuple[int, ...],
-    attn_mask: tuple[int, ...] | None = None,
     *,
     enable_gqa: bool = False,
     **_: object,
@@ -36,10 +35,10 @@ def _attention_meaning(
     value: Lanes,
     attn_mask: Lanes | None,
     *,
-    dropout_p: Number,
     is_causal: bool,
     scale: Number | None,
     enable_gqa: bool,
+    **_: object,
 ) -> Lanes:
     if enable_gqa:
         repeat = query.shape[-3] // key.shape[-3]

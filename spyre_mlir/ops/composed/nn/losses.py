@@ -139,7 +139,7 @@ def _smoothed(
 
 
 @ATEN.composed(aten=["soft_margin_loss"], promote=True)
-def soft_margin_loss(b: Build, self: Value, target: Value, *, reduction: int = MEAN) -> Value:
+def soft_margin_loss(self: Value, target: Value, *, reduction: int = MEAN) -> Value:
     """log(1 + e^(-target self)), without an exponential that leaves the range."""
     return _reduced(log_of_one_plus_exp(-(self * target)), reduction)
 

@@ -10,7 +10,8 @@ from spyre_mlir.ops.annotations import Bools, Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.slicing import along
-from spyre_mlir.ops.table import Sample
+from spyre_mlir.ops.ignored_arguments import CUDNN_ENABLE, CUDNN_ENABLED, CUDNN_ENABLED_OR_NOT, MOMENTUM
+from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.value import Value
 
 
@@ -59,7 +60,6 @@ def _layer_norm_meaning(
     *,
     normalized_shape: Ints,
     eps: Number,
-    cudnn_enable: bool,
 ) -> Lanes:
     axes = tuple(range(-len(normalized_shape), 0))
     centred = input - np.mean(input, axis=axes, keepdims=True)
@@ -68,7 +68,7 @@ def _layer_norm_meaning(
     return out if bias is None else out + bias
 
 
-@ATEN.composed(aten=["layer_norm"], promote=True, meaning=_layer_norm_meaning)
+@ATEN.composed(aten=["layer_norm"], promote=True, meaning=_layer_norm_meaning, ignores=[CUDNN_ENABLE])
 def layer_norm(
     b: Build,
     input: Value,
@@ -77,7 +77,6 @@ def layer_norm(
     *,
     normalized_shape: Ints,
     eps: Number = 1e-5,
-    cudnn_enable: bool = True,
 ) -> Value:
     """(input - mean) over the standard deviation along the last dimensions, times weight, plus bias."""
     axes = tuple(range(-len(normalized_shape), 0))
@@ -114,7 +113,7 @@ def _grouped(
     return affine(out, _per_channel(weight, len(shape)), _per_channel(bias, len(shape))), mean, inverse
 
 
-@ATEN.composed(aten=["group_norm"])
+@ATEN.composed(aten=["group_norm"], ignores=[CUDNN_ENABLED])
 def group_norm(
     b: Build,
     input: Value,
@@ -123,7 +122,6 @@ def group_norm(
     *,
     num_groups: int,
     eps: Number = 1e-5,
-    cudnn_enabled: bool = True,
 ) -> Value:
     """Normalisation of each group of channels of each entry of the batch."""
     return _grouped(b, input, weight, bias, num_groups, eps)[0]
@@ -142,7 +140,13 @@ def native_group_norm(
     group: int,
     eps: Number,
 ) -> tuple[Value, Value, Value]:
-    """Normalisation of each group of channels, the means, and one over the standard deviations."""
+    """Normalisation of each group of channels, the means, and one over the standard deviations.
+
+    Constraints:
+        C1: N, C and HxW are the extents of input, those behind the channels as one.
+    """
+    extents = (*input.shape[:2], prod(input.shape[2:]))
+    require("C1", extents == (N, C, HxW), f"N, C, HxW are {(N, C, HxW)}, the extents are {extents}")
     out, mean, inverse = _grouped(b, input, weight, bias, group, eps)
     return out, mean.view(N, group), inverse.view(N, group)
 
@@ -207,7 +211,7 @@ def by_batch(
     return affine(out, _per_channel(weight, rank), _per_channel(bias, rank)), mean, inverse
 
 
-@ATEN.composed(aten=["instance_norm"])
+@ATEN.composed(aten=["instance_norm"], ignores=[MOMENTUM.ahead_of("eps"), CUDNN_ENABLED_OR_NOT])
 def instance_norm(
     b: Build,
     input: Value,
@@ -217,9 +221,7 @@ def instance_norm(
     running_var: Value | None = None,
     *,
     use_input_stats: bool,
-    momentum: Number,
     eps: Number,
-    cudnn_enabled: bool,
 ) -> Value:
     """Normalisation of each channel of each entry of the batch, by its own statistics or by known ones."""
     if not use_input_stats and running_mean is not None:
@@ -232,7 +234,7 @@ def _nothing(b: Build, like: Value) -> Value:
     return b.full((0,), 0.0, like.element)
 
 
-@ATEN.composed(aten=["_native_batch_norm_legit_no_training"])
+@ATEN.composed(aten=["_native_batch_norm_legit_no_training"], ignores=[MOMENTUM.ahead_of("eps")])
 def batch_norm_no_training(
     b: Build,
     input: Value,
@@ -241,7 +243,6 @@ def batch_norm_no_training(
     running_mean: Value,
     running_var: Value,
     *,
-    momentum: Number,
     eps: Number,
 ) -> tuple[Value, Value, Value]:
     """Normalisation by known statistics; the other two results are empty."""
@@ -257,7 +258,7 @@ def _training(
     return out, mean.view(-1), inverse.view(-1)
 
 
-@ATEN.composed(aten=["_native_batch_norm_legit.no_stats"])
+@ATEN.composed(aten=["_native_batch_norm_legit.no_stats"], ignores=[MOMENTUM.ahead_of("eps")])
 def batch_norm_no_stats(
     b: Build,
     input: Value,
@@ -265,10 +266,14 @@ def batch_norm_no_stats(
     bias: Value | None = None,
     *,
     training: bool,
-    momentum: Number,
     eps: Number,
 ) -> tuple[Value, Value, Value]:
     """Normalisation by the statistics of the batch, the means, and one over the standard deviations."""
+    if not training:
+        raise UnsupportedError(
+            "_native_batch_norm_legit.no_stats with training=False, which has no statistics to use",
+            hint="set training=True, or give running statistics",
+        )
     return _training(b, input, weight, bias, eps)
 
 
@@ -302,7 +307,7 @@ def _blended(b: Build, old: Value, new: Value, momentum: Number) -> Value:
     return old * (1.0 - momentum) + b.cast(new, like=old) * float(momentum)
 
 
-@ATEN.composed(aten=["native_batch_norm", "_native_batch_norm_legit"])
+@ATEN.composed(aten=["native_batch_norm", "_native_batch_norm_legit"], ignores=[MOMENTUM.ahead_of("eps")])
 def native_batch_norm(
     b: Build,
     input: Value,
@@ -312,7 +317,6 @@ def native_batch_norm(
     running_var: Value | None = None,
     *,
     training: bool,
-    momentum: Number,
     eps: Number,
 ) -> tuple[Value, Value, Value]:
     """Normalisation by known statistics, with two empty results; or by those of the batch, which are results."""
@@ -352,7 +356,8 @@ ATEN.samples(
         {"N": 2, "C": 6, "HxW": 15, "group": 2, "output_mask": (True, True, True)},
     ),
 )
-ATEN.samples(native_group_norm, Sample(_IMAGE, {"N": 2, "C": 6, "HxW": 15, "group": 2, "eps": 1e-5}))
+_GROUPS = {"N": 2, "C": 6, "HxW": 15, "group": 2, "eps": 1e-5}
+ATEN.samples(native_group_norm, Sample(_IMAGE, _GROUPS), Sample(_IMAGE, {**_GROUPS, "HxW": 5}, breaks="C1"))
 ATEN.samples(
     instance_norm,
     Sample((*_IMAGE, None, None), {"use_input_stats": True, "cudnn_enabled": True, **_STATISTICS}),

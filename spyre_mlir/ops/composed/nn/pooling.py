@@ -15,6 +15,7 @@ from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.reduction_dims import SHORT_BITS
 from spyre_mlir.ops.helpers.slicing import along, joined, padded, taken
 from spyre_mlir.ops.helpers.sliding_windows import accumulated, reach, spread
+from spyre_mlir.ops.ignored_arguments import UNPOOLED_PADDING, UNPOOLED_STRIDE
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.value import Value
 
@@ -285,10 +286,8 @@ def _first_by_window(b: Build, x: Value, where: Value, dim: int, places: int) ->
     return peaks, joined(b, firsts, at)
 
 
-@ATEN.composed(aten=["max_unpool2d", "max_unpool3d"], ulps=0)
-def max_unpool(
-    b: Build, self: Value, indices: Value, *, output_size: Ints, stride: Ints = (), padding: Ints = ()
-) -> Value:
+@ATEN.composed(aten=["max_unpool2d", "max_unpool3d"], ulps=0, ignores=[UNPOOLED_STRIDE, UNPOOLED_PADDING])
+def max_unpool(b: Build, self: Value, indices: Value, *, output_size: Ints) -> Value:
     """Elements put where `indices` say in their channel, 0 elsewhere; of several at one place the largest stays.
 
     Every element is compared with every place of the result.

@@ -13,6 +13,7 @@ from spyre_mlir.hw.formats import FP8_LARGEST
 from spyre_mlir.ops.annotations import DType, Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.ignored_arguments import USE_FAST_ACCUM
 from spyre_mlir.ops.value import Value
 
 FP8 = "f8E4M3FN"
@@ -32,7 +33,7 @@ def _checked_scale(b: Build, scale: Value, possible: tuple[tuple[int, ...], ...]
     return b.cast(scale, "f32")
 
 
-@ATEN.composed(aten=["_scaled_mm"], ulps=8)
+@ATEN.composed(aten=["_scaled_mm"], ulps=8, ignores=[USE_FAST_ACCUM])
 def scaled_mm_of_aten(
     b: Build,
     self: Value,
@@ -43,7 +44,6 @@ def scaled_mm_of_aten(
     scale_result: Value | None = None,
     *,
     out_dtype: DType | None = None,
-    use_fast_accum: bool = False,
 ) -> Value:
     """The product of two matrices of eight-bit floats, times the scales of rows and columns, plus a bias."""
     if scale_result is not None:
@@ -61,7 +61,7 @@ def _scaled(
     return b.cast(out, element or left.element)
 
 
-@ATEN.composed(aten=["_scaled_mm_v2"], ulps=8)
+@ATEN.composed(aten=["_scaled_mm_v2"], ulps=8, ignores=[USE_FAST_ACCUM])
 def scaled_mm_by_recipes(
     b: Build,
     self: Value,
@@ -76,7 +76,6 @@ def scaled_mm_by_recipes(
     swizzle_b: Ints,
     out_dtype: DType | None = None,
     contraction_dim: Ints = (),
-    use_fast_accum: bool = False,
 ) -> Value:
     """As `_scaled_mm`; a recipe says if an operand has one scale, or one per row or column."""
     if any(recipe not in (ONE_SCALE, BY_LINE) for recipe in (*recipe_a, *recipe_b)):

@@ -67,7 +67,10 @@ def _gru_step(b: Build, given: Value, own: Value, state: State) -> State:
 
 
 def _plain_step(function: str) -> Callable[[Build, Value, Value, State], State]:
-    return lambda b, gates, _, state: (b.call(function, gates),)
+    def step(b: Build, gates: Value, *_: Value | State) -> State:
+        return (b.call(function, gates),)
+
+    return step
 
 
 LSTM, GRU = Cell(_lstm_step), Cell(_gru_step, apart=True)

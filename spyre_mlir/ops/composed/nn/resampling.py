@@ -5,10 +5,11 @@ from __future__ import annotations
 import struct
 from math import floor, prod
 
-from spyre_mlir.ops.annotations import DType, Floats, Ints, Lanes, Number, np
+from spyre_mlir.ops.annotations import Floats, Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.slicing import joined, taken, widened
+from spyre_mlir.ops.ignored_arguments import DTYPE
 from spyre_mlir.ops.table import OpEntry, Sample, require
 from spyre_mlir.ops.value import Value
 
@@ -70,8 +71,8 @@ def _resample_shape(*, size: Ints, **_: object) -> tuple[int, ...]:
     return size
 
 
-@ATEN.creation(aten=["spyre::resample"], shape=_resample_shape)
-def resample(*, size: Ints, mode: str, scale: float, offset: float, dtype: DType | None = None) -> Lanes:
+@ATEN.creation(aten=["spyre::resample"], shape=_resample_shape, ignores=[DTYPE])
+def resample(*, size: Ints, mode: str, scale: float, offset: float) -> Lanes:
     """The matrix that takes a dimension of `size[1]` elements to one of `size[0]`.
 
     New element i lies at place scale * i + offset of the old ones. The mode says how it is made from those around

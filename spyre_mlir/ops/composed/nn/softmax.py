@@ -6,17 +6,18 @@ from spyre_mlir.ops.annotations import DType, Lanes, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.reduction_dims import MASKED
+from spyre_mlir.ops.ignored_arguments import DTYPE, HALF_TO_FLOAT
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
 
-def _softmax_meaning(self: Lanes, *, dim: int, half_to_float: bool, dtype: DType | None) -> Lanes:
+def _softmax_meaning(self: Lanes, *, dim: int) -> Lanes:
     e = np.exp(self - np.max(self, axis=dim, keepdims=True))
     return e / np.sum(e, axis=dim, keepdims=True)
 
 
-@ATEN.composed(aten=["softmax.int", "_softmax"], promote=True, meaning=_softmax_meaning)
-def softmax(b: Build, self: Value, *, dim: int, half_to_float: bool = False, dtype: DType | None = None) -> Value:
+@ATEN.composed(aten=["softmax.int", "_softmax"], promote=True, meaning=_softmax_meaning, ignores=[HALF_TO_FLOAT, DTYPE])
+def softmax(self: Value, *, dim: int) -> Value:
     """exp(x) over the sum of exp(x) along `dim`."""
     e = (self - self.amax(dim, keepdim=True)).exp()
     return e / e.sum(dim, keepdim=True)

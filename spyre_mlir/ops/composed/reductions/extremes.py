@@ -49,13 +49,13 @@ def argmin(b: Build, self: Value, *, dim: int | None = None, keepdim: bool = Fal
 
 
 @ATEN.composed(aten=["max"], ulps=0)
-def max_of_all(b: Build, self: Value) -> Value:
+def max_of_all(self: Value) -> Value:
     """The largest of all elements."""
     return self.amax()
 
 
 @ATEN.composed(aten=["min"], ulps=0)
-def min_of_all(b: Build, self: Value) -> Value:
+def min_of_all(self: Value) -> Value:
     """The smallest of all elements."""
     return self.amin()
 

@@ -8,6 +8,7 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.reduction_dims import dims_of, folded_shape, is_empty
 from spyre_mlir.ops.helpers.slicing import joined, part, reshaped
+from spyre_mlir.ops.ignored_arguments import COMPUTE_MODE
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
@@ -69,8 +70,8 @@ def dist(b: Build, self: Value, other: Value, *, p: Number = 2) -> Value:
     return norm_of(b, difference, float(p), dims_of(difference, None), False)
 
 
-@ATEN.composed(aten=["_cdist_forward"], promote=True)
-def cdist(b: Build, x1: Value, x2: Value, *, p: Number, compute_mode: int | None = None) -> Value:
+@ATEN.composed(aten=["_cdist_forward"], promote=True, ignores=[COMPUTE_MODE])
+def cdist(b: Build, x1: Value, x2: Value, *, p: Number) -> Value:
     """The distance of every row of one matrix from every row of another."""
     difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
     return norm_of(b, difference, float(p), (difference.rank - 1,), False)

@@ -18,6 +18,7 @@ from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composed.reductions.extremes import where_first
 from spyre_mlir.ops.helpers.reduction_dims import comparable, or_nan, positions, without, without_nan
 from spyre_mlir.ops.helpers.slicing import along, joined, part, reshaped
+from spyre_mlir.ops.ignored_arguments import SORTED, STABLE, STABLE_OR_UNSAID
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
@@ -140,8 +141,8 @@ def _picked(b: Build, self: Value, dim: int, descending: bool, count: int) -> Pa
     return b.cast(joined(b, values, dim), like=self), joined(b, found, dim)
 
 
-@ATEN.composed(aten=["sort", "sort.stable"], ulps=1)
-def sort(b: Build, self: Value, *, stable: bool | None = None, dim: int = -1, descending: bool = False) -> Pair:
+@ATEN.composed(aten=["sort", "sort.stable"], ulps=1, ignores=[STABLE_OR_UNSAID.ahead_of("dim")])
+def sort(b: Build, self: Value, *, dim: int = -1, descending: bool = False) -> Pair:
     """The elements along `dim` in order, and where they stood; equal elements keep their order."""
     return _all_sorted(b, self, dim, descending)
 
@@ -151,8 +152,8 @@ def _all_sorted(b: Build, self: Value, dim: int, descending: bool) -> Pair:
     return sorted_along(b, self, dim, descending, 0, shape[dim] if shape else 1)
 
 
-@ATEN.composed(aten=["argsort", "argsort.stable"], ulps=1)
-def argsort(b: Build, self: Value, *, stable: bool = False, dim: int = -1, descending: bool = False) -> Value:
+@ATEN.composed(aten=["argsort", "argsort.stable"], ulps=1, ignores=[STABLE.ahead_of("dim")])
+def argsort(b: Build, self: Value, *, dim: int = -1, descending: bool = False) -> Value:
     """Positions of the elements along `dim`, in sorted order; equal elements keep their order."""
     return _all_sorted(b, self, dim, descending)[1]
 
@@ -163,8 +164,8 @@ def msort(b: Build, self: Value) -> Value:
     return _all_sorted(b, self, 0, False)[0]
 
 
-@ATEN.composed(aten=["topk"], ulps=1)
-def topk(b: Build, self: Value, *, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Pair:
+@ATEN.composed(aten=["topk"], ulps=1, ignores=[SORTED])
+def topk(b: Build, self: Value, *, k: int, dim: int = -1, largest: bool = True) -> Pair:
     """The `k` largest or smallest elements along `dim` in order, and where they stood."""
     return sorted_along(b, self, dim, largest, 0, k)
 

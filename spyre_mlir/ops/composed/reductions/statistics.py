@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from spyre_mlir.ops.annotations import DType, Ints, Lanes, Number, np
+from spyre_mlir.ops.annotations import Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.reduction_dims import count_of, dims_of, reduced_dims, reduced_shape, without
+from spyre_mlir.ops.ignored_arguments import DTYPE
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
 
-def _mean_meaning(self: Lanes, *, dim: Ints | None, keepdim: bool, dtype: DType | None) -> Lanes:
+def _mean_meaning(self: Lanes, *, dim: Ints | None, keepdim: bool) -> Lanes:
     return np.mean(self, axis=reduced_dims(self.ndim, dim), keepdims=keepdim)
 
 
-@ATEN.composed(aten=["mean.dim"], promote=True, ulps=8, meaning=_mean_meaning, shape=reduced_shape)
-def mean(b: Build, self: Value, *, dim: Ints | None = None, keepdim: bool = False, dtype: DType | None = None) -> Value:
+@ATEN.composed(aten=["mean.dim"], promote=True, ulps=8, meaning=_mean_meaning, shape=reduced_shape, ignores=[DTYPE])
+def mean(self: Value, *, dim: Ints | None = None, keepdim: bool = False) -> Value:
     """The arithmetic mean over `dim`."""
     # The hardware's `mean` takes 1/N as a DL16 code; counts, unlike their inverses, are mostly exact in DL16.
     count = count_of(self, dim)
@@ -23,7 +24,7 @@ def mean(b: Build, self: Value, *, dim: Ints | None = None, keepdim: bool = Fals
 
 
 @ATEN.composed(aten=["aminmax"], ulps=1)
-def aminmax(b: Build, self: Value, *, dim: int | None = None, keepdim: bool = False) -> tuple[Value, Value]:
+def aminmax(self: Value, *, dim: int | None = None, keepdim: bool = False) -> tuple[Value, Value]:
     """The smallest and the largest element over `dim`, or over all dimensions."""
     dims = () if dim is None else (dim,)
     return self.amin(dims, keepdim=keepdim), self.amax(dims, keepdim=keepdim)

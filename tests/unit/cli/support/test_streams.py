@@ -1,4 +1,4 @@
-"""The doors of the tools: streams that are closed or full, interrupts while a tool loads, memory that is claimed."""
+"""Processes of the tools: streams that are closed or full, interrupts while a tool loads, memory that is claimed."""
 
 from __future__ import annotations
 

@@ -199,15 +199,15 @@ def test_guards_of_a_file_never_run(program, tmp_path):
     assert not marker.exists()
 
 
-@pytest.mark.parametrize("door", [["--info"], ["--emit", "aten"], ["-o", "DIR"], ["--graph", "DIR.svg"], None])
-def test_every_door_looks_first(door, program, tmp_path, capsys):
+@pytest.mark.parametrize("arguments", [["--info"], ["--emit", "aten"], ["-o", "DIR"], ["--graph", "DIR.svg"], None])
+def test_every_entry_point_looks_first(arguments, program, tmp_path, capsys):
     marker = tmp_path / "marker"
     path = written(tmp_path / "m.pt2", HOSTILE["example inputs"][0](program, marker))
-    if door is None:
+    if arguments is None:
         with pytest.raises(ImportProgramError):
             spyre_mlir.info(path)
     else:
-        assert run([str(path), *(word.replace("DIR", str(tmp_path / "out")) for word in door)]) == 1
+        assert run([str(path), *(word.replace("DIR", str(tmp_path / "out")) for word in arguments)]) == 1
         assert "names getattr" in capsys.readouterr().err
     assert not marker.exists()
 

@@ -1,4 +1,4 @@
-"""Results lie in memory as eager's do, at both doors: strides, offsets, sharing, and views of another dtype."""
+"""Results lie in memory as eager's do, at both entry points: strides, offsets, sharing, and views of another dtype."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def by_torch_compile(function: Function, inputs: Sequence[torch.Tensor]) -> Any:
     return torch.compile(function, backend=torch_compile.spyre, options=EXACT)(*inputs)
 
 
-DOORS = pytest.mark.parametrize("door", [by_compile, by_torch_compile])
+ENTRY_POINTS = pytest.mark.parametrize("entry_point", [by_compile, by_torch_compile])
 
 
 @pytest.fixture(autouse=True)
@@ -166,21 +166,21 @@ def all_of(functions: dict[str, Function]) -> Function:
     return lambda x: tuple(function(x) for function in functions.values())
 
 
-@DOORS
+@ENTRY_POINTS
 @pytest.mark.parametrize("make", COMPUTED)
-def test_results_lie_as_eager_ones_do(make: Callable[[], torch.Tensor], door: Function) -> None:
+def test_results_lie_as_eager_ones_do(make: Callable[[], torch.Tensor], entry_point: Function) -> None:
     function = all_of(COMPUTED[make])
-    got, wanted = door(function, [make()]), function(make())
+    got, wanted = entry_point(function, [make()]), function(make())
     for name, mine, eager in zip(COMPUTED[make], got, wanted, strict=True):
         check(mine, eager, name)
     assert sharing(got) == sharing(wanted)
 
 
-@DOORS
+@ENTRY_POINTS
 @pytest.mark.parametrize("make", VIEWS)
-def test_views_of_an_input_are_views_of_it(make: Callable[[], torch.Tensor], door: Function) -> None:
+def test_views_of_an_input_are_views_of_it(make: Callable[[], torch.Tensor], entry_point: Function) -> None:
     function, x, twin = all_of(VIEWS[make]), make(), make()
-    got, wanted = door(function, [x]), function(twin)
+    got, wanted = entry_point(function, [x]), function(twin)
     for _ in range(2):
         for name, mine, eager in zip(VIEWS[make], got, wanted, strict=True):
             check([x, mine], [twin, eager], name)
@@ -188,8 +188,8 @@ def test_views_of_an_input_are_views_of_it(make: Callable[[], torch.Tensor], doo
         twin.fill_(3)
 
 
-@DOORS
-def test_an_input_is_written_through_a_view_of_another_dtype(door: Function) -> None:
+@ENTRY_POINTS
+def test_an_input_is_written_through_a_view_of_another_dtype(entry_point: Function) -> None:
     def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         x.add_(1)
         bits = x.view(torch.int16)
@@ -197,11 +197,11 @@ def test_an_input_is_written_through_a_view_of_another_dtype(door: Function) -> 
         return x, bits, x * 2
 
     x, twin = plain() / 3, plain() / 3
-    check([x, door(function, [x])], [twin, function(twin)])
+    check([x, entry_point(function, [x])], [twin, function(twin)])
 
 
-@DOORS
-def test_a_view_of_a_weight_is_the_weight(door: Function) -> None:
+@ENTRY_POINTS
+def test_a_view_of_a_weight_is_the_weight(entry_point: Function) -> None:
     class Tied(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -211,9 +211,9 @@ def test_a_view_of_a_weight_is_the_weight(door: Function) -> None:
             return x @ self.weight, self.weight.t()
 
     model, x = Tied(), plain()
-    inner = model if door is by_torch_compile else model.forward
-    program = spyre_mlir.compile(model, (x,), **EXACT) if door is by_compile else None
-    product, weight = program(x) if program else door(inner, [x])
+    inner = model if entry_point is by_torch_compile else model.forward
+    program = spyre_mlir.compile(model, (x,), **EXACT) if entry_point is by_compile else None
+    product, weight = program(x) if program else entry_point(inner, [x])
     check([model.weight.detach(), product, weight], [model.weight.detach(), *model(x)])
 
 

@@ -209,13 +209,13 @@ def function_in(module: ModuleOp) -> str:
     return function.name
 
 
-def test_the_whole_quotient_of_integers() -> None:
+def test_the_floor_division_of_integers() -> None:
     body = """%out = spyre.loop.nest [i = 4] ins(%a[i] : tensor<4xi64>, %b[i] : tensor<4xi64>) -> [i] : tensor<4xi64>
         { ^bb0(%x: i64, %y: i64): %z = arith.floordivsi %x, %y : i64 spyre.loop.yield %z : i64 }"""
     module = parse(main("%a: tensor<4xi64>, %b: tensor<4xi64>", body, "tensor<4xi64>"))
     (got,) = run_function(module, [np.array([-7, 7, 7, -7]), np.array([2, 2, -2, -2])])
     assert got.tolist() == [-4, 3, -4, 3]
-    assert function_in(module) == "whole_quotient"
+    assert function_in(module) == "floor_divide_integers"
 
 
 def test_apply_goes_through_the_op_table() -> None:

@@ -60,7 +60,7 @@ def test_shapes_of_products() -> None:
     assert product_shape((5, 2, 3), (3,)) == (5, 2)
     assert product_shape((3,), (3,)) == ()
     assert linear_shape((5, 2, 3), (4, 3)) == (5, 2, 4)
-    assert linear_shape((3,), (4, 3), (4,)) == (4,)
+    assert linear_shape((3,), (4, 3), bias=(4,)) == (4,)
 
 
 @pytest.mark.parametrize(

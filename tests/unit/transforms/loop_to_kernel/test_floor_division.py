@@ -1,4 +1,4 @@
-"""Whole quotients: the steps that bounds allow, and the numbers of Python's floor division."""
+"""Floor division: the steps that bounds allow, and the numbers of Python's floor division."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import FloatAttr, f64
 from spyre_mlir.hw.sticks import UNIT, StickLayout
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
-from spyre_mlir.transforms.loop_to_kernel.floor_division import WholeQuotient
+from spyre_mlir.transforms.loop_to_kernel.floor_division import FloorDivision
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from spyre_mlir.transforms.utils.integer_ranges import IntegerBounds
 from tests.unit.transforms.levels import passed
@@ -30,7 +30,7 @@ def text(element: str) -> str:
 
 def quotient(dividend: IntegerBounds, divisor: IntegerBounds, lane: str | None = "n") -> LayoutPlanner:
     p, op = LayoutPlanner(), nest(text("i32"))
-    whole = WholeQuotient(p, op, lane)
+    whole = FloorDivision(p, op, lane)
     assert whole.stick == (UNIT if lane is None else 1)
     a, b = (PlannedBuffer((4, 64), "IEEE_FP32", StickLayout.published((4, 64), 1, 64)) for _ in "ab")
     made, index = whole.of((a, op.output_map.data), (b, op.output_map.data), [dividend, divisor])
@@ -91,7 +91,7 @@ def test_sparse_results() -> None:
 def test_numbers_are_those_of_python(element: str, most: int, wanted: list[str]) -> None:
     rng = np.random.default_rng(1)
     a, b = rng.integers(-most, most, (4, 64)), rng.integers(1, 40, (4, 64)) * rng.choice([-1, 1], (4, 64))
-    a[0, :40] = (np.arange(40) % 7 - 3) * b[0, :40]  # whole quotients
+    a[0, :40] = (np.arange(40) % 7 - 3) * b[0, :40]  # exact quotients
     module = passed(text(element), "convert-spyre-loop-to-spyre-kernel")
     assert functions_of(module)[: len(wanted)] == wanted
     (found,) = run_function(module, [a, b])

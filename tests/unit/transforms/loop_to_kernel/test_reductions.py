@@ -1,4 +1,4 @@
-"""Reductions and whole quotients at the kernel level: which kernels, and what they compute against numpy."""
+"""Reductions and floor division at the kernel level: which kernels, and what they compute against numpy."""
 
 from __future__ import annotations
 
@@ -132,10 +132,10 @@ def test_parts_are_written_to_the_destination_of_all() -> None:
     assert np.array_equal(run_function(module, [x])[0], np.concatenate([x, x]))
 
 
-def test_a_whole_quotient_takes_several_kernels() -> None:
+def test_a_floor_division_takes_several_kernels() -> None:
     kind = "tensor<4x64xi32>"
     given = "{self = #aten.operands<1>, other = #aten.operands<1>}"
-    body = [f'call "spyre::whole_quotient"(%x, %y) {given} : ({kind}, {kind}) -> {kind}']
+    body = [f'call "spyre::floor_divide_integers"(%x, %y) {given} : ({kind}, {kind}) -> {kind}']
     a, b = np.arange(-128, 128).reshape(4, 64) * 999, np.arange(1, 257).reshape(4, 64) % 37 + 1
     module = lowered(f"%x: {kind}, %y: {kind}", body, kind)
     assert functions_of(module)[:2] == ["realdiv", "floor"]

@@ -52,7 +52,7 @@ TWO: dict[str, Callable[..., Any]] = {
     "joined": lambda a, b: torch.cat([a * b, b], 1) + 1,
     "truths of integers": lambda a, b: ((a * b < 50_000) == (a >= b)) | (a == 7),
     "matrix product": lambda a, b: a @ b.t(),
-    "whole quotients": lambda a, b: torch.div(a * b, 77, rounding_mode="floor"),
+    "floor division": lambda a, b: torch.div(a * b, 77, rounding_mode="floor"),
 }
 
 
@@ -156,7 +156,7 @@ def test_truth_values_alone() -> None:
         ([LARGEST, LARGEST - 1, -LARGEST, 5, -5], [LARGEST - 1, 2, 4_194_304, 7, 7]),
     ],
 )
-def test_whole_quotients_at_the_limits(a: list[int], b: list[int]) -> None:
+def test_floor_divisions_at_the_limits(a: list[int], b: list[int]) -> None:
     """The first dividend is where a product of the quotient is rounded so that the remainder misleads."""
     exact(lambda a, b: torch.div(a, b, rounding_mode="floor"), torch.tensor(a), torch.tensor(b))
 
@@ -189,7 +189,7 @@ def test_a_number_beyond_a_short_type_wraps(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("function", [torch.floor_divide, torch.remainder], ids=["quotient", "remainder"])
-def test_a_whole_quotient_by_zero_is_a_fault(function: Callable[..., Any]) -> None:
+def test_a_floor_division_by_zero_is_a_fault(function: Callable[..., Any]) -> None:
     a = torch.tensor([5, -5, 0])
     made = compiled(function, a, torch.tensor([1, 2, 3]))
     with pytest.raises(MachineFault, match="int32-overflow: 3 integers") as met:

@@ -86,6 +86,14 @@ def test_a_number_is_repeated_along_a_new_dimension() -> None:
     agree(result("repeat_interleave.self_int", np.array(2.5), repeats=2, dim=0), [2.5, 2.5])
 
 
+def test_repeat_interleave_checks_the_size_it_is_told() -> None:
+    agree(
+        result("repeat_interleave.self_int", np.arange(3.0), repeats=2, output_size=6), [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
+    )
+    with pytest.raises(ConstraintError, match="C1: output_size 5, expected 6"):
+        result("repeat_interleave.self_int", np.arange(3.0), repeats=2, output_size=5)
+
+
 @pytest.mark.parametrize(
     ("shape", "dimension", "size", "step"),
     [

@@ -1,4 +1,4 @@
-"""Whole quotients and remainders, against numpy and Python's own division."""
+"""Floor division and remainders, against numpy and Python's own division."""
 
 from __future__ import annotations
 
@@ -93,8 +93,10 @@ def test_the_least_short_integer_has_a_magnitude(element: str, least: int) -> No
         agree(result("remainder.Tensor", x, y, element=element), [least % 3, 1])
 
 
-def test_truth_values_have_no_whole_quotient() -> None:
-    with pytest.raises(UnsupportedError, match="quotient of truth values\n  try: convert them to integers first"):
+def test_truth_values_have_no_floor_division() -> None:
+    with pytest.raises(
+        UnsupportedError, match="a floor division of truth values\n  try: convert them to integers first"
+    ):
         result("remainder.Tensor", np.array([True]), np.array([True]))
 
 

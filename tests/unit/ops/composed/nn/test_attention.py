@@ -96,7 +96,7 @@ def test_heads_share_keys(heads: int) -> None:
 def test_shapes() -> None:
     assert attention_shape((4, 3, 8), (2, 4, 6, 8), (2, 4, 6, 5)) == (2, 4, 3, 5)
     assert attention_shape((1, 4, 3, 8), (1, 2, 6, 8), (1, 2, 6, 5), enable_gqa=True) == (1, 4, 3, 5)
-    assert attention_shape((3, 8), (6, 8), (6, 5), (3, 6), scale=0.5) == (3, 5)
+    assert attention_shape((3, 8), (6, 8), (6, 5), attn_mask=(3, 6), scale=0.5) == (3, 5)
 
 
 def test_dropout_is_refused() -> None:

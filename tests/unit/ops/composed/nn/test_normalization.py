@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import ConstraintError, UnsupportedError
 from spyre_mlir.ops.composed.nn import normalization
 from tests.unit.ops.evaluation import (
     all_same,
@@ -204,6 +204,16 @@ def test_instances() -> None:
     same(result("instance_norm", X, CW, CB, MEAN, VARIANCE, use_input_stats=True, **facts), affine)
     same(result("instance_norm", X, CW, CB, use_input_stats=False, **facts), affine)
     same(result("instance_norm", X, CW, CB, MEAN, VARIANCE, use_input_stats=False, **facts), known)
+
+
+def test_groups_of_other_extents_are_refused() -> None:
+    with pytest.raises(ConstraintError, match=r"C1: N, C, HxW are \(2, 4, 4\), the extents are \(2, 4, 3\)"):
+        results("native_group_norm", X, N=2, C=4, HxW=4, group=2, eps=0.5)
+
+
+def test_no_statistics_outside_training_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match=r"_native_batch_norm_legit\.no_stats with training=False"):
+        results("_native_batch_norm_legit.no_stats", X, training=False, momentum=0.1, eps=0.5)
 
 
 def test_a_mean_without_a_variance_is_refused() -> None:

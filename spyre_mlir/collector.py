@@ -17,7 +17,7 @@ class _Pauses:
     running: int = 0
 
     def begin(self) -> bool:
-        """Return whether the block counts: it does not if somebody else switched the collector off."""
+        """Return whether the block counts: it does not where the caller has switched the collector off."""
         with self.lock:
             counts = self.running > 0 or gc.isenabled()
             self.running += counts

@@ -58,7 +58,7 @@ def _remove(folder: Path, owner: int) -> None:
 
 
 class CompiledModel(InspectedProgram):
-    """A model on the hardware model: calling it runs its bundle, from disk once somebody has asked for the files.
+    """A model on the hardware model: calling it runs its bundle, from disk once its files are asked for.
 
     Attributes:
         log: the faults and overflows of the last call, and which ops depend on settings that are not published.
@@ -295,7 +295,7 @@ class CompiledModel(InspectedProgram):
             return run_program(program, inputs, options, self._resident, log)
 
     def _prepared(self) -> tuple[StoredBundle | HeldBundle, DeviceProgram]:
-        """The bundle that calls run: in memory until somebody has asked for the files, which may be edited."""
+        """The bundle that calls run: in memory until its files are asked for, as these may be edited."""
         stored = self._files()
         if stored is None and (versions := self._values.versions()) != self._versions:
             self.reload()
@@ -309,7 +309,7 @@ class CompiledModel(InspectedProgram):
         return self._runnable
 
     def _files(self) -> StoredBundle | None:
-        """The files that calls run; None until somebody has asked for them."""
+        """The files that calls run; None until they are asked for."""
         return None if self._directory is None else self._bundle()
 
     def _bundle(self) -> StoredBundle:

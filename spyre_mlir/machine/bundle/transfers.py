@@ -51,7 +51,7 @@ class ResidentTensors:
         plans: what is known about the program's launches.
     """
 
-    spare: Spare = field(default_factory=dict[int, "list[tuple[npt.NDArray[np.uint8], ShadowMemory]]"])
+    spare: Spare = field(default_factory=dict[int, "list[npt.NDArray[np.uint8]]"])
     plans: ProgramPlans = field(default_factory=ProgramPlans)
     _constants: dict[int, tuple[Operation, Array]] = field(default_factory=dict[int, tuple[Operation, Array]])
     _images: dict[tuple[Any, ...], _Image] = field(default_factory=dict[tuple[Any, ...], _Image])
@@ -81,8 +81,7 @@ class ResidentTensors:
             return  # numpy's arithmetic makes numbers of arrays without dimensions
         whole = (id(array), *key)
         source = weakref.ref(array, lambda _: self._images.pop(whole, None))
-        self._images[whole] = _Image(source, region.cells, region.states)
-        region.shared = True
+        self._images[whole] = _Image(source, *region.lend())
 
     def restore_file(self, key: tuple[Any, ...], region: MemoryRegion) -> bool:
         """Same as `restore`, for a weight stored in the program's files."""
@@ -93,7 +92,7 @@ class ResidentTensors:
 
     def remember_file(self, key: tuple[Any, ...], region: MemoryRegion) -> None:
         """Same as `remember`; lasts until the files are read again, with another `ResidentTensors`."""
-        self._files[key], region.shared = (region.cells, region.states), True
+        self._files[key] = region.lend()
 
 
 def access_of(tensor: DeviceTensor, base: int) -> ByteAccess:

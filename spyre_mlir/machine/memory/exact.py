@@ -26,7 +26,7 @@ from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, USER_SEGMENTS, SpyreSpec, seg
 from spyre_mlir.machine.eager_rounding import as_eager, operands_as, slot_type
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
 from spyre_mlir.machine.memory.pages import sparse_zeros
-from spyre_mlir.machine.memory.shadow import Bools, Ints, ShadowMemory, Tags, element_bytes
+from spyre_mlir.machine.memory.shadow import Bools, Ints, ShadowMemory, StickBox, Tags, element_bytes
 
 Floats = npt.NDArray[Any]  # float64; in device numerics float32 where that is exact
 Stored = npt.NDArray[Any]  # elements as a kind of memory keeps them
@@ -35,8 +35,7 @@ _WIDE = np.dtype(np.float64)
 
 
 # Contents of regions that are gone, by size: memory the host has committed already.
-Spare = dict[int, "list[tuple[npt.NDArray[np.uint8], ShadowMemory]]"]
-_MOST = 0.5
+Spare = dict[int, "list[npt.NDArray[np.uint8]]"]
 
 
 @dataclass(order=True)
@@ -65,15 +64,14 @@ class MemoryRegion:
     sparse: bool = field(default=False, compare=False, repr=False)
     # Whether bytes that nothing wrote read as 0; not needed where all of it is written at once.
     zeroed: bool = field(default=True, compare=False, repr=False)
+    # Whether sticks that nothing wrote may hold what a region before left, and have to be cleared when they are read.
+    used: bool = field(init=False, default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         kept = self.spare.pop(self.size * self.scale, []) if self.spare is not None else []
         if kept and self.spare is not None:
-            self.cells, old = kept.pop()
+            self.cells, self.used = kept.pop(), self.zeroed
             self.spare[self.size * self.scale] = kept
-            if self.zeroed:
-                used = (old.writer > 0) | (old.known > 0)
-                self.cells.reshape(len(used), -1)[slice(None) if used.mean() > _MOST else used] = 0
         else:
             # zeros, not empty: the operating system commits a page at the first write only.
             count = self.size * self.scale
@@ -85,9 +83,33 @@ class MemoryRegion:
         """One past the last byte."""
         return self.base + self.size
 
+    def clear(self, box: StickBox | None = None) -> None:
+        """Zero the sticks that nothing has written since the region was made.
+
+        Args:
+            box: which sticks; all if not given.
+        """
+        if not self.used:
+            return
+        states, width = self.states, STICK_BYTES * self.scale
+        if box is None:
+            self.cells.reshape(-1, width)[(states.writer == 0) & (states.known == 0)] = 0
+            self.used = False
+            return
+        fresh = (box.view(states.writer) == 0) & (box.view(states.known) == 0)
+        if np.count_nonzero(fresh):
+            steps = (*(step * width for step in box.steps), 1)
+            np.ndarray((*box.shape, width), np.uint8, self.cells.data, box.first * width, steps)[fresh] = 0
+
     def share(self, cells: npt.NDArray[np.uint8], states: ShadowMemory) -> None:
         """Take contents shared with other holders; they are copied before a write."""
-        self.cells, self.states, self.shared = cells, states, True
+        self.cells, self.states, self.shared, self.used = cells, states, True, False
+
+    def lend(self) -> tuple[npt.NDArray[np.uint8], ShadowMemory]:
+        """Return the contents for other holders; they are copied before a write."""
+        self.clear()
+        self.shared = True
+        return self.cells, self.states
 
     def own(self) -> None:
         """Make the contents private before a write."""
@@ -270,7 +292,7 @@ class Memory(ABC):
         self._located.clear()
         for region in gone:
             if not region.shared and self.tracked:  # or nothing says which bytes have to become zero
-                self.spare.setdefault(len(region.cells), []).append((region.cells, region.states))
+                self.spare.setdefault(len(region.cells), []).append(region.cells)
 
     def scratchpad_address(self, core: int, address: int) -> int:
         """Return the card-wide address of a byte of one core's scratchpad."""
@@ -316,6 +338,7 @@ class Memory(ABC):
             MachineFault: an address lies in no region.
         """
         region, at, width = self._bytes(addresses, format_name)
+        region.clear()
         region.own()
         wide = np.broadcast_to(np.asarray(values), at.shape)
         stored = np.empty(at.shape, self.stored_type(format_name))
@@ -334,6 +357,7 @@ class Memory(ABC):
             MachineFault: an address lies in no region, or another format was written there.
         """
         region, at, width = self._bytes(addresses, format_name)
+        region.clear()
         reading = region.states.read_elements(at, width, format_name)
         if reading.wrong is not None:
             place = Place(low=int(addresses[reading.wrong]))

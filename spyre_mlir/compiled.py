@@ -161,9 +161,11 @@ class CompiledModel(InspectedProgram):
         from spyre_mlir.frontend import finish_call
 
         self.log, self._called = FaultLog(self._options.on_fault), True
-        results = self._run_bundle(args, kwargs, self._options.numerics, self.log)
-        self._tell_overflows()
-        return finish_call(self._program, results, args, kwargs)
+        # The first call makes the plans of all launches, and finds the memory of the results.
+        with paused_collector() if self._resident.plans.empty else nullcontext():
+            results = self._run_bundle(args, kwargs, self._options.numerics, self.log)
+            self._tell_overflows()
+            return finish_call(self._program, results, args, kwargs)
 
     def _tell_overflows(self) -> None:
         """Says once what went beyond DLFloat16, or refuses every time, before anything of the caller's is written."""
@@ -290,9 +292,7 @@ class CompiledModel(InspectedProgram):
         held = bundle.weight_names() if numerics == "device" else set[str]()
         inputs = [self._values[name] if value is None and name not in held else value for name, value in given.items()]
         options = MachineOptions(numerics=numerics, on_fault="raise" if log is None else log.on_fault)
-        # The first run makes the plans of all launches.
-        with paused_collector() if self._resident.plans.empty else nullcontext():
-            return run_program(program, inputs, options, self._resident, log)
+        return run_program(program, inputs, options, self._resident, log)
 
     def _prepared(self) -> tuple[StoredBundle | HeldBundle, DeviceProgram]:
         """The bundle that calls run: in memory until its files are asked for, as these may be edited."""

@@ -22,9 +22,10 @@ from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.arrays import Array, HostArray, Mask
 from spyre_mlir.machine.bundle.launch_trace import ProgramPlans
 from spyre_mlir.machine.faults import Place
-from spyre_mlir.machine.memory.exact import Memory, MemoryRegion, Spare
+from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.memory.frames import Frame, StridedAxis, blocks
 from spyre_mlir.machine.memory.operand_views import ByteAccess
+from spyre_mlir.machine.memory.region import MemoryRegion, Spare
 from spyre_mlir.machine.memory.shadow import ShadowMemory
 
 # Sticks of a weight that are decoded at a time.

@@ -17,12 +17,11 @@ from spyre_mlir.machine.memory.exact import (
     Floats,
     Ints,
     Memory,
-    MemoryRegion,
     Stored,
-    StridedWindow,
     element_bytes,
 )
 from spyre_mlir.machine.memory.frames import Frame, StridedAxis, fine_axes
+from spyre_mlir.machine.memory.region import MemoryRegion, StridedWindow
 from spyre_mlir.machine.memory.shadow import STICK, ShadowRead, StickBox, spread
 
 Number = TypeVar("Number", bound=np.generic)

@@ -10,8 +10,7 @@ import pytest
 
 from spyre_mlir.errors import InputError, MachineFault, UnsupportedError
 from spyre_mlir.hw.spec import SPYRE, USER_SEGMENTS, segment_base
-from spyre_mlir.machine.memory.exact import ExactMemory, MemoryRegion, StridedWindow, element_bytes
-from spyre_mlir.machine.memory.shadow import StickBox
+from spyre_mlir.machine.memory.exact import ExactMemory, element_bytes
 
 
 def test_a_transfer_comes_back() -> None:
@@ -187,14 +186,6 @@ def test_shared_contents_are_not_used_again() -> None:
     assert memory.add_region("b", 0, 128).cells is not image.cells
 
 
-def test_a_window_steps_over_bytes_of_the_device() -> None:
-    memory = ExactMemory()
-    region = memory.add_region("a", 0, 256)
-    memory.store(np.arange(128) * 2, np.arange(128.0), HALF)
-    window = StridedWindow(region, 6, (2, 3), (128, 4)).elements(memory.stored_type(HALF))
-    assert window.tolist() == [[3, 5, 7], [67, 69, 71]]
-
-
 @pytest.mark.parametrize(
     ("name", "values", "outside"),
     [
@@ -242,29 +233,6 @@ def test_memory_that_is_written_as_a_whole_is_not_cleared_before(zeroed: bool, h
     values, written = memory.load(np.asarray([1024]), "SEN169_FP16")
     assert (values.tolist(), written.tolist()) == ([held], [False])
     assert region.name == "two"
-
-
-def _reused() -> tuple[ExactMemory, MemoryRegion]:
-    """A region of four sticks in memory that held fives."""
-    memory = ExactMemory()
-    memory.add_region("one", 0, 512)
-    memory.store(np.arange(0, 512, 2), np.full(256, 5.0), "SEN169_FP16")
-    memory.remove_region("one")
-    return memory, memory.add_region("two", 0, 512)
-
-
-def test_sticks_are_cleared_when_they_are_written_in_part_and_all_when_memory_is_shared() -> None:
-    memory, region = _reused()
-    width = 128 * region.scale
-    rows = region.cells.reshape(4, width)
-    assert rows.any(axis=1).all()
-    region.clear(StickBox(1, (2,), (1,), 64, 2))
-    assert rows.any(axis=1).tolist() == [True, False, False, True]
-    region.states.write(StickBox(0, (1,), (1,), 64, 2), "SEN169_FP16", None, 1)
-    cells, states = region.lend()
-    assert rows.any(axis=1).tolist() == [True, False, False, False]
-    assert cells is region.cells and states is region.states and region.shared
-    assert memory.regions == (region,)
 
 
 def test_what_was_found_is_forgotten_when_regions_change() -> None:

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from xdsl.ir import Operation
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
-from spyre_mlir.hw import encoding
 from spyre_mlir.hw.arrangement import STANDARD, as_read, as_stored
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.arrays import Array, HostArray, Mask
@@ -143,7 +142,6 @@ def send_image(
     base: int,
     codes: Array,
     known: Mask | None,
-    decode: Callable[[Array, str], Array] = encoding.decode,
 ) -> None:
     """Write a tensor that is already laid out in sticks.
 
@@ -153,15 +151,15 @@ def send_image(
         base: its first byte.
         codes: [sticks, lanes].
         known: which of them have a meaning; None for all.
-        decode: gives the numbers of codes in a format; of a piece at a time, as they take several times the room.
     """
     axes = (StridedAxis(tensor.sticks, STICK_BYTES),), (StridedAxis(tensor.lanes, STICK_BYTES // tensor.lanes),)
     access = ByteAccess(base, axes, (tensor.sticks, tensor.lanes), tensor.format, Place())
     access.mark(memory, known)
     target = access.view(memory, Frame.of([access]))
+    # A piece at a time, as numbers take several times the room of codes.
     for first in range(0, tensor.sticks, _PIECE):
         piece = slice(first, first + _PIECE)
-        memory.put(target[piece], decode(codes[piece], tensor.format), tensor.format, from_host=True)
+        memory.put_codes(target[piece], codes[piece], tensor.format)
 
 
 def _inside(shape: tuple[int, ...], extents: tuple[int, ...]) -> Mask:

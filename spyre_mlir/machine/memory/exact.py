@@ -19,6 +19,7 @@ import numpy.typing as npt
 from typing_extensions import override
 
 from spyre_mlir.errors import InputError
+from spyre_mlir.hw import encoding
 from spyre_mlir.hw.formats import FORMATS
 from spyre_mlir.hw.rounding import Tally
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, USER_SEGMENTS, SpyreSpec, segment_base
@@ -74,6 +75,10 @@ class Memory(ABC):
         """
         self.count_integers(np.asarray(values), format_name)
         target[...] = values
+
+    def put_codes(self, target: Stored, codes: npt.NDArray[Any], format_name: str) -> None:
+        """Store what the host sends as the device's bits."""
+        self.put(target, encoding.decode(codes, format_name), format_name, from_host=True)
 
     def count_integers(self, values: npt.NDArray[Any], format_name: str) -> None:
         """Count the values outside an integer format."""

@@ -160,7 +160,7 @@ class HostFunctions(InterpreterFunctions):
 
     def _send_codes(self, op: ToDeviceOp) -> _Placed:
         """Sends a weight the program came with, which is laid out already."""
-        tensor, placed = device_tensor(op.result), self._place(op)
+        tensor, placed = device_tensor(op.result), self._place(op, zeroed=False)
         key, region = (self._count, tensor, self.options), self.memory.locate(placed.base, placed.base + 1)
         if self.resident.restore_file(key, region):
             return placed

@@ -51,6 +51,8 @@ class MemoryRegion:
         if kept and self.spare is not None:
             self.cells, self.used = kept.pop(), self.zeroed
             self.spare[self.size * self.scale] = kept
+        elif not self.zeroed:
+            self.cells = np.empty(self.size * self.scale, dtype=np.uint8)  # in huge pages, which numpy asks for here
         else:
             # zeros, not empty: the operating system commits a page at the first write only.
             count = self.size * self.scale

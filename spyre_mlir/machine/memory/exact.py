@@ -141,7 +141,7 @@ class Memory(ABC):
         if base % stick or size % stick or size <= 0:
             raise InputError(f"region {name}: base {base:#x} and size {size} must be whole sticks of {stick} bytes")
         try:
-            region = MemoryRegion(base, size, name, self.scale, self.spare, sparse, zeroed)
+            region = MemoryRegion(base, size, name, self.scale, self.spare, sparse, zeroed, self.tracked)
         except MemoryError as error:
             message = f"region {name}: the host cannot hold {size} bytes of device memory"
             raise InputError(message, hint="use symbolic addresses, with regions as large as the tensors") from error
@@ -188,7 +188,7 @@ class Memory(ABC):
         self._bases = [region.base for region in self._regions]
         self._located.clear()
         for region in gone:
-            if not region.shared and self.tracked:  # or nothing says which bytes have to become zero
+            if not region.shared and (self.tracked or not region.sparse):  # a few sticks, which would all become zero
                 self.spare.setdefault(len(region.cells), []).append(region.cells)
 
     def scratchpad_address(self, core: int, address: int) -> int:

@@ -43,14 +43,18 @@ class MemoryRegion:
     sparse: bool = field(default=False, compare=False, repr=False)
     # Whether bytes that nothing wrote read as 0; not needed where all of it is written at once.
     zeroed: bool = field(default=True, compare=False, repr=False)
+    # Whether it is kept what is written where; if not, nothing can be cleared later.
+    tracked: bool = field(default=True, compare=False, repr=False)
     # Whether sticks that nothing wrote may hold what a region before left, and have to be cleared when they are read.
     used: bool = field(init=False, default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         kept = self.spare.pop(self.size * self.scale, []) if self.spare is not None else []
         if kept and self.spare is not None:
-            self.cells, self.used = kept.pop(), self.zeroed
+            self.cells, self.used = kept.pop(), self.zeroed and self.tracked
             self.spare[self.size * self.scale] = kept
+            if self.zeroed and not self.tracked:
+                self.cells.fill(0)
         elif not self.zeroed:
             self.cells = np.empty(self.size * self.scale, dtype=np.uint8)  # in huge pages, which numpy asks for here
         else:

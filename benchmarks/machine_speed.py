@@ -1,9 +1,10 @@
 """Speed of the machine beside numpy and torch eager in float32: whole calls in device numerics, all checks on.
 
-Every measurement is a process of its own with one thread; both sides run there, in turns, and the medians are
-compared. A call includes what goes to the device and what comes back; weights were sent by an earlier call. `decode`
-is a step of hundreds of tiny kernels: its time is what a launch costs, ``us a kernel``. ``first/next`` is the first
-call, with writing and reading the bundle, over a later one.
+Every measurement is a process of its own with one thread; both sides run there, in turns, and the medians of their CPU
+seconds are compared. A call includes what goes to the device and what comes back; weights were sent by an earlier call.
+`decode` is a step of hundreds of tiny kernels: its time is what a launch costs, ``us a kernel``. Programs are compiled
+twice without the cache, and the second time counts: ``compile s`` and ``first s``, the first call, are those of a
+process that has imported what it needs. ``first/next`` is the first call over a later one.
 Run it alone on the machine: ``python benchmarks/machine_speed.py [--only softmax] [--numerics none] [--repeat 5]
 [--profile]``.
 """
@@ -23,7 +24,9 @@ from functools import partial
 from typing import Any
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-LIMITS = {"add": 10.0, "softmax": 6.0, "matmul": 5.0, "llama": 6.0, "decode": 100.0}
+LIMITS = {"add": 8.0, "softmax": 5.5, "matmul": 4.0, "llama": 4.0, "decode": 90.0}
+# Of the step of tiny kernels: microseconds a kernel, seconds of the first call.
+LAUNCH_US, FIRST_S = 450.0, 0.6
 SHAPES = {
     "add": "2048x4096",
     "softmax": "2048x1024",
@@ -35,11 +38,22 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Pair:
-    """Our call and the one it is compared with, on the same random inputs."""
+    """Our call and the one it is compared with, on the same random inputs; `compiled` is the CPU time of compiling."""
 
     ours: Callable[[], Any]
     theirs: Callable[[], Any]
     kernels: int
+    compiled: float = 0.0
+
+
+def compiled_twice(model: Any, inputs: tuple[Any, ...], numerics: str) -> tuple[Any, float]:
+    """The second of two equal programs, and the CPU seconds that compiling it took; the first one is called, too."""
+    import spyre_mlir
+
+    spyre_mlir.compile(model, inputs, numerics=numerics, cache=False)(*inputs)
+    started = time.process_time()
+    compiled = spyre_mlir.compile(model, inputs, numerics=numerics, cache=False)
+    return compiled, time.process_time() - started
 
 
 def pair(name: str, numerics: str = "device") -> Pair:
@@ -57,8 +71,6 @@ def single(name: str, numerics: str) -> Pair:
     import numpy as np
     import torch
 
-    import spyre_mlir
-
     def softmax(x: Any) -> Any:
         e = np.exp(x - x.max(axis=-1, keepdims=True))
         return e / e.sum(axis=-1, keepdims=True)
@@ -73,16 +85,14 @@ def single(name: str, numerics: str) -> Pair:
     inputs = [torch.randn(shape) for shape in shapes]
     arrays = [x.numpy() for x in inputs]
     plain: dict[str, Callable[..., Any]] = {"add": np.add, "softmax": softmax, "matmul": np.matmul}
-    compiled = spyre_mlir.compile(Operation(), tuple(inputs), numerics=numerics)
-    return Pair(lambda: compiled(*inputs), lambda: plain[name](*arrays), compiled.kernels)
+    compiled, took = compiled_twice(Operation(), tuple(inputs), numerics)
+    return Pair(lambda: compiled(*inputs), lambda: plain[name](*arrays), compiled.kernels, took)
 
 
 def llama(numerics: str) -> Pair:
     """A Llama with random weights beside torch eager."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
-
-    import spyre_mlir
 
     class Logits(torch.nn.Module):
         def __init__(self, model: torch.nn.Module) -> None:
@@ -101,16 +111,14 @@ def llama(numerics: str) -> Pair:
         num_key_value_heads=8,
     )
     model, prompt = Logits(LlamaForCausalLM(config)).eval(), torch.randint(0, 512, (1, 128))
-    compiled = spyre_mlir.compile(model, (prompt,), numerics=numerics)
-    return Pair(lambda: compiled(prompt), lambda: model(prompt), compiled.kernels)
+    compiled, took = compiled_twice(model, (prompt,), numerics)
+    return Pair(lambda: compiled(prompt), lambda: model(prompt), compiled.kernels, took)
 
 
 def decode(numerics: str) -> Pair:
     """One token of a small Llama over a static cache of keys and values, beside torch eager."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
-
-    import spyre_mlir
 
     class Step(torch.nn.Module):
         def __init__(self, model: torch.nn.Module, config: LlamaConfig) -> None:
@@ -137,15 +145,15 @@ def decode(numerics: str) -> Pair:
         num_key_value_heads=2,
     )
     model, inputs = Step(LlamaForCausalLM(config), config).eval(), (torch.tensor([[5]]), torch.tensor(7))
-    compiled = spyre_mlir.compile(model, inputs, numerics=numerics)
-    return Pair(lambda: compiled(*inputs), lambda: model(*inputs), compiled.kernels)
+    compiled, took = compiled_twice(model, inputs, numerics)
+    return Pair(lambda: compiled(*inputs), lambda: model(*inputs), compiled.kernels, took)
 
 
 def seconds(call: Callable[[], Any]) -> float:
-    """Time of one call."""
-    started = time.perf_counter()
+    """CPU time of one call."""
+    started = time.process_time()
     call()
-    return time.perf_counter() - started
+    return time.process_time() - started
 
 
 def measure(name: str, repeat: int, numerics: str) -> dict[str, float]:
@@ -156,7 +164,8 @@ def measure(name: str, repeat: int, numerics: str) -> dict[str, float]:
     calls.theirs()
     rows = [(seconds(calls.ours), seconds(calls.theirs)) for _ in range(repeat)]
     one, other = (statistics.median(column) for column in zip(*rows, strict=True))
-    return {"first": first, "ours": one, "theirs": other, "kernels": float(calls.kernels)}
+    row = {"first": first, "ours": one, "theirs": other, "kernels": float(calls.kernels)}
+    return row | {"compiled": calls.compiled}
 
 
 def profile(name: str, numerics: str) -> None:
@@ -202,17 +211,19 @@ def main() -> int:
             run_one(name, "--profile", "--numerics", arguments.numerics)
         return 0
     print(
-        "what      shape                        first s  first/next   call ms  us a kernel  baseline ms   ratio   limit"
+        "what      shape                        compile s  first s  first/next   call ms  us a kernel  baseline ms"
+        "   ratio   limit"
     )
     over = False
     for name in arguments.only:
         row = in_fresh_process(name, "--repeat", str(arguments.repeat), "--numerics", arguments.numerics)
         ratio = row["ours"] / row["theirs"]
-        over = over or ratio > LIMITS[name]
+        launch = 1e6 * row["ours"] / row["kernels"]
+        over = over or ratio > LIMITS[name] or (name == "decode" and (launch > LAUNCH_US or row["first"] > FIRST_S))
         print(
-            f"{name:8}  {SHAPES[name]:27}  {row['first']:7.2f}  {row['first'] / row['ours']:10.1f}"
-            f"  {1e3 * row['ours']:8.1f}  {1e6 * row['ours'] / row['kernels']:11.0f}  {1e3 * row['theirs']:11.2f}"
-            f"  {ratio:6.1f}  {LIMITS[name]:6.0f}",
+            f"{name:8}  {SHAPES[name]:27}  {row['compiled']:9.2f}  {row['first']:7.2f}"
+            f"  {row['first'] / row['ours']:10.1f}  {1e3 * row['ours']:8.1f}  {launch:11.0f}"
+            f"  {1e3 * row['theirs']:11.2f}  {ratio:6.1f}  {LIMITS[name]:6.1f}",
             flush=True,
         )
     return int(over)

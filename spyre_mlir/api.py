@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from spyre_mlir.backend.check import Finding, check_path
 from spyre_mlir.cache.lower import lower_once
+from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dynamic import Buckets, DynamicModel
 from spyre_mlir.errors import InputError, NotCompiledError
@@ -195,14 +196,16 @@ def _imported(
 
     step("import")
     started = time.perf_counter()
-    program = import_program(model, args, kwargs, dynamic_shapes)
+    with paused_collector():
+        program = import_program(model, args, kwargs, dynamic_shapes)
     operations = sum(1 for _ in program.module.walk())
     log.info("import of %s: %d ops, %.3f s", program.name, operations, time.perf_counter() - started)
     return program
 
 
 def _lowered(program: Program, options: CompileOptions, step: Step) -> CompiledModel:
-    lowered = lower_once(program.module, make_context(options.spec), options, watch=PassLog(step))
+    with paused_collector():
+        lowered = lower_once(program.module, make_context(options.spec), options, watch=PassLog(step))
     lowered.losses.tell()
     return CompiledModel(program, lowered, options)
 

@@ -1,4 +1,4 @@
-"""A compiled model: a callable that runs its bundle from disk, with methods to inspect it.
+"""A compiled model: a callable that runs its bundle, with methods to inspect it.
 
 Decision: docs/decisions/0001-what-a-call-runs.md
 Decision: docs/decisions/0062-infinities-have-to-agree.md
@@ -12,6 +12,7 @@ import tempfile
 import warnings
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,9 +21,11 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
+from spyre_mlir.backend.held import HeldBundle
 from spyre_mlir.choices import Numerics
+from spyre_mlir.collector import paused_collector
 from spyre_mlir.debug.bisect import BisectSession, Divergence
-from spyre_mlir.debug.stored_runs import launch_probes, run_on_host, stored_program
+from spyre_mlir.debug.stored_runs import held_program, launch_probes, run_on_host, stored_program
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
@@ -55,14 +58,14 @@ def _remove(folder: Path, owner: int) -> None:
 
 
 class CompiledModel(InspectedProgram):
-    """A model on the hardware model: calling it runs the bundle it wrote to disk.
+    """A model on the hardware model: calling it runs its bundle, from disk once its files are asked for.
 
     Attributes:
         log: the faults and overflows of the last call, and which ops depend on settings that are not published.
     """
 
     def __init__(self, program: Program, lowered: Lowered, options: CompileOptions) -> None:
-        """Keeps the program at every level; the bundle is written at the first call."""
+        """Keeps the program at every level; files are written when they are asked for."""
         from spyre_mlir.frontend import HostValues
 
         super().__init__(program, lowered, options)
@@ -72,6 +75,7 @@ class CompiledModel(InspectedProgram):
         self._directory: Path | None = None
         self._owner = os.getpid()
         self._stored: StoredBundle | None = None
+        self._runnable: tuple[StoredBundle | HeldBundle, DeviceProgram] | None = None
         self._versions: tuple[int, ...] = ()
 
     @property
@@ -121,13 +125,16 @@ class CompiledModel(InspectedProgram):
         return self._write(Path(directory), wide, texts=levels, durable=True)
 
     def _write(self, path: Path, wide: bool, *, texts: bool = False, durable: bool = False) -> Path:
-        changing = {a.name for a in self._program.arguments if a.mutated}
-        options = WriteOptions(changing, wide, self._lowered.modules if texts else {}, durable)
+        options = WriteOptions(self._changing(), wide, self._lowered.modules if texts else {}, durable)
         write_bundle(path, self._lowered.bundle(), self._values.shared(), options)
         return path
 
+    def _changing(self) -> set[str]:
+        """Names of the tensors that calls change."""
+        return {a.name for a in self._program.arguments if a.mutated}
+
     def bundle_directory(self) -> Path:
-        """Directory of the files that calls run; written again after a weight has been modified."""
+        """Directory of the files that calls run from now on; written again after a weight has been modified."""
         if self._directory is None or self._owner != os.getpid():  # a fork writes to a folder of its own
             folder = Path(tempfile.mkdtemp(prefix="spyre-"))
             weakref.finalize(self, _remove, folder, os.getpid())
@@ -141,10 +148,10 @@ class CompiledModel(InspectedProgram):
 
     def reload(self) -> None:
         """Make the next call read the files again."""
-        self._stored, self._resident = None, ResidentTensors()
+        self._stored, self._runnable, self._resident = None, None, ResidentTensors()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the bundle from disk and returns what the model would.
+        """Runs the bundle and returns what the model would.
 
         Raises:
             InputError: the inputs are not of the shapes it was compiled for.
@@ -154,9 +161,11 @@ class CompiledModel(InspectedProgram):
         from spyre_mlir.frontend import finish_call
 
         self.log, self._called = FaultLog(self._options.on_fault), True
-        results = self._run_bundle(args, kwargs, self._options.numerics, self.log)
-        self._tell_overflows()
-        return finish_call(self._program, results, args, kwargs)
+        # The first call makes the plans of all launches, and finds the memory of the results.
+        with paused_collector() if self._resident.plans.empty else nullcontext():
+            results = self._run_bundle(args, kwargs, self._options.numerics, self.log)
+            self._tell_overflows()
+            return finish_call(self._program, results, args, kwargs)
 
     def _tell_overflows(self) -> None:
         """Says once what went beyond DLFloat16, or refuses every time, before anything of the caller's is written."""
@@ -189,7 +198,7 @@ class CompiledModel(InspectedProgram):
         inputs, expected = self._inputs(args, kwargs), torch_reference(self._program, args, kwargs)
         runs = {level: partial(self._run, level, inputs) for level in LEVELS}
         runs[BUNDLE] = partial(self._run_bundle, args, kwargs, "exact")
-        self._bundle()  # files that cannot be read are an error, not a level that differs
+        self._bundle()  # from disk; files that cannot be read are an error, not a level that differs
         found = {level: VerifiedLevel.run(run, level == BUNDLE) for level, run in runs.items()}
         outcome = judged(self._program.module, found, expected, inputs, tolerance)
         return outcome if outcome else replace(outcome, divergence=self._divergence(outcome, inputs))
@@ -227,7 +236,7 @@ class CompiledModel(InspectedProgram):
         return pick(observe_function(module, self._inputs(args, kwargs), run_on_host), value).values
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
-        """Run the bundle from disk in device numerics, and compare the results with the model in double precision.
+        """Run the bundle in device numerics, and compare the results with the model in double precision.
 
         Args:
             args: inputs, as for a call.
@@ -277,13 +286,31 @@ class CompiledModel(InspectedProgram):
     def _run_bundle(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics, log: FaultLog | None = None
     ) -> list[Array]:
-        """Runs the files; in device numerics with the weights in them, in exact ones with the model's."""
+        """Runs the bundle; in device numerics with the weights in it, in exact ones with the model's."""
         given = self._given(args, kwargs, self._held() if numerics == "device" else ())
-        stored = self._bundle()
-        held = stored.weight_names() if numerics == "device" else set[str]()
+        bundle, program = self._prepared()
+        held = bundle.weight_names() if numerics == "device" else set[str]()
         inputs = [self._values[name] if value is None and name not in held else value for name, value in given.items()]
         options = MachineOptions(numerics=numerics, on_fault="raise" if log is None else log.on_fault)
-        return run_program(stored_program(stored), inputs, options, self._resident, log)
+        return run_program(program, inputs, options, self._resident, log)
+
+    def _prepared(self) -> tuple[StoredBundle | HeldBundle, DeviceProgram]:
+        """The bundle that calls run: in memory until its files are asked for, as these may be edited."""
+        stored = self._files()
+        if stored is None and (versions := self._values.versions()) != self._versions:
+            self.reload()
+            self._versions = versions
+        if self._runnable is None and stored is not None:
+            self._runnable = stored, stored_program(stored)
+        elif self._runnable is None:
+            modules = self._lowered.modules
+            held = HeldBundle(modules[LEVELS[-1]], modules, self._values.shared(), self._changing())
+            self._runnable = held, held_program(held)
+        return self._runnable
+
+    def _files(self) -> StoredBundle | None:
+        """The files that calls run; None until they are asked for."""
+        return None if self._directory is None else self._bundle()
 
     def _bundle(self) -> StoredBundle:
         """The files, read once until `reload`."""

@@ -15,7 +15,7 @@ from spyre_mlir.backend.directory import check_replaceable, read_bundle
 from spyre_mlir.backend.levels import read_levels
 from spyre_mlir.backend.replacing import replacing
 from spyre_mlir.backend.split import launches
-from spyre_mlir.backend.stored import DATA_FILE
+from spyre_mlir.backend.stored import DATA_FILE, StoredBundle
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost_parameters import Profile
@@ -76,6 +76,10 @@ class LoadedModel(CompiledModel):
     @override
     def _held(self) -> Collection[str]:
         return self._bundle().weight_names()
+
+    @override
+    def _files(self) -> StoredBundle:
+        return self._bundle()
 
     @override
     def _flat(self) -> ModuleOp:

@@ -26,7 +26,7 @@ from spyre_mlir.backend.weights import DeviceWeight, argument_names, launched_bu
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.kernel import KernelConstantOp, LaunchOp, ToDeviceOp, device_tensor, segment_of
-from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.codec.described import described
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.superdsc.dialect.skeleton import by_skeleton
 from spyre_mlir.dialects.superdsc.model.certainty import Certainty, certainty_of
@@ -136,7 +136,7 @@ def _file(op: SdscOp) -> JsonObject:
 
 @by_skeleton
 def _certainty(op: SdscOp) -> Certainty:
-    return certainty_of(describe(op))
+    return certainty_of(described(op))
 
 
 def _launches(parts: Parts) -> list[Json]:

@@ -37,21 +37,36 @@ def origins(sources: Sequence[Source], levels: Levels) -> list[JsonObject]:
         levels: modules by level; a level that is not there is left out.
     """
     kernels = _launched(levels[KERNELS], len(sources)) if KERNELS in levels else None
+    tensors = _operands(kernels, levels)
     above = {level: _by_source(module) for level, module in levels.items() if level != KERNELS}
-    named = tensor_names(levels[KERNELS]) if KERNELS in levels else {}
     found: list[JsonObject] = []
     for number, source in enumerate(sources):
         entry: JsonObject = {}
         if kernels is not None:
             entry["kernel"] = _kernel(*kernels[number])
-            operands = (*kernels[number][1].inputs, kernels[number][1].output)
-            entry["tensors"] = [named.get(origin_of(value).buffer) for value in operands]
+            entry["tensors"] = list[Json](tensors[number])
             entry["maps"] = [", ".join(map(str, index.data)) for index in kernels[number][1].maps]
         for level, places in above.items():
             if source and source in places:
                 entry[level] = list[Json](places[source])
         found.append(entry)
     return found
+
+
+def launched_tensors(count: int, levels: Levels) -> list[tuple[str | None, ...]]:
+    """Return per launch which tensor each of its operands is; empty where that is not known.
+
+    Args:
+        count: launches of the bundle.
+        levels: modules by level.
+    """
+    return _operands(_launched(levels[KERNELS], count) if KERNELS in levels else None, levels)
+
+
+def _operands(kernels: Sequence[tuple[int, KernelOp]] | None, levels: Levels) -> list[tuple[str | None, ...]]:
+    named = tensor_names(levels[KERNELS]) if kernels is not None else {}
+    ops = [op for _, op in kernels or ()]
+    return [tuple(named.get(origin_of(value).buffer) for value in (*op.inputs, op.output)) for op in ops]
 
 
 def buffer_layouts(levels: Levels) -> JsonObject:

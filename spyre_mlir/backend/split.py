@@ -56,7 +56,8 @@ def _nothing() -> func.FuncOp:
 
 def launches(module: ModuleOp) -> list[SdscExecuteOp]:
     """Return the launches of a bundle in text order, those in a loop once."""
-    return [op for op in module.walk() if isinstance(op, SdscExecuteOp)]
+    functions = [f for f in module.ops if isinstance(f, func.FuncOp)]  # SuperDSCs beside them hold none
+    return [op for function in functions for op in function.walk() if isinstance(op, SdscExecuteOp)]
 
 
 def folder_of(function: str) -> str:

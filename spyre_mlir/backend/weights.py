@@ -85,7 +85,8 @@ def argument_names(main: FuncOp) -> list[str]:
 
 def launched_buffers(program: ModuleOp) -> list[Any]:
     """Return the buffers of the host program's launch, in order."""
-    return [buffer for op in program.walk() if isinstance(op, LaunchOp) for buffer in op.buffers]
+    functions = [f for f in program.ops if isinstance(f, FuncOp)]
+    return [b for function in functions for op in function.walk() if isinstance(op, LaunchOp) for b in op.buffers]
 
 
 def device_weights(program: ModuleOp, held: Collection[str]) -> list[DeviceWeight]:

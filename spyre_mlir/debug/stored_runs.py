@@ -1,9 +1,10 @@
-"""Runs of a bundle read from disk, and the executor of its host steps."""
+"""Runs of a bundle, read from disk or in memory, and the executor of its host steps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from spyre_mlir.backend.held import HeldBundle
 from spyre_mlir.backend.stored import StoredBundle
 from spyre_mlir.dialects.host_call import HostCall
 from spyre_mlir.errors import InputError
@@ -26,6 +27,13 @@ def stored_program(stored: StoredBundle) -> DeviceProgram:
             hint="write it with spyre-compile",
         )
     return DeviceProgram(stored.program, stored.bundle, stored.descriptor, stored.weights(), executor=run_on_host)
+
+
+def held_program(held: HeldBundle) -> DeviceProgram:
+    """A bundle in memory in the form that the machine runs."""
+    return DeviceProgram(
+        held.program, held.bundle, held.descriptor, held.weights(), executor=run_on_host, tensors=held.tensors
+    )
 
 
 def run_on_host(call: HostCall, operands: Sequence[Array], *, wide: bool) -> list[Array]:

@@ -6,8 +6,10 @@ zero), IBM zDNN `DLF16_MAX` (largest finite). There are no subnormals: the lowes
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,14 +27,33 @@ LARGEST = DL16_LARGEST
 # The largest code's value plus half a step: from here on, the nearest number would need a larger code.
 BEYOND_LARGEST = 2.0**32 * (2 - 3 * 2.0 ** -(FRACTION_BITS + 1))
 
-# Fields of the wide values that are rounded: IEEE 754 binary64.
-_WIDE_MAGNITUDE = 2**63 - 1
-_WIDE_INFINITY = 0x7FF << 52
-_DROPPED_BITS = 52 - FRACTION_BITS
-_HALF_STEP = 1 << (_DROPPED_BITS - 1)
-_CODE_OFFSET = (1023 - BIAS) << FRACTION_BITS
-_SMALLEST_ROUNDED_UP = int(np.float64(MIN_POSITIVE / 2).view(np.int64))
-_SIGN_SHIFT = 63 - 15
+
+@dataclass(frozen=True)
+class _Fields:
+    """Fields of the numbers that are rounded: IEEE 754 binary32 or binary64.
+
+    Args:
+        number: their type.
+        word: an unsigned integer of as many bits.
+        fraction: bits of the fraction.
+    """
+
+    number: type[np.float32 | np.float64]
+    word: type[np.uint32 | np.uint64]
+    fraction: int
+
+    def bits(self, value: float) -> np.unsignedinteger[Any]:
+        """Return the bits of a number."""
+        return self.number(value).view(self.word)
+
+    @cached_property
+    def offset(self) -> int:
+        """What the exponents of one differ by between the two formats, above the fraction of a code."""
+        one = int(self.bits(1.0)) >> self.fraction
+        return (one - BIAS) << FRACTION_BITS
+
+
+_SINGLE, _DOUBLE = _Fields(np.float32, np.uint32, 23), _Fields(np.float64, np.uint64, 52)
 
 
 class OverflowRule(Enum):
@@ -45,19 +66,24 @@ class OverflowRule(Enum):
 def encode(values: npt.ArrayLike, overflow: OverflowRule = OverflowRule.SATURATE) -> npt.NDArray[np.uint16]:
     """Round values to the nearest DLFloat16 code, ties away from zero.
 
-    Infinities and NaN give the merged symbol 0x7FFF, with their sign. Float64 input is exact for every float the
-    host uses, so the rounding happens once.
+    Infinities and NaN give the merged symbol 0x7FFF, with their sign. Whatever is no float32 is rounded as a float64,
+    which is exact for every float the host uses, so the rounding happens once.
     """
-    bits = np.asarray(values, dtype=np.float64).view(np.int64)
-    magnitude = bits & _WIDE_MAGNITUDE
+    given = np.asarray(values)
+    fields = _SINGLE if given.dtype == np.float32 else _DOUBLE
+    bits = given.astype(fields.number, copy=False).view(fields.word)
+    magnitude = bits & ~fields.bits(-0.0)
+    dropped = fields.fraction - FRACTION_BITS
     # The fields of both formats stand in the same order, so adding half a step and cutting the rest off rounds, with
     # the carry into the exponent; half a step always goes up, which is away from zero in a magnitude.
-    code = ((magnitude + _HALF_STEP) >> _DROPPED_BITS) - _CODE_OFFSET
+    rounded = (magnitude + fields.word(1 << (dropped - 1))) >> fields.word(dropped)
+    code = rounded.astype(np.int32) - np.int32(fields.offset)
     largest = MAX_CODE if overflow is OverflowRule.SATURATE else NAN_CODE
     # Below the smallest code there is nothing but zero: nearest of the two, the midpoint away from zero.
-    code = np.clip(code, magnitude >= _SMALLEST_ROUNDED_UP, largest)
-    code = np.where(magnitude >= _WIDE_INFINITY, NAN_CODE, code)
-    return (code | ((bits >> _SIGN_SHIFT) & SIGN_BIT)).astype(np.uint16)
+    code = np.clip(code, magnitude >= fields.bits(MIN_POSITIVE / 2), largest)
+    code = np.where(magnitude >= fields.bits(np.inf), NAN_CODE, code)
+    sign = (bits >> fields.word(fields.bits(0.0).nbytes * 8 - 16)).astype(np.int32) & SIGN_BIT
+    return (code | sign).astype(np.uint16)
 
 
 def decode(codes: npt.ArrayLike) -> npt.NDArray[np.float64]:

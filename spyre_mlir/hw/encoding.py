@@ -31,11 +31,12 @@ _INTEGER_RANGE = 2.0**INT32.bits
 
 def encode(values: npt.ArrayLike, format_name: str, overflow: dl16.OverflowRule = dl16.OverflowRule.SATURATE) -> Stored:
     """Round numbers to a format of `STORED_TYPES`."""
-    kind, wide = STORED_TYPES[format_name], np.asarray(values, dtype=np.float64)
+    kind = STORED_TYPES[format_name]
     if format_name == DL16.name:
-        codes = dl16.encode(wide, overflow)
+        codes = np.atleast_1d(dl16.encode(values, overflow)).reshape(np.shape(values))
         codes[codes & dl16.NAN_CODE == dl16.NAN_CODE] = dl16.NAN_CODE
         return codes
+    wide = np.asarray(values, dtype=np.float64)
     if kind.kind == "f":
         with np.errstate(over="ignore"):
             return wide.astype(kind)

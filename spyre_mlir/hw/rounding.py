@@ -100,28 +100,33 @@ def round_into(
     magnitude = _scratch(bits.shape, 0)
     np.bitwise_and(bits, _MAGNITUDE, out=magnitude)
     largest = np.maximum.reduce(magnitude, axis=None)
-    # Less one, so that zero is the largest of all and passes.
-    np.subtract(magnitude, _ONE, out=magnitude)
-    smallest = np.minimum.reduce(magnitude, axis=None)
-    if largest < _TOO_LARGE and smallest >= _SMALLEST - np.uint32(1):
+    if largest < _TOO_LARGE and _without_small(magnitude):
         np.add(bits, _HALF, out=magnitude)
         np.bitwise_and(magnitude, _KEPT, out=out)
         return
     magnitude = bits & _MAGNITUDE
-    sign = bits & _SIGN
-    special, high = magnitude >= _INFINITY, magnitude >= _TOO_LARGE
     code = (magnitude + _HALF) & _KEPT
-    code[magnitude < _SMALLEST] = _SMALLEST
-    code[magnitude < _TOO_SMALL] = 0
+    np.copyto(code, _SMALLEST, where=magnitude < _SMALLEST)
+    np.copyto(code, 0, where=magnitude < _TOO_SMALL)
+    sign = bits & _SIGN
     if largest >= _TOO_LARGE:
+        special, high = magnitude >= _INFINITY, magnitude >= _TOO_LARGE
         code[high] = _LARGEST if overflow is dl16.OverflowRule.SATURATE else _bits(np.nan)
         code[special] = _bits(np.nan)
         sign[code == _bits(np.nan)] = 0
-    if tally is not None:
-        met = int(special.sum())
-        tally.specials += met
-        tally.beyond(np.abs(np.atleast_1d(values)[high & ~special]))
+        if tally is not None:
+            tally.specials += int(special.sum())
+            tally.beyond(np.abs(np.atleast_1d(values)[high & ~special]))
     np.bitwise_or(code, sign, out=out)
+
+
+def _without_small(magnitude: npt.NDArray[np.uint32]) -> bool:
+    """Return whether no magnitude lies between zero and the smallest code; writes over them."""
+    if np.minimum.reduce(magnitude, axis=None) >= _SMALLEST:
+        return True
+    # Less one, zero is the largest of all and passes.
+    np.subtract(magnitude, _ONE, out=magnitude)
+    return bool(np.minimum.reduce(magnitude, axis=None) >= _SMALLEST - _ONE)
 
 
 __all__ = ["Tally", "round_into"]

@@ -57,6 +57,7 @@ class DeviceProgram:
             [sticks, lanes].
         watch: sees every launch after it ran.
         executor: runs host steps.
+        tensors: per op that runs a file, which tensor each operand is, where the op itself does not say it.
     """
 
     host: ModuleOp
@@ -65,6 +66,7 @@ class DeviceProgram:
     weights: Mapping[int, Callable[[], Array]] = field(default_factory=dict[int, "Callable[[], Array]"])
     watch: LaunchWatch | None = None
     executor: HostExecutor | None = None
+    tensors: Mapping[Operation, Sequence[str]] = field(default_factory=dict[Operation, Sequence[str]])
 
     def weight(self, op: Operation) -> Callable[[], Array] | None:
         """Source of the codes that a transfer sends, if they are stored with the program."""
@@ -82,7 +84,8 @@ class DeviceProgram:
 
     @cached_property
     def _numbers(self) -> dict[SSAValue, int]:
-        buffers = [b for op in self.host.walk() if isinstance(op, LaunchOp) for b in op.buffers]
+        functions = [f for f in self.host.ops if isinstance(f, FuncOp)]
+        buffers = [b for f in functions for op in f.walk() if isinstance(op, LaunchOp) for b in op.buffers]
         return {buffer: number for number, buffer in reversed(list(enumerate(buffers)))}
 
 
@@ -157,7 +160,7 @@ class HostFunctions(InterpreterFunctions):
 
     def _send_codes(self, op: ToDeviceOp) -> _Placed:
         """Sends a weight the program came with, which is laid out already."""
-        tensor, placed = device_tensor(op.result), self._place(op)
+        tensor, placed = device_tensor(op.result), self._place(op, zeroed=False)
         key, region = (self._count, tensor, self.options), self.memory.locate(placed.base, placed.base + 1)
         if self.resident.restore_file(key, region):
             return placed
@@ -242,7 +245,7 @@ class HostFunctions(InterpreterFunctions):
     def _caller(self, op: LaunchOp, placed: Sequence[_Placed]) -> LaunchSite:
         executes = self.program.executes(op.bundle.root_reference.data)
         names = [self.memory.locate(p.base, p.base + 1).name for p in placed]
-        return LaunchSite(names, Rebase.of(executes, op))
+        return LaunchSite(names, Rebase.of(executes, op), self.program.tensors)
 
     @impl(FromDeviceOp)
     def run_from_device(self, _interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from spyre_mlir.dialects.places import Rebase, source_of
 from spyre_mlir.dialects.sdscbundle import PARAMETER, SdscExecuteOp
@@ -44,14 +45,18 @@ class LaunchSite:
     Attributes:
         arguments: names of the regions of memory that are its arguments.
         places: the places of its ops at this launch.
+        named: per op of the function, which tensor each operand of its file is; it goes before what the op says.
     """
 
     arguments: Sequence[str] = ()
     places: Rebase = field(default_factory=Rebase)
+    named: Mapping[Operation, Sequence[str]] = field(default_factory=dict[Operation, Sequence[str]])
 
     def tensors(self, op: SdscExecuteOp) -> tuple[str | None, ...]:
         """Return which region of memory each operand of a file is, where that is known."""
-        return tuple(self._region(name) if name.startswith(PARAMETER) else name for name in op.tensors)
+        return tuple(
+            self._region(name) if name.startswith(PARAMETER) else name for name in self.named.get(op) or op.tensors
+        )
 
     def _region(self, parameter: str) -> str | None:
         number = int(parameter.removeprefix(PARAMETER))
@@ -110,6 +115,11 @@ class ProgramPlans:
     _traces: dict[tuple[int, tuple[int, ...]], tuple[FuncOp, Trace]] = field(
         default_factory=dict[tuple[int, tuple[int, ...]], tuple[FuncOp, Trace]]
     )
+
+    @property
+    def empty(self) -> bool:
+        """Return whether no function has run to its end."""
+        return not self._traces
 
     def trace(self, function: FuncOp, addresses: Sequence[int]) -> Trace | None:
         """Return the trace of a function.

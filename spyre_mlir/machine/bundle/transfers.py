@@ -16,15 +16,15 @@ import numpy.typing as npt
 from xdsl.ir import Operation
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
-from spyre_mlir.hw import encoding
 from spyre_mlir.hw.arrangement import STANDARD, as_read, as_stored
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.arrays import Array, HostArray, Mask
 from spyre_mlir.machine.bundle.launch_trace import ProgramPlans
 from spyre_mlir.machine.faults import Place
-from spyre_mlir.machine.memory.exact import Memory, MemoryRegion, Spare
+from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.memory.frames import Frame, StridedAxis, blocks
 from spyre_mlir.machine.memory.operand_views import ByteAccess
+from spyre_mlir.machine.memory.region import MemoryRegion, Spare
 from spyre_mlir.machine.memory.shadow import ShadowMemory
 
 # Sticks of a weight that are decoded at a time.
@@ -51,7 +51,7 @@ class ResidentTensors:
         plans: what is known about the program's launches.
     """
 
-    spare: Spare = field(default_factory=dict[int, "list[tuple[npt.NDArray[np.uint8], ShadowMemory]]"])
+    spare: Spare = field(default_factory=dict[int, "list[npt.NDArray[np.uint8]]"])
     plans: ProgramPlans = field(default_factory=ProgramPlans)
     _constants: dict[int, tuple[Operation, Array]] = field(default_factory=dict[int, tuple[Operation, Array]])
     _images: dict[tuple[Any, ...], _Image] = field(default_factory=dict[tuple[Any, ...], _Image])
@@ -81,8 +81,7 @@ class ResidentTensors:
             return  # numpy's arithmetic makes numbers of arrays without dimensions
         whole = (id(array), *key)
         source = weakref.ref(array, lambda _: self._images.pop(whole, None))
-        self._images[whole] = _Image(source, region.cells, region.states)
-        region.shared = True
+        self._images[whole] = _Image(source, *region.lend())
 
     def restore_file(self, key: tuple[Any, ...], region: MemoryRegion) -> bool:
         """Same as `restore`, for a weight stored in the program's files."""
@@ -93,7 +92,7 @@ class ResidentTensors:
 
     def remember_file(self, key: tuple[Any, ...], region: MemoryRegion) -> None:
         """Same as `remember`; lasts until the files are read again, with another `ResidentTensors`."""
-        self._files[key], region.shared = (region.cells, region.states), True
+        self._files[key] = region.lend()
 
 
 def access_of(tensor: DeviceTensor, base: int) -> ByteAccess:
@@ -143,7 +142,6 @@ def send_image(
     base: int,
     codes: Array,
     known: Mask | None,
-    decode: Callable[[Array, str], Array] = encoding.decode,
 ) -> None:
     """Write a tensor that is already laid out in sticks.
 
@@ -153,15 +151,15 @@ def send_image(
         base: its first byte.
         codes: [sticks, lanes].
         known: which of them have a meaning; None for all.
-        decode: gives the numbers of codes in a format; of a piece at a time, as they take several times the room.
     """
     axes = (StridedAxis(tensor.sticks, STICK_BYTES),), (StridedAxis(tensor.lanes, STICK_BYTES // tensor.lanes),)
     access = ByteAccess(base, axes, (tensor.sticks, tensor.lanes), tensor.format, Place())
     access.mark(memory, known)
     target = access.view(memory, Frame.of([access]))
+    # A piece at a time, as numbers take several times the room of codes.
     for first in range(0, tensor.sticks, _PIECE):
         piece = slice(first, first + _PIECE)
-        memory.put(target[piece], decode(codes[piece], tensor.format), tensor.format, from_host=True)
+        memory.put_codes(target[piece], codes[piece], tensor.format)
 
 
 def _inside(shape: tuple[int, ...], extents: tuple[int, ...]) -> Mask:

@@ -21,6 +21,7 @@ Decision: docs/decisions/0043-elements-by-value.md
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import ml_dtypes
@@ -122,6 +123,15 @@ class DeviceMemory(Memory):
             whole = np.fmod(np.where(np.isfinite(wide), wide, 0.0), 2.0 ** FORMATS[format_name].bits)
             target[...] = whole.astype(np.int64).astype(target.dtype)
 
+    @override
+    def put_codes(self, target: Stored, codes: npt.NDArray[Any], format_name: str) -> None:
+        """Store what the host sends as the device's bits."""
+        if format_name == DL16.name:
+            # All values are in range, so the mode changes nothing but numpy's way to them.
+            np.take(_sent_numbers(), codes, out=target, mode="clip")
+        else:
+            super().put_codes(target, codes, format_name)
+
     def _round(self, target: Stored, given: Floats) -> None:
         if given.dtype == np.float32:
             round_into(target, spread(given, target.shape), self._overflow, self.tally)
@@ -162,6 +172,16 @@ class DeviceMemory(Memory):
             for place in range(size):
                 made[at + place] = codes.view(np.uint8).reshape(-1, size)[:, place]
         return made.tobytes()
+
+
+@cache
+def _sent_numbers() -> Stored:
+    """What memory holds after each code of DLFloat16 was sent, by code."""
+    codes = np.arange(1 << DL16.bits, dtype=np.uint16)
+    numbers = np.empty(codes.shape, _STORED[DL16.name])
+    DeviceMemory().put(numbers, encoding.decode(codes, DL16.name), DL16.name, from_host=True)
+    numbers.setflags(write=False)
+    return numbers
 
 
 def _codes(values: Stored, format_name: str) -> Stored:

@@ -1,7 +1,7 @@
 """Device memory: a byte address maps to a value and the format last written there.
 
 Memory is made of regions that are added explicitly (arguments, the pool, the scratchpads). A region holds values, and
-what was ever written where (`spyre_mlir.machine.memory.shadow`). An element's value stands where its first byte does,
+what was ever written where (`spyre_mlir.machine.memory.region`). An element's value stands where its first byte does,
 in a wide number of the host; which one is up to the numerics: `ExactMemory` keeps float64, and
 `spyre_mlir.machine.memory.device_numerics` the value of the bytes that the hardware would have.
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right, insort
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,102 +19,18 @@ import numpy.typing as npt
 from typing_extensions import override
 
 from spyre_mlir.errors import InputError
+from spyre_mlir.hw import encoding
 from spyre_mlir.hw.formats import FORMATS
 from spyre_mlir.hw.rounding import Tally
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, USER_SEGMENTS, SpyreSpec, segment_base
 from spyre_mlir.machine.eager_rounding import as_eager, operands_as, slot_type
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault
-from spyre_mlir.machine.memory.pages import sparse_zeros
-from spyre_mlir.machine.memory.shadow import Bools, Ints, ShadowMemory, Tags, element_bytes
+from spyre_mlir.machine.memory.region import MemoryRegion, Spare, Stored, StridedWindow
+from spyre_mlir.machine.memory.shadow import Bools, Ints, Tags, element_bytes
 
 Floats = npt.NDArray[Any]  # float64; in device numerics float32 where that is exact
-Stored = npt.NDArray[Any]  # elements as a kind of memory keeps them
 
 _WIDE = np.dtype(np.float64)
-
-
-# Contents of regions that are gone, by size: memory the host has committed already.
-Spare = dict[int, "list[tuple[npt.NDArray[np.uint8], ShadowMemory]]"]
-_MOST = 0.5
-
-
-@dataclass(order=True)
-class MemoryRegion:
-    """An address range with contents.
-
-    Args:
-        base: first byte address.
-        size: bytes.
-        name: what it is to the program, for messages.
-        scale: bytes the host spends per byte.
-    """
-
-    base: int
-    size: int = field(compare=False)
-    name: str = field(compare=False)
-    scale: int = field(compare=False, repr=False)
-    cells: npt.NDArray[np.uint8] = field(init=False, compare=False, repr=False)
-    states: ShadowMemory = field(init=False, compare=False, repr=False)
-    shared: bool = field(init=False, default=False, compare=False, repr=False)
-    # Whether its contents mean nothing when a bundle begins.
-    scratch: bool = field(init=False, default=False, compare=False, repr=False)
-
-    spare: Spare | None = field(default=None, compare=False, repr=False)
-    # Whether programs use a little of it here and there, as of the scratchpads.
-    sparse: bool = field(default=False, compare=False, repr=False)
-    # Whether bytes that nothing wrote read as 0; not needed where all of it is written at once.
-    zeroed: bool = field(default=True, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        kept = self.spare.pop(self.size * self.scale, []) if self.spare is not None else []
-        if kept and self.spare is not None:
-            self.cells, old = kept.pop()
-            self.spare[self.size * self.scale] = kept
-            if self.zeroed:
-                used = (old.writer > 0) | (old.known > 0)
-                self.cells.reshape(len(used), -1)[slice(None) if used.mean() > _MOST else used] = 0
-        else:
-            # zeros, not empty: the operating system commits a page at the first write only.
-            count = self.size * self.scale
-            self.cells = sparse_zeros(count) if self.sparse else np.zeros(count, dtype=np.uint8)
-        self.states = ShadowMemory(self.size)
-
-    @property
-    def end(self) -> int:
-        """One past the last byte."""
-        return self.base + self.size
-
-    def share(self, cells: npt.NDArray[np.uint8], states: ShadowMemory) -> None:
-        """Take contents shared with other holders; they are copied before a write."""
-        self.cells, self.states, self.shared = cells, states, True
-
-    def own(self) -> None:
-        """Make the contents private before a write."""
-        if self.shared:
-            self.cells, self.states, self.shared = self.cells.copy(), self.states.copy(), False
-
-
-@dataclass(frozen=True)
-class StridedWindow:
-    """Elements of a region at regular steps.
-
-    Args:
-        region: where.
-        first: byte of the element at index zero, from the start of the region.
-        shape: how many along each axis.
-        steps: bytes from one to the next along each axis.
-    """
-
-    region: MemoryRegion
-    first: int
-    shape: tuple[int, ...]
-    steps: tuple[int, ...]
-
-    def elements(self, kind: np.dtype[Any]) -> Stored:
-        """View of the stored elements."""
-        scale = self.region.scale
-        strides = tuple(step * scale for step in self.steps)
-        return np.ndarray(self.shape, kind, self.region.cells.data, self.first * scale, strides)
 
 
 class Memory(ABC):
@@ -160,6 +75,10 @@ class Memory(ABC):
         """
         self.count_integers(np.asarray(values), format_name)
         target[...] = values
+
+    def put_codes(self, target: Stored, codes: npt.NDArray[Any], format_name: str) -> None:
+        """Store what the host sends as the device's bits."""
+        self.put(target, encoding.decode(codes, format_name), format_name, from_host=True)
 
     def count_integers(self, values: npt.NDArray[Any], format_name: str) -> None:
         """Count the values outside an integer format."""
@@ -222,7 +141,7 @@ class Memory(ABC):
         if base % stick or size % stick or size <= 0:
             raise InputError(f"region {name}: base {base:#x} and size {size} must be whole sticks of {stick} bytes")
         try:
-            region = MemoryRegion(base, size, name, self.scale, self.spare, sparse, zeroed)
+            region = MemoryRegion(base, size, name, self.scale, self.spare, sparse, zeroed, self.tracked)
         except MemoryError as error:
             message = f"region {name}: the host cannot hold {size} bytes of device memory"
             raise InputError(message, hint="use symbolic addresses, with regions as large as the tensors") from error
@@ -269,8 +188,8 @@ class Memory(ABC):
         self._bases = [region.base for region in self._regions]
         self._located.clear()
         for region in gone:
-            if not region.shared and self.tracked:  # or nothing says which bytes have to become zero
-                self.spare.setdefault(len(region.cells), []).append((region.cells, region.states))
+            if not region.shared and (self.tracked or not region.sparse):  # a few sticks, which would all become zero
+                self.spare.setdefault(len(region.cells), []).append(region.cells)
 
     def scratchpad_address(self, core: int, address: int) -> int:
         """Return the card-wide address of a byte of one core's scratchpad."""
@@ -316,6 +235,7 @@ class Memory(ABC):
             MachineFault: an address lies in no region.
         """
         region, at, width = self._bytes(addresses, format_name)
+        region.clear()
         region.own()
         wide = np.broadcast_to(np.asarray(values), at.shape)
         stored = np.empty(at.shape, self.stored_type(format_name))
@@ -334,6 +254,7 @@ class Memory(ABC):
             MachineFault: an address lies in no region, or another format was written there.
         """
         region, at, width = self._bytes(addresses, format_name)
+        region.clear()
         reading = region.states.read_elements(at, width, format_name)
         if reading.wrong is not None:
             place = Place(low=int(addresses[reading.wrong]))
@@ -386,5 +307,4 @@ class ExactMemory(Memory):
         return values
 
 
-__all__ = ["Bools", "ExactMemory", "Floats", "Ints", "Memory", "MemoryRegion"]
-__all__ += ["Stored", "StridedWindow", "Tags", "element_bytes"]
+__all__ = ["Bools", "ExactMemory", "Floats", "Ints", "Memory", "Stored", "Tags", "element_bytes"]

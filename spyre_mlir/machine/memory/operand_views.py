@@ -127,14 +127,9 @@ class OperandLayout:
         Args:
             slices: slice number per core and iteration dim.
         """
-        none = np.zeros(len(self.view.dims), dtype=np.int64)
-        origin = int(self.starts[_core_of(slices, none)])
-        steps = none.copy()
-        for place, dim in enumerate(self.view.dims):
-            if dim.split > 1:
-                unit = none.copy()
-                unit[place] = 1
-                steps[place] = self.starts[_core_of(slices, unit)] - origin
+        first, units = _unit_cores(slices.tobytes(), len(slices), tuple(dim.split for dim in self.view.dims))
+        origin = int(self.starts[first])
+        steps = np.asarray([0 if core is None else int(self.starts[core]) - origin for core in units], dtype=np.int64)
         if not np.array_equal(self.starts, origin + slices @ steps):
             return None
         pairs = tuple(zip(self.view.dims, steps.tolist(), strict=True))
@@ -249,6 +244,15 @@ def slice_table(view: Descriptor) -> Ints:
     """Return the slice number per core and iteration dim."""
     labels = [dim.label for dim in view.dims]
     return np.asarray([[row[label] for label in labels] for row in view.core_slices], dtype=np.int64)
+
+
+@lru_cache(maxsize=1024)
+def _unit_cores(table: bytes, cores: int, splits: tuple[int, ...]) -> tuple[int, tuple[int | None, ...]]:
+    """The core with the first slice of every dim, and per dim that is divided the one with the second slice of it."""
+    slices: Ints = np.frombuffer(table, np.int64).reshape(cores, len(splits))
+    units = np.eye(len(splits), dtype=np.int64)
+    found = (_core_of(slices, unit) if split > 1 else None for unit, split in zip(units, splits, strict=True))
+    return _core_of(slices, np.zeros(len(splits), np.int64)), tuple(found)
 
 
 def _core_of(slices: Ints, wanted: Ints) -> int:

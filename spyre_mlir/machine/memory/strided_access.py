@@ -17,12 +17,11 @@ from spyre_mlir.machine.memory.exact import (
     Floats,
     Ints,
     Memory,
-    MemoryRegion,
     Stored,
-    StridedWindow,
     element_bytes,
 )
 from spyre_mlir.machine.memory.frames import Frame, StridedAxis, fine_axes
+from spyre_mlir.machine.memory.region import MemoryRegion, StridedWindow
 from spyre_mlir.machine.memory.shadow import STICK, ShadowRead, StickBox, spread
 
 Number = TypeVar("Number", bound=np.generic)
@@ -171,6 +170,7 @@ class ByteAccess:
             return None
         found = self._box(region)
         if found is None:
+            region.clear()
             addresses = self.addresses()
             at = addresses - region.base
             reading = region.states.read_elements(at, self.word_bytes, self.format, scratch=region.scratch)
@@ -183,7 +183,10 @@ class ByteAccess:
             at = _with_lane(reading.wrong, lane)
             shape = tuple(axis.count for axis in self.flat_axes)
             self._wrong(reading, int(np.ravel_multi_index(at, shape)) if shape else 0)
-        return None if reading.written is None else self._by_dims(_moved_lane(reading.written, lane))
+        if reading.written is None:
+            return None
+        region.clear(box)
+        return self._by_dims(_moved_lane(reading.written, lane))
 
     def mark(self, memory: Memory, written: Bools | None) -> None:
         """Mark the visible elements as written.
@@ -201,6 +204,7 @@ class ByteAccess:
             return
         found = self._box(region)
         if found is None:
+            region.clear()
             at = self.addresses() - region.base
             known = None if written is None else spread(written, at.shape)
             region.states.write_elements(at, self.word_bytes, self.format, known, memory.step)
@@ -209,6 +213,8 @@ class ByteAccess:
         known = None if written is None else self._by_axes(written)
         if known is not None:
             known = known[..., None] if lane is None else _lane_last(known, lane)
+        if known is not None or box.bytes != STICK:
+            region.clear(box)
         region.states.write(box, self.format, known, memory.step)
 
     def _wrong(self, reading: ShadowRead, flat: int) -> NoReturn:

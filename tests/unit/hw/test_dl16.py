@@ -157,3 +157,15 @@ def test_ties_go_away_from_zero(code: int, nudge: int, negative: bool) -> None:
     value = float(np.nextafter(middle, middle + nudge)) if nudge else middle
     expected = (code if nudge < 0 else code + 1) | (0x8000 if negative else 0)
     assert int(dl16.encode(-value if negative else value)) == expected
+
+
+def test_arrays_of_float32_round_as_exact_rationals_do_at_every_midpoint() -> None:
+    """A float32 on the midpoint of two codes, and its neighbours; the numbers are not widened on the way."""
+    middles = [(low + high) / 2 for low, high in zip(MAGNITUDES[:-1:53], MAGNITUDES[1::53], strict=False)]
+    exact = np.asarray([float(middle) for middle in middles], np.float32)
+    values = np.concatenate([exact, np.nextafter(exact, np.float32(0)), np.nextafter(exact, np.float32(np.inf))])
+    for some in (values, -values):
+        assert dl16.encode(some).tolist() == [nearest(Fraction(value)) for value in some.tolist()]
+    special = np.asarray([np.nan, np.inf, -np.inf, 0.0, -0.0, 3e38, -1e-40], np.float32)
+    assert dl16.encode(special)[1:].tolist() == [MERGED, 0x8000 | MERGED, 0, 0x8000, 0x7FFE, 0x8000]
+    assert int(dl16.encode(special)[0]) & MERGED == MERGED

@@ -34,8 +34,17 @@ def _scalar(text: str) -> Json:
 
 def same(left: Json, right: Json) -> bool:
     """Return whether two values are equal, in types and key order too."""
-    # What Python calls unequal is so; what it calls equal may be 1 and true.
-    return left is right or (left == right and spell(left) == spell(right))
+    # What Python calls unequal is so; what it calls equal may be 1 and true, 0.0 and -0.0, or keys in another order.
+    if left is right:
+        return True
+    if left != right:
+        return False
+    if isinstance(left, dict) and isinstance(right, dict):
+        pairs = zip(left.items(), right.items(), strict=True)
+        return all(one == other and same(a, b) for (one, a), (other, b) in pairs)
+    if isinstance(left, list) and isinstance(right, list):
+        return all(map(same, left, right))
+    return isinstance(left, str) or (type(left) is type(right) and repr(left) == repr(right))
 
 
 def natural(text: str) -> int | None:

@@ -183,23 +183,26 @@ def test_rows_that_are_reserved_do_not_come_back() -> None:
 
 
 def test_what_lies_in_sticks_already_is_sent_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory, codes = blank(), np.arange(128).reshape(2, 64)
-    monkeypatch.setattr(transfers, "_PIECE", 1)
+    codes = np.arange(128, dtype=np.uint16).reshape(2, 64)
     pieces: list[tuple[int, ...]] = []
 
-    def halves(some: Array, form: str) -> Array:
-        assert form == DL16
-        pieces.append(some.shape)
-        return some / 2
+    class Halves(ExactMemory):
+        def put_codes(self, target: Array, codes: Array, format_name: str) -> None:
+            assert format_name == DL16
+            pieces.append(codes.shape)
+            self.put(target, codes / 2, format_name)
 
-    send_image(memory, FULL, BASE, codes, None, halves)
+    monkeypatch.setattr(transfers, "_PIECE", 1)
+    memory = Halves()
+    memory.add_region("all", BASE, 128 * 4)
+    send_image(memory, FULL, BASE, codes, None)
     assert pieces == [(1, 64)] * 2
     values, written = held(memory, 192)
     assert np.array_equal(values[:128], np.arange(128.0) / 2)
     assert written.tolist() == [True] * 128 + [False] * 64
     known = codes % 3 > 0
     memory = blank()
-    send_image(memory, FULL, BASE, codes, known, halves)
+    send_image(memory, FULL, BASE, codes, known)
     assert np.array_equal(held(memory, 128)[1], known.reshape(-1))
 
 

@@ -111,3 +111,20 @@ def test_partial_sums_are_wide_by_default() -> None:
 def test_settings_that_mean_nothing_are_refused(settings: dict[str, str], message: str) -> None:
     with pytest.raises(InputError, match=message):
         MachineOptions(**settings)
+
+
+def test_codes_are_stored_as_the_numbers_that_they_encode() -> None:
+    """Every code, among them the merged symbol, in both of its spellings."""
+    codes = np.arange(1 << 16, dtype=np.uint16).reshape(-1, 64)
+    numbers, memory = np.empty(codes.shape, np.float32), memory_of()
+    memory.put_codes(numbers, codes, "SEN169_FP16")
+    merged = codes & 0x7FFF == 0x7FFF
+    assert np.isnan(numbers[merged]).all()
+    magnitude = np.ldexp(1 + (codes & 511) / 512, ((codes >> 9) & 63).astype(np.int64) - 31)
+    expected = np.where(codes & 0x7FFF == 0, 0.0, magnitude) * np.where(codes & 0x8000, -1.0, 1.0)
+    assert np.array_equal(numbers[~merged], expected[~merged])
+    assert np.array_equal(np.signbit(numbers[~merged]), (codes & 0x8000 > 0)[~merged])
+    words = np.arange(8, dtype=np.float32)
+    sent = np.empty(8, np.float32)
+    memory.put_codes(sent, words, "IEEE_FP32")
+    assert sent.tolist() == words.tolist()

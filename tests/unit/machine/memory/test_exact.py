@@ -10,7 +10,7 @@ import pytest
 
 from spyre_mlir.errors import InputError, MachineFault, UnsupportedError
 from spyre_mlir.hw.spec import SPYRE, USER_SEGMENTS, segment_base
-from spyre_mlir.machine.memory.exact import ExactMemory, StridedWindow, element_bytes
+from spyre_mlir.machine.memory.exact import ExactMemory, element_bytes
 
 
 def test_a_transfer_comes_back() -> None:
@@ -184,14 +184,6 @@ def test_shared_contents_are_not_used_again() -> None:
     memory.add_region("a", 0, 128).share(image.cells, image.states)
     memory.remove_region("a")
     assert memory.add_region("b", 0, 128).cells is not image.cells
-
-
-def test_a_window_steps_over_bytes_of_the_device() -> None:
-    memory = ExactMemory()
-    region = memory.add_region("a", 0, 256)
-    memory.store(np.arange(128) * 2, np.arange(128.0), HALF)
-    window = StridedWindow(region, 6, (2, 3), (128, 4)).elements(memory.stored_type(HALF))
-    assert window.tolist() == [[3, 5, 7], [67, 69, 71]]
 
 
 @pytest.mark.parametrize(

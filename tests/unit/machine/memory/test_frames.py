@@ -130,14 +130,29 @@ def test_blocks_cover_an_array_once_in_parts_that_fit(shape: tuple[int, ...]) ->
 
 
 def test_blocks_follow_memory_whatever_the_order_of_the_axes() -> None:
-    """64 neighbours in memory are a column here: 1536 columns of 64 are three blocks without a gap."""
-    a = np.arange(64.0 * 48 * 32).reshape(64, 48 * 32)
-    target = np.zeros((48 * 32, 64)).T
+    """64 neighbours in memory are a column here: 3072 columns of 64 are three blocks without a gap."""
+    a = np.arange(64.0 * 96 * 32).reshape(64, 96 * 32)
+    target = np.zeros((96 * 32, 64)).T
     seen = list(blocks([a], target))
     assert [place.size for _, place in seen] == [BLOCK, BLOCK, BLOCK]
     for (part,), place in seen:
         place[...] = part
     assert np.array_equal(target, a)
+
+
+@pytest.mark.parametrize(("rows", "sticks"), [(2048, 8), (1030, 9), (4096, 1), (3000, 20)])
+def test_rows_that_become_sticks_are_worked_on_in_tiles_of_several_sticks(rows: int, sticks: int) -> None:
+    source = np.arange(float(rows * sticks * 64)).reshape(rows, sticks, 64)
+    target = np.zeros((sticks, rows, 64)).transpose(1, 0, 2)
+    seen = list(blocks([source], target))
+    assert all(place.size <= BLOCK for _, place in seen)
+    assert sum(place.size for _, place in seen) == source.size
+    for (part,), place in seen:
+        assert (place == 0).all()
+        place[...] = part + 1
+    assert np.array_equal(target, source + 1)
+    if sticks > 1:
+        assert max(place.shape[0] for _, place in seen) == 8
 
 
 def test_dense_arrays_of_many_dims_are_worked_on_as_one_line() -> None:

@@ -98,6 +98,34 @@ def test_elements_that_were_never_written_stay_so(name: str) -> None:
     assert np.array_equal(back.values[written], values[written])
 
 
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("reader", NAMES)
+@pytest.mark.parametrize("writer", NAMES)
+def test_what_an_earlier_region_left_is_never_read(writer: str, reader: str, masked: bool) -> None:
+    (seen, wanted), (other, _) = WANTED[writer], WANTED[reader]
+    fresh, used = memory_of(), memory_of()
+    (region,) = used.regions
+    region.cells[...] = 0x41
+    used.remove_region("all")
+    used.add_region("all", BASE, 16 * 128)
+    assert used.regions[0].cells is region.cells
+    random = np.random.default_rng(5)
+    mask = random.random(wanted.shape) < 0.5 if masked else None
+    values, found = random.standard_normal(wanted.shape), list[TrackedArray]()
+    for memory in (fresh, used):
+        memory.step = 1
+        seen.write(memory, TrackedArray(values, mask))
+        if other.format == seen.format or writer == reader:
+            found.append(other.read(memory))
+    for one, again in zip(found[::2], found[1::2], strict=True):
+        np.testing.assert_array_equal(one.values, again.values)
+        np.testing.assert_array_equal(one.written is None, again.written is None)
+    (left,), (right,) = fresh.regions, used.regions
+    left.clear()
+    right.clear()
+    np.testing.assert_array_equal(left.cells, right.cells)
+
+
 def test_a_mask_of_one_row_stands_for_all() -> None:
     memory = memory_of()
     ROWS.mark(memory, (np.arange(128) < 70)[None, :])

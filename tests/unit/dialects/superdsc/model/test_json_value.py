@@ -69,6 +69,13 @@ def test_a_value_read_twice_is_no_shared_object() -> None:
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}, False),
         (1, 2, False),
         (None, None, True),
+        (0.0, -0.0, False),
+        (1.5, 1.5, True),
+        ("x", "x", True),
+        ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2}]}, True),
+        ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2.0}]}, False),
+        ([{"a": 1, "b": 2}], [{"b": 2, "a": 1}], False),
+        ([1, 2], [1], False),
     ],
 )
 def test_equality_sees_types_and_order(left: Json, right: Json, equal: bool) -> None:

@@ -1,0 +1,125 @@
+"""Regions of device memory: their contents, what was written where, and views of single elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from spyre_mlir.hw.spec import STICK_BYTES
+from spyre_mlir.machine.memory.pages import sparse_zeros
+from spyre_mlir.machine.memory.shadow import ShadowMemory, StickBox
+
+Stored = npt.NDArray[Any]  # elements as a kind of memory keeps them
+# Contents of regions that are gone, by size: memory the host has committed already.
+Spare = dict[int, "list[npt.NDArray[np.uint8]]"]
+
+
+@dataclass(order=True)
+class MemoryRegion:
+    """An address range with contents.
+
+    Args:
+        base: first byte address.
+        size: bytes.
+        name: what it is to the program, for messages.
+        scale: bytes the host spends per byte.
+    """
+
+    base: int
+    size: int = field(compare=False)
+    name: str = field(compare=False)
+    scale: int = field(compare=False, repr=False)
+    cells: npt.NDArray[np.uint8] = field(init=False, compare=False, repr=False)
+    states: ShadowMemory = field(init=False, compare=False, repr=False)
+    shared: bool = field(init=False, default=False, compare=False, repr=False)
+    # Whether its contents mean nothing when a bundle begins.
+    scratch: bool = field(init=False, default=False, compare=False, repr=False)
+
+    spare: Spare | None = field(default=None, compare=False, repr=False)
+    # Whether programs use a little of it here and there, as of the scratchpads.
+    sparse: bool = field(default=False, compare=False, repr=False)
+    # Whether bytes that nothing wrote read as 0; not needed where all of it is written at once.
+    zeroed: bool = field(default=True, compare=False, repr=False)
+    # Whether it is kept what is written where; if not, nothing can be cleared later.
+    tracked: bool = field(default=True, compare=False, repr=False)
+    # Whether sticks that nothing wrote may hold what a region before left, and have to be cleared when they are read.
+    used: bool = field(init=False, default=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        kept = self.spare.pop(self.size * self.scale, []) if self.spare is not None else []
+        if kept and self.spare is not None:
+            self.cells, self.used = kept.pop(), self.zeroed and self.tracked
+            self.spare[self.size * self.scale] = kept
+            if self.zeroed and not self.tracked:
+                self.cells.fill(0)
+        elif not self.zeroed:
+            self.cells = np.empty(self.size * self.scale, dtype=np.uint8)  # in huge pages, which numpy asks for here
+        else:
+            # zeros, not empty: the operating system commits a page at the first write only.
+            count = self.size * self.scale
+            self.cells = sparse_zeros(count) if self.sparse else np.zeros(count, dtype=np.uint8)
+        self.states = ShadowMemory(self.size)
+
+    @property
+    def end(self) -> int:
+        """One past the last byte."""
+        return self.base + self.size
+
+    def clear(self, box: StickBox | None = None) -> None:
+        """Zero the sticks that nothing has written since the region was made.
+
+        Args:
+            box: which sticks; all if not given.
+        """
+        if not self.used:
+            return
+        states, width = self.states, STICK_BYTES * self.scale
+        if box is None:
+            self.cells.reshape(-1, width)[(states.writer == 0) & (states.known == 0)] = 0
+            self.used = False
+            return
+        fresh = (box.view(states.writer) == 0) & (box.view(states.known) == 0)
+        if np.count_nonzero(fresh):
+            steps = (*(step * width for step in box.steps), 1)
+            np.ndarray((*box.shape, width), np.uint8, self.cells.data, box.first * width, steps)[fresh] = 0
+
+    def share(self, cells: npt.NDArray[np.uint8], states: ShadowMemory) -> None:
+        """Take contents shared with other holders; they are copied before a write."""
+        self.cells, self.states, self.shared, self.used = cells, states, True, False
+
+    def lend(self) -> tuple[npt.NDArray[np.uint8], ShadowMemory]:
+        """Return the contents for other holders; they are copied before a write."""
+        self.clear()
+        self.shared = True
+        return self.cells, self.states
+
+    def own(self) -> None:
+        """Make the contents private before a write."""
+        if self.shared:
+            self.cells, self.states, self.shared = self.cells.copy(), self.states.copy(), False
+
+
+@dataclass(frozen=True)
+class StridedWindow:
+    """Elements of a region at regular steps.
+
+    Args:
+        region: where.
+        first: byte of the element at index zero, from the start of the region.
+        shape: how many along each axis.
+        steps: bytes from one to the next along each axis.
+    """
+
+    region: MemoryRegion
+    first: int
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    def elements(self, kind: np.dtype[Any]) -> Stored:
+        """View of the stored elements."""
+        scale = self.region.scale
+        strides = tuple(step * scale for step in self.steps)
+        return np.ndarray(self.shape, kind, self.region.cells.data, self.first * scale, strides)

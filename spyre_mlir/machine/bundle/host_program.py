@@ -11,7 +11,6 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
-from xdsl.interpreters.func import FuncFunctions
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.places import Rebase, source_of
@@ -37,6 +36,7 @@ from spyre_mlir.machine.bundle.run import LaunchWatch, Loader, run_bundle
 from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, fills, send, send_image
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault, place_of
 from spyre_mlir.machine.levels.buffers import sent_integers, source_name
+from spyre_mlir.machine.levels.calls import FunctionRules
 from spyre_mlir.machine.levels.host_ops import HostExecutor, HostStepFunctions
 from spyre_mlir.machine.levels.loop import known_numbers
 from spyre_mlir.machine.levels.run import argument_name, bind_input, check_count, find_function
@@ -296,7 +296,7 @@ def run_program(
     kept = resident or ResidentTensors()
     memory.spare = kept.spare
     rules = HostFunctions(program, memory, settings, kept)
-    for functions in (FuncFunctions(), rules, HostStepFunctions(program.executor, narrow)):
+    for functions in (FunctionRules(), rules, HostStepFunctions(program.executor, narrow)):
         interpreter.register_implementations(functions)
     try:
         results = cast(tuple[HostArray, ...], interpreter.call_op(main, tuple(arguments)))

@@ -8,7 +8,6 @@ from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
-from xdsl.interpreters.func import FuncFunctions
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.sdscbundle import (
@@ -20,9 +19,10 @@ from spyre_mlir.dialects.sdscbundle import (
 )
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import InputError, SpyreError, UnsupportedError
-from spyre_mlir.machine.bundle.addresses import AddressFunctions
+from spyre_mlir.machine.bundle.addresses import address_rules
 from spyre_mlir.machine.bundle.launch_trace import BoundLaunch, LaunchSite, PoolAllocation, ProgramPlans, Trace
 from spyre_mlir.machine.faults import place_of
+from spyre_mlir.machine.levels.calls import FunctionRules
 from spyre_mlir.machine.levels.for_loops import ForFunctions
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.superdsc.launch_plans import LaunchPlans
@@ -187,7 +187,7 @@ def _interpret(module: ModuleOp, function: FuncOp, arguments: Sequence[int], fun
             message = f"{op.name} is no part of a bundle"
             raise UnsupportedError(message, where=place_of(op), hint="a bundle has loops with constant bounds, no more")
     interpreter = Interpreter(module, index_bitwidth=_INDEX_BITS)
-    for known in (functions, FuncFunctions(), AddressFunctions(), ForFunctions()):
+    for known in (functions, FunctionRules(), address_rules(function), ForFunctions()):
         interpreter.register_implementations(known)
     try:
         interpreter.call_op(function, tuple(arguments))

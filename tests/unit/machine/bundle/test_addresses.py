@@ -9,7 +9,11 @@ from xdsl.dialects.test import TestOp
 from xdsl.interpreter import Interpreter
 from xdsl.ir import Attribute
 
-from spyre_mlir.machine.bundle.addresses import AddressFunctions
+from spyre_mlir.machine.bundle.addresses import AddressFunctions, address_rules
+from spyre_mlir.machine.levels.calls import FunctionRules
+from spyre_mlir.text.render import parse_module
+from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.universe import make_context
 
 INDEX = IndexType()
 
@@ -60,3 +64,17 @@ def test_numbers_of_32_bits_wrap_at_theirs(
     kind: type[arith.AddiOp] | type[arith.MuliOp], left: int, right: int, found: int
 ) -> None:
     assert computed(kind, left, right, i32) == found
+
+
+@pytest.mark.parametrize(("word", "found"), [("addi", 12), ("subi", 8)])
+def test_other_operations_have_the_rules_of_xdsl(word: str, found: int) -> None:
+    text = (
+        f"func.func @main(%a: index, %b: index) -> index {{ %c = arith.{word} %a, %b : index func.return %c : index }}"
+    )
+    module = parse_module(text, make_context(), "main.mlir")
+    (function,) = functions(module)
+    made = Interpreter(module, index_bitwidth=64)
+    for rules in (FunctionRules(), address_rules(function)):
+        made.register_implementations(rules)
+    assert made.call_op("main", (10, 2)) == (found,)
+    assert isinstance(address_rules(function), AddressFunctions) is (word == "addi")

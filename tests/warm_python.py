@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NoReturn
 
 STREAMS = (0, 1, 2)
-LOADED = ("torch._dynamo", "torch.export.pt2_archive._package", "xdsl.xdsl_opt_main", "xdsl.interpreters", "rich.table")
+LOADED = ("torch._dynamo", "torch.export.pt2_archive._package", "xdsl.xdsl_opt_main", "rich.table")
 STARTS_IN = 120.0  # seconds
 NO_DEVICES = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 

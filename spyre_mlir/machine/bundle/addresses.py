@@ -46,7 +46,7 @@ _OURS = (arith.ConstantOp, arith.AddiOp, arith.MuliOp)
 
 
 def address_rules(function: FuncOp) -> InterpreterFunctions:
-    """Return rules for the arithmetic of a bundle function: xDSL's, where it has more than constants, sums and products."""
+    """Return rules for the arithmetic of a bundle function: those of xDSL if it has more than sums and products."""
     if all(isinstance(op, _OURS) for op in function.walk() if op.name.startswith("arith.")):
         return AddressFunctions()
     from xdsl.interpreters.arith import ArithFunctions

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from io import StringIO
 from pathlib import Path
 from typing import IO, Any, ClassVar, NoReturn
@@ -22,6 +21,7 @@ from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
 from spyre_mlir.cli.support.mlir_flags import as_our_flags
 from spyre_mlir.cli.support.output import PendingOutput
 from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes
+from spyre_mlir.cli.support.versions import installed_version
 from spyre_mlir.cli.support.watch import PassWatch
 from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.errors import InputError
@@ -32,17 +32,10 @@ from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import SPYRE_UNIVERSE
 
 
-def _version() -> str:
-    try:
-        return version("spyre-mlir")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "(not installed)"
-
-
 class SpyreOptMain(xDSLOptMain):
     """The driver; its flags are those of xdsl-opt, and `--pass-pipeline` works as in mlir-opt."""
 
-    version_format: ClassVar[str] = f"spyre-opt {_version()} (xdsl {{xdsl_version}})"
+    version_format: ClassVar[str] = f"spyre-opt {installed_version()} (xdsl {{xdsl_version}})"
 
     def register_all_dialects(self) -> None:
         """Register the dialects of every installed universe, and ours even in a checkout that is not installed."""

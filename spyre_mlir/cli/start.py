@@ -8,9 +8,16 @@ from collections.abc import Sequence
 from importlib import import_module
 
 INTERRUPTED = 130
+TOOLS = {
+    "compile": "a PyTorch program to a bundle, or to one of the levels",
+    "opt": "passes on IR text",
+    "run": "a program of any level, or a bundle, on the hardware model",
+    "translate": "SuperDSC files to text and back, their check, and KTIR",
+}
 
 
-def _start(module: str, argv: Sequence[str] | None) -> int:
+def start(module: str, argv: Sequence[str] | None) -> int:
+    """Run a tool; returns the exit code."""
     try:
         loaded = import_module(f"spyre_mlir.cli.{module}")
         run = loaded.run if hasattr(loaded, "run") else loaded.main
@@ -22,23 +29,23 @@ def _start(module: str, argv: Sequence[str] | None) -> int:
 
 def spyre_opt(argv: Sequence[str] | None = None) -> int:
     """Entry point of spyre-opt."""
-    return _start("opt", argv)
+    return start("opt", argv)
 
 
 def spyre_compile(argv: Sequence[str] | None = None) -> int:
     """Entry point of spyre-compile."""
-    return _start("compile", argv)
+    return start("compile", argv)
 
 
 def spyre_run(argv: Sequence[str] | None = None) -> int:
     """Entry point of spyre-run."""
-    return _start("run", argv)
+    return start("run", argv)
 
 
 def spyre_translate(argv: Sequence[str] | None = None) -> int:
     """Entry point of spyre-translate."""
-    return _start("translate", argv)
+    return start("translate", argv)
 
 
 if __name__ == "__main__":
-    sys.exit(_start(sys.argv[1], sys.argv[2:]))
+    sys.exit(start(sys.argv[1], sys.argv[2:]))

@@ -24,6 +24,7 @@ from xdsl.utils.lexer import Span
 from spyre_mlir.cli.start import INTERRUPTED
 from spyre_mlir.cli.support.memory_limit import memory_restored, memory_to_spare
 from spyre_mlir.cli.support.streams import drop_output, streams_opened
+from spyre_mlir.cli.support.versions import installed_version
 from spyre_mlir.errors import InputError, SpyreError
 
 DONE, INPUT_ERROR, UNSUPPORTED, INTERNAL_ERROR = 0, 1, 2, 70
@@ -38,7 +39,12 @@ Main = Callable[[Sequence[str] | None], int]
 
 
 class ToolArgumentParser(argparse.ArgumentParser):
-    """An argument parser that reports errors like all others, with exit code 1 instead of argparse's 2."""
+    """An argument parser with `--version` that reports errors like all others, with exit code 1 for argparse's 2."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Same arguments as `argparse.ArgumentParser`."""
+        super().__init__(*args, **kwargs)
+        self.add_argument("--version", action="version", version=f"{self.prog} {installed_version()}")
 
     def error(self, message: str) -> NoReturn:
         """Report wrong usage."""

@@ -309,8 +309,8 @@ class CompiledModel(InspectedProgram):
         return self._runnable
 
     def _files(self) -> StoredBundle | None:
-        """The files that calls run; None until they are asked for."""
-        return None if self._directory is None else self._bundle()
+        """The files that calls run; None until they are asked for, or needed because there are no modules."""
+        return self._bundle() if self._directory is not None or self._lowered.recalled else None
 
     def _bundle(self) -> StoredBundle:
         """The files, read once until `reload`."""

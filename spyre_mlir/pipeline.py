@@ -129,6 +129,7 @@ class Lowered:
         host_steps: what the host runs because the device cannot.
         losses: what is said about kernels that lose precision.
         rendered: the files of the bundle, if they are known.
+        recalled: whether it was lowered by an earlier process, so that its modules are read from text when asked for.
     """
 
     modules: Mapping[str, ModuleOp] = field(default_factory=dict[str, ModuleOp])
@@ -136,6 +137,7 @@ class Lowered:
     host_steps: tuple[HostStep, ...] = ()
     losses: PrecisionLosses = field(default_factory=PrecisionLosses)
     rendered: RenderedBundle | None = None
+    recalled: bool = False
 
     def bundle(self) -> RenderedBundle:
         """Return the files of the bundle without its weights.

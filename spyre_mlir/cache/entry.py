@@ -76,6 +76,7 @@ def unpacked(content: bytes, context: Context, options: PassOptions) -> Lowered:
             rendered=RenderedBundle(
                 partial(_module, files[PROGRAM_FILE], context, PROGRAM_FILE), files, _object(value["manifest"])
             ),
+            recalled=True,
         )
     except (zlib.error, UnicodeDecodeError, KeyError, TypeError) as error:
         raise ReadError(f"the entry has another form: {error}", where=_NAME) from error

@@ -48,7 +48,7 @@ class _Fields:
 
     @cached_property
     def offset(self) -> int:
-        """Difference between the exponents of one in the two formats, above the fraction of a code."""
+        """Difference of the exponents of 1 in the two formats, above the fraction of a code."""
         one = int(self.bits(1.0)) >> self.fraction
         return (one - BIAS) << FRACTION_BITS
 

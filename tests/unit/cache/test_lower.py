@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 import spyre_mlir
+from spyre_mlir.cache import entry
 from spyre_mlir.cache import lower as cached
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError, UnsupportedError
@@ -89,6 +90,16 @@ def test_a_recalled_program_is_verified_and_saved_like_the_first(directory: Path
     a, b = first.save(tmp_path / "a", levels=True), second.save(tmp_path / "b", levels=True)
     for path in a.rglob("*.*"):
         assert path.read_bytes() == (b / path.relative_to(a)).read_bytes(), path
+
+
+def test_a_call_of_a_recalled_program_runs_its_files_and_lowers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, second = compiled(Softmax())(X), compiled(Softmax())
+
+    def forbidden(*_: object) -> None:
+        raise AssertionError("lowered")
+
+    monkeypatch.setattr(entry, "lower_last", forbidden)
+    assert torch.equal(second(X), expected)
 
 
 @pytest.mark.parametrize("options", [{"prefer_device": True}, {"sdsc_version": "TS25"}])

@@ -25,7 +25,8 @@ from spyre_mlir.debug.bisect import BisectSession, Divergence
 from spyre_mlir.debug.stored_runs import launch_probes, run_on_host, stored_program
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import InputError
-from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
+from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_keeping, run_program
+from spyre_mlir.machine.bundle.kept_tensors import CardResult, KeptTensor
 from spyre_mlir.machine.bundle.probes import observe_function, pick
 from spyre_mlir.machine.bundle.transfers import ResidentTensors
 from spyre_mlir.machine.faults import FaultLog
@@ -37,12 +38,13 @@ from spyre_mlir.pipeline import LEVELS, Lowered, check_level
 from spyre_mlir.report import Accuracy, Verification, VerifiedLevel
 from spyre_mlir.report.inspection import InspectedProgram
 from spyre_mlir.report.judging import judged
+from spyre_mlir.residence import CARD
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import would_be_kept
 from spyre_mlir.transforms.utils.host_fallback import frames_of_ours
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
-    from spyre_mlir.frontend import Program
+    from spyre_mlir.frontend import Argument, Program, Tensor
 
 Array = NDArray[Any]
 BUNDLE = "bundle"
@@ -154,9 +156,24 @@ class CompiledModel(InspectedProgram):
         from spyre_mlir.frontend import finish_call
 
         self.log, self._called = FaultLog(self._options.on_fault), True
-        results = self._run_bundle(args, kwargs, self._options.numerics, self.log)
+        tensors = self._tensors(args, kwargs, self._options.numerics)
+        changing = {index: tensors[name] for index, name in self._program.mutations.items()}
+        results = self._run_tensors(tensors, self._options.numerics, self.log, changing)
         self._tell_overflows()
-        return finish_call(self._program, results, args, kwargs)
+        arrays = [self._read(n, r, changing) for n, r in enumerate(results)]
+        returned = finish_call(self._program, arrays, args, kwargs)
+        for number, result in enumerate(results):
+            if isinstance(result, CardResult) and (tensor := changing[number]) is not None:
+                CARD.wrote(tensor, result, arrays[number])
+        return returned
+
+    def _read(self, number: int, result: Array | CardResult, changing: Mapping[int, Tensor | None]) -> Array | None:
+        """The numbers of a result; None if only the card is to have them."""
+        if not isinstance(result, CardResult):
+            return result
+        tensor = changing[number]
+        stays = tensor is not None and CARD.is_held(tensor) and number not in self._program.output_leaves
+        return None if stays else result.read()
 
     def _tell_overflows(self) -> None:
         """Says once what went beyond DLFloat16, or refuses every time, before anything of the caller's is written."""
@@ -220,8 +237,7 @@ class CompiledModel(InspectedProgram):
         """
         level, _, value = name.rpartition(":")
         if not level and not value.startswith("%"):
-            stored, given = self._bundle(), self._given(args, kwargs)
-            inputs = [self._values[n] if x is None else x for n, x in given.items()]
+            stored, inputs = self._bundle(), self._inputs(args, kwargs)
             return pick(launch_probes(stored, inputs, MachineOptions()), value).values
         module = self._lowered.modules[check_level(level or LEVELS[0])]
         return pick(observe_function(module, self._inputs(args, kwargs), run_on_host), value).values
@@ -239,7 +255,10 @@ class CompiledModel(InspectedProgram):
         return Accuracy.of(results, double_reference(self._program, args, kwargs))
 
     def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
-        return [self._values[name] if value is None else value for name, value in self._given(args, kwargs).items()]
+        from spyre_mlir.frontend import shown_as_numpy
+
+        given = self._given(args, kwargs)
+        return [self._values[name] if value is None else shown_as_numpy(value) for name, value in given.items()]
 
     _without_values = "bind them: compiled.bind(the directory of a checkpoint, a state dict or a model)"
 
@@ -249,17 +268,9 @@ class CompiledModel(InspectedProgram):
 
     def _given(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], held: Collection[str] = ()
-    ) -> dict[str, Array | None]:
-        """Every argument of the program by name: the caller's values, and None for the model's own."""
-        from spyre_mlir.frontend import shown_as_numpy
-
-        given = dict(
-            zip(
-                (a.name for a in self._program.inputs),
-                map(shown_as_numpy, self._program.flatten(args, kwargs)),
-                strict=True,
-            )
-        )
+    ) -> dict[str, Tensor | None]:
+        """Every argument of the program by name: the caller's tensors, and None for the model's own."""
+        given = dict(zip((a.name for a in self._program.inputs), self._program.flatten(args, kwargs), strict=True))
         if self.replaced is not None:
             raise InputError(
                 f"the model has another tensor '{self.replaced}' than the one the program was made with",
@@ -274,16 +285,40 @@ class CompiledModel(InspectedProgram):
             )
         return {a.name: given[a.name] if a.kind == "input" else None for a in self._program.arguments}
 
-    def _run_bundle(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics, log: FaultLog | None = None
-    ) -> list[Array]:
-        """Runs the files; in device numerics with the weights in them, in exact ones with the model's."""
+    def _run_bundle(self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics) -> list[Array]:
+        """Runs the files for their results alone; nothing of the caller's is written."""
+        results = self._run_tensors(self._tensors(args, kwargs, numerics), numerics)
+        return [r.read() if isinstance(r, CardResult) else r for r in results]
+
+    def _tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics) -> dict[str, Tensor | None]:
+        """Every argument by name; None for a weight that is read from the files, in device numerics."""
         given = self._given(args, kwargs, self._held() if numerics == "device" else ())
+        held = self._bundle().weight_names() if numerics == "device" else set[str]()
+        return {
+            name: self._values.tensor(name) if value is None and name not in held else value
+            for name, value in given.items()
+        }
+
+    def _run_tensors(
+        self,
+        tensors: Mapping[str, Tensor | None],
+        numerics: Numerics,
+        log: FaultLog | None = None,
+        keep: Collection[int] = (),
+    ) -> list[Array | CardResult]:
+        """Runs the files; weights and what calls write stay on the card."""
         stored = self._bundle()
-        held = stored.weight_names() if numerics == "device" else set[str]()
-        inputs = [self._values[name] if value is None and name not in held else value for name, value in given.items()]
+        inputs = [self._on_card(argument, tensors[argument.name]) for argument in self._program.arguments]
         options = MachineOptions(numerics=numerics, on_fault="raise" if log is None else log.on_fault)
-        return run_program(stored_program(stored), inputs, options, self._resident, log)
+        return run_keeping(stored_program(stored), inputs, keep, options, self._resident, log)
+
+    def _on_card(self, argument: Argument, tensor: Tensor | None) -> Array | KeptTensor | None:
+        from spyre_mlir.frontend import is_parameter, shown_as_numpy
+
+        if tensor is None:
+            return None
+        lasts = argument.kind != "input" or argument.mutated or is_parameter(tensor)
+        return CARD.of(tensor) if lasts else shown_as_numpy(tensor)
 
     def _bundle(self) -> StoredBundle:
         """The files, read once until `reload`."""

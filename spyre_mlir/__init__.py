@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.errors import SpyreError
     from spyre_mlir.frontend import import_program
+    from spyre_mlir.generation import Generation
     from spyre_mlir.hw.spec import SpyreSpec
 
 _HOMES = {
     "CompiledModel": "spyre_mlir.compiled",
+    "Generation": "spyre_mlir.generation",
     "SpyreError": "spyre_mlir.errors",
     "SpyreSpec": "spyre_mlir.hw.spec",
     "check": "spyre_mlir.api",
@@ -23,7 +25,17 @@ _HOMES = {
     "load": "spyre_mlir.api",
 }
 
-__all__ = ["CompiledModel", "SpyreError", "SpyreSpec", "check", "compile", "import_program", "info", "load"]
+__all__ = [
+    "CompiledModel",
+    "Generation",
+    "SpyreError",
+    "SpyreSpec",
+    "check",
+    "compile",
+    "import_program",
+    "info",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

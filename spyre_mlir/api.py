@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dynamic import DynamicModel
 from spyre_mlir.errors import InputError
+from spyre_mlir.generation import GeneratingModel, Generation
 from spyre_mlir.options import CompileOptions, takes_options
 from spyre_mlir.pipeline import LEVELS, lower
 from spyre_mlir.progress import PassLog, progress
@@ -30,6 +32,8 @@ log = logging.getLogger(__name__)
 Array = NDArray[Any]
 Step = Callable[[str], object]
 BUNDLE = "bundle"
+# By name: torch_compile is a room above, and loads when it is asked for.
+_GENERATING = "spyre_mlir.torch_compile.generating:compile_for_generation"
 
 
 @takes_options
@@ -40,8 +44,9 @@ def compile(
     *,
     dynamic_shapes: Any = None,
     specializations: int = 16,
+    generation: Generation | None = None,
     **choices: Any,
-) -> CompiledModel | DynamicModel | LazyModel:
+) -> CompiledModel | DynamicModel | LazyModel | GeneratingModel:
     """Compiles a model for Spyre.
 
     Args:
@@ -52,6 +57,7 @@ def compile(
         dynamic_shapes: which sizes are symbols, as `torch.export.export` takes it; a model with symbols is specialised
             for the sizes that its calls have.
         specializations: how many of these are kept.
+        generation: compile a model of transformers for its `generate`; it needs no example inputs.
         **choices: options, the fields of `CompileOptions`.
 
     Raises:
@@ -64,6 +70,11 @@ def compile(
     from spyre_mlir.frontend import is_complete
 
     options = CompileOptions.of(choices)
+    if generation is not None:
+        if example_inputs is not None or example_kwargs is not None or dynamic_shapes is not None:
+            raise InputError("a model that generates takes no example inputs", hint="compile(model, generation=…)")
+        made: GeneratingModel = resolve_name(_GENERATING)(model, generation, choices)
+        return made
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         if dynamic_shapes is not None:
             raise InputError("dynamic shapes need example inputs", hint="compile(model, (x,), dynamic_shapes=…)")

@@ -317,7 +317,7 @@ class CompiledModel(InspectedProgram):
 
         if tensor is None:
             return None
-        lasts = argument.kind != "input" or argument.mutated or is_parameter(tensor)
+        lasts = argument.kind != "input" or argument.mutated or is_parameter(tensor) or CARD.is_held(tensor)
         return CARD.of(tensor) if lasts else shown_as_numpy(tensor)
 
     def _bundle(self) -> StoredBundle:

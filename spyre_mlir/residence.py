@@ -121,7 +121,7 @@ def _is_current(entry: _Entry, tensor: Tensor) -> bool:
     if entry.ahead and not same:
         raise InputError(
             f"the host has written to a tensor of shape {tuple(tensor.shape)} whose value only the card has",
-            hint="bring it back first: to_host()",
+            hint="bring it back before: to_host()",
         )
     return same
 

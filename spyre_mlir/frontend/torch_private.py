@@ -1,8 +1,8 @@
 """Every use of an interface without a stability promise of torch: the one file to check at a torch upgrade.
 
 Used: `torch._subclasses` (which tensors are fake, or stand for others in a trace, and what they cannot do),
-`torch._dynamo.exc`, `torch._export.verifier` and `symbolic_shapes` (what export raises, and expressions of symbolic
-sizes), `ExportedProgram._guards_code` (what an export takes for granted), `torch.utils._pytree`
+`torch._dynamo.exc`, `torch._export.verifier` and `symbolic_shapes` (what export and capture raise, and expressions of
+symbolic sizes), `ExportedProgram._guards_code` (what an export takes for granted), `torch.utils._pytree`
 (argument and output trees, and which classes torch sees into), `torch.utils._python_dispatch` (running in double
 precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose`
 (their arguments, and whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors
@@ -24,7 +24,7 @@ from typing import Any, cast
 import torch
 from torch._dynamo import config as _dynamo_config
 from torch._dynamo.convert_frame import ConvertFrameAssert
-from torch._dynamo.exc import TorchDynamoException
+from torch._dynamo.exc import TorchDynamoException, Unsupported
 from torch._dynamo.utils import get_compilation_metrics
 from torch._export.verifier import SpecViolationError
 from torch._guards import CompileContext
@@ -64,6 +64,7 @@ __all__ = [
     "TorchDispatchMode",
     "TorchDynamoException",
     "TreeSpec",
+    "Unsupported",
     "UnsupportedOperatorException",
     "compile_id",
     "disable_modes",

@@ -67,8 +67,13 @@ class Captured:
     counts: Counts
 
     @staticmethod
-    def of(graph: GraphModule, options: Sequence[Mapping[str, Any]]) -> Captured:
+    def of(graph: GraphModule, options: Sequence[Mapping[str, Any]], *, holds: bool = False) -> Captured:
         """Bring a graph to the host; it is compiled when it runs.
+
+        Args:
+            graph: what Dynamo captured.
+            options: sets of options of `compile`.
+            holds: see `CapturedGraph`.
 
         Raises:
             InputError: its tensors are on a device ``spyre`` of another package.
@@ -80,7 +85,7 @@ class Captured:
             )
         on_device = results_on_device(graph)
         counts = Counts.apart(on_host(unfused(graph)))
-        return Captured([CapturedGraph(counts.graph, each) for each in options], on_device, counts)
+        return Captured([CapturedGraph(counts.graph, each, holds) for each in options], on_device, counts)
 
     def run(self, chosen: int, inputs: Sequence[Any]) -> Any:
         """Run the graph with a set of options; the results' backward pass raises an explanation."""

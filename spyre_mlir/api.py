@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from numpy.typing import NDArray
 
@@ -34,6 +34,22 @@ Step = Callable[[str], object]
 BUNDLE = "bundle"
 # By name: torch_compile is a room above, and loads when it is asked for.
 _GENERATING = "spyre_mlir.torch_compile.generating:compile_for_generation"
+
+
+@overload
+def compile(model: Any, *, generation: Generation, **choices: Any) -> GeneratingModel: ...
+
+
+@overload
+def compile(
+    model: Any,
+    example_inputs: Sequence[Any] | None = None,
+    example_kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    specializations: int = 16,
+    **choices: Any,
+) -> CompiledModel | DynamicModel | LazyModel: ...
 
 
 @takes_options

@@ -74,6 +74,7 @@ class CompiledModel(InspectedProgram):
         self._directory: Path | None = None
         self._owner = os.getpid()
         self._stored: StoredBundle | None = None
+        self._device: DeviceProgram | None = None
         self._versions: tuple[int, ...] = ()
 
     @property
@@ -138,11 +139,13 @@ class CompiledModel(InspectedProgram):
             # Exact numerics get the weights from here, not from the files.
             self._write(self._directory, wide=False)
             self._versions = versions
-            self.reload()
+            self._stored, self._resident = None, ResidentTensors()
         return self._directory
 
     def reload(self) -> None:
         """Make the next call read the files again."""
+        for name in self._values if not self._program.stored else ():
+            CARD.forget(self._values.tensor(name))
         self._stored, self._resident = None, ResidentTensors()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -293,9 +296,9 @@ class CompiledModel(InspectedProgram):
     def _tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics) -> dict[str, Tensor | None]:
         """Every argument by name; None for a weight that is read from the files, in device numerics."""
         given = self._given(args, kwargs, self._held() if numerics == "device" else ())
-        held = self._bundle().weight_names() if numerics == "device" else set[str]()
+        filed = self._bundle().weight_names() if numerics == "device" and self._program.stored else set[str]()
         return {
-            name: self._values.tensor(name) if value is None and name not in held else value
+            name: self._values.tensor(name) if value is None and name not in filed else value
             for name, value in given.items()
         }
 
@@ -308,17 +311,21 @@ class CompiledModel(InspectedProgram):
     ) -> list[Array | CardResult]:
         """Runs the files; weights and what calls write stay on the card."""
         stored = self._bundle()
-        inputs = [self._on_card(argument, tensors[argument.name]) for argument in self._program.arguments]
+        filed = stored.weight_names() if numerics == "device" else set[str]()
+        inputs = [self._on_card(a, tensors[a.name], filed=a.name in filed) for a in self._program.arguments]
         options = MachineOptions(numerics=numerics, on_fault="raise" if log is None else log.on_fault)
-        return run_keeping(stored_program(stored), inputs, keep, options, self._resident, log)
+        if self._device is None or self._device.host is not stored.program:
+            self._device = stored_program(stored)
+        return run_keeping(self._device, inputs, keep, options, self._resident, log)
 
-    def _on_card(self, argument: Argument, tensor: Tensor | None) -> Array | KeptTensor | None:
+    def _on_card(self, argument: Argument, tensor: Tensor | None, *, filed: bool) -> Array | KeptTensor | None:
+        """An argument for the machine; files are written again by torch's count, so that decides for theirs too."""
         from spyre_mlir.frontend import is_parameter, shown_as_numpy
 
         if tensor is None:
             return None
         lasts = argument.kind != "input" or argument.mutated or is_parameter(tensor) or CARD.is_held(tensor)
-        return CARD.of(tensor) if lasts else shown_as_numpy(tensor)
+        return CARD.of(tensor, contents=not filed) if lasts else shown_as_numpy(tensor)
 
     def _bundle(self) -> StoredBundle:
         """The files, read once until `reload`."""

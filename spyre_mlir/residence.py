@@ -42,11 +42,15 @@ class Residence:
 
     _entries: dict[tuple[object, ...], _Entry] = field(default_factory=dict[tuple[object, ...], _Entry])
 
-    def of(self, tensor: Tensor) -> KeptTensor:
+    def of(self, tensor: Tensor, *, contents: bool = True) -> KeptTensor:
         """Return the copies of a tensor; none, if it has been changed since they were made.
 
         Tensors with the same elements of the same memory have the same copies. The memory has to be there when the
         numbers are asked for.
+
+        Args:
+            tensor: on the host.
+            contents: whether its elements say that it has been changed; else torch's count of writes does.
 
         Raises:
             InputError: the host has written to a tensor whose value only the card has.
@@ -55,10 +59,12 @@ class Residence:
 
         place = place_of(tensor)
         entry = self._entries.get(place)
-        if entry is None or not _is_current(entry, tensor):
+        if entry is None or not _is_current(entry, tensor, contents=contents):
             storage = weakref.ref(storage_of(tensor), self._forget)
             held = entry is not None and entry.held
-            entry = self._entries[place] = _Entry(storage, KeptTensor(reader_of(tensor)), TensorState.of(tensor), held)
+            entry = self._entries[place] = _Entry(
+                storage, KeptTensor(reader_of(tensor)), TensorState.of(tensor, contents=contents), held
+            )
         return entry.kept
 
     def is_held(self, tensor: Tensor) -> bool:
@@ -82,6 +88,12 @@ class Residence:
         entry = self._entries.pop(place_of(tensor), None)
         if entry is not None and entry.ahead and entry.kept.host is not None:
             assign(tensor, entry.kept.host())
+
+    def forget(self, tensor: Tensor) -> None:
+        """Drop the copies of a tensor."""
+        from spyre_mlir.frontend import place_of
+
+        self._entries.pop(place_of(tensor), None)
 
     def wrote(self, tensor: Tensor, result: CardResult, read: Array | None) -> None:
         """Take a result for the new value of a tensor.
@@ -113,11 +125,9 @@ class Residence:
         self._entries = {place: entry for place, entry in self._entries.items() if entry.storage is not gone}
 
 
-def _is_current(entry: _Entry, tensor: Tensor) -> bool:
+def _is_current(entry: _Entry, tensor: Tensor, *, contents: bool) -> bool:
     """Return whether the copies are those of the tensor as it is."""
-    from spyre_mlir.frontend import TensorState
-
-    same = entry.state == TensorState.of(tensor, contents=not entry.ahead)
+    same = entry.state.lasts(tensor, contents=contents and not entry.ahead)
     if entry.ahead and not same:
         raise InputError(
             f"the host has written to a tensor of shape {tuple(tensor.shape)} whose value only the card has",

@@ -51,17 +51,24 @@ class TensorState:
 
     Attributes:
         start: address of the first element.
-        mark: a checksum of the elements, which shows every write; or torch's count of writes, which misses those by
-            ``.data`` and by numpy.
+        version: torch's count of writes, which misses those by ``.data`` and by numpy.
+        checksum: of the elements, which shows every write; None if nobody looked at them.
     """
 
     start: int
-    mark: int
+    version: int
+    checksum: int | None
 
     @classmethod
     def of(cls, tensor: torch.Tensor, *, contents: bool = True) -> TensorState:
         """Return the state of a tensor, with or without a look at its elements."""
-        return cls(tensor.data_ptr(), _checksum(tensor) if contents else version_of(tensor))
+        return cls(tensor.data_ptr(), version_of(tensor), _checksum(tensor) if contents else None)
+
+    def lasts(self, tensor: torch.Tensor, *, contents: bool = True) -> bool:
+        """Return whether a tensor still has this state, by its elements or by torch's count."""
+        if contents:
+            return self.checksum is not None and (self.start, self.checksum) == (tensor.data_ptr(), _checksum(tensor))
+        return (self.start, self.version) == (tensor.data_ptr(), version_of(tensor))
 
 
 def version_of(tensor: torch.Tensor) -> int:

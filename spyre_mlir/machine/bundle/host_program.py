@@ -82,15 +82,18 @@ class DeviceProgram:
     weights: Mapping[int, Callable[[], Array]] = field(default_factory=dict[int, "Callable[[], Array]"])
     watch: LaunchWatch | None = None
     executor: HostExecutor | None = None
+    _rebases: dict[LaunchOp, Rebase] = field(default_factory=dict[LaunchOp, Rebase], compare=False)
 
     def weight(self, op: Operation) -> Callable[[], Array] | None:
         """Source of the codes that a transfer sends, if they are stored with the program."""
         number = self._numbers.get(op.results[0]) if isinstance(op, ToDeviceOp) else None
         return None if number is None else self.weights.get(number)
 
-    def executes(self, entry: str) -> list[Operation]:
-        """The ops of a bundle function that run files."""
-        return self._executes.get(entry, [])
+    def rebase(self, op: LaunchOp) -> Rebase:
+        """Return how a launch names the places of the files that it runs."""
+        if op not in self._rebases:
+            self._rebases[op] = Rebase.of(self._executes.get(op.bundle.root_reference.data, []), op)
+        return self._rebases[op]
 
     @cached_property
     def _executes(self) -> dict[str, list[Operation]]:
@@ -210,7 +213,8 @@ class HostFunctions(InterpreterFunctions):
         form = Form.of(tensor, self.options, zero_padding=op.zero_padding is not None)
         image = kept.image(form)
         if image is None:
-            placed, beyond = self._send_host(op, given.bound())
+            stored = self.options.numerics == "device" and self.program.weight(op) is not None
+            placed, beyond = (self._send_codes(op), None) if stored else self._send_host(op, given.bound())
             kept.sent(form, CardImage.of(self.memory.locate(placed.base, placed.base + 1), beyond))
             return placed
         placed = self._place(op, zeroed=False)
@@ -283,9 +287,8 @@ class HostFunctions(InterpreterFunctions):
         return ()
 
     def _caller(self, op: LaunchOp, placed: Sequence[_Placed]) -> LaunchSite:
-        executes = self.program.executes(op.bundle.root_reference.data)
         names = [self.memory.locate(p.base, p.base + 1).name for p in placed]
-        return LaunchSite(names, Rebase.of(executes, op))
+        return LaunchSite(names, self.program.rebase(op))
 
     @impl(FromDeviceOp)
     def run_from_device(self, _interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:

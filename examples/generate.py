@@ -50,7 +50,7 @@ def train(model: transformers.LlamaForCausalLM, text: torch.Tensor, steps: int) 
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    return float(loss)
+    return loss.item()
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
 """Trains a character model on the README, and generates text on the hardware model: `python examples/generate.py`.
 
-The model is one of transformers, and `generate` is called as always. Behind it, `torch.compile(backend="spyre")` makes
-one program that reads the prompt and one that reads a token, both over one static
-cache. The same text comes from torch.
+The model is one of transformers, and `generate` is called as always. Behind it there is one program that reads the
+prompt and one that reads a character; they share the weights, and the cache stays on the card. The same text comes from
+torch.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 
 import torch
 import transformers
-from rich import print as show
 
-from spyre_mlir.torch_compile import compilations, explain
+import spyre_mlir
+from spyre_mlir import Generation
 
 README = Path(__file__).parents[1] / "README.md"
 WINDOW, BATCH, RATE = 64, 16, 3e-3
@@ -50,7 +50,7 @@ def train(model: transformers.LlamaForCausalLM, text: torch.Tensor, steps: int) 
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    return float(loss)
+    return loss.item()
 
 
 def main() -> int:
@@ -70,18 +70,18 @@ def main() -> int:
     model.eval()
 
     prompt = torch.tensor([[codes[c] for c in PROMPT]])
-    how = {"max_new_tokens": arguments.tokens, "do_sample": False, "cache_implementation": "static"}
-    expected = model.generate(prompt, disable_compile=True, **how)
-    options = {"numerics": arguments.numerics}
-    model.forward = torch.compile(model.forward, backend="spyre", dynamic=False, options=options)
+    how = {"max_new_tokens": arguments.tokens, "do_sample": False}
+    expected = model.generate(prompt, cache_implementation="static", **how)
+    compiled = spyre_mlir.compile(model, generation=Generation(), numerics=arguments.numerics)
     begun = time.perf_counter()
-    found = model.generate(prompt, disable_compile=True, **how)
+    found = compiled.generate(prompt, **how)
     for name, tokens in (("torch", expected), ("spyre", found)):
         print(f"--- {name}\n{''.join(characters[n] for n in tokens[0].tolist())}")
     same = torch.equal(found, expected)
-    print(f"--- {'the same text' if same else 'texts differ'}, {len(compilations())} programs")
+    print(f"--- {'the same text' if same else 'texts differ'}, {len(compiled.programs)} programs")
     print(f"{time.perf_counter() - begun:.0f} s with compiling them")
-    show(explain())
+    for step, programs in (("prefill", compiled.prefill), ("decode", compiled.decode)):
+        print(f"{step}: {', '.join(f'{program.kernels} kernels' for program in programs)}")
     return 0 if same or arguments.numerics == "device" else 1
 
 

@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from spyre_mlir.dynamic import DynamicModel
     from spyre_mlir.errors import SpyreError
     from spyre_mlir.frontend import import_program
+    from spyre_mlir.generation import Generation
     from spyre_mlir.hw.spec import SpyreSpec
 
 _HOMES = {
     "CompiledModel": "spyre_mlir.compiled",
     "DynamicModel": "spyre_mlir.dynamic",
     "LazyModel": "spyre_mlir.api",
+    "Generation": "spyre_mlir.generation",
     "SpyreError": "spyre_mlir.errors",
     "SpyreSpec": "spyre_mlir.hw.spec",
     "check": "spyre_mlir.api",
@@ -29,6 +31,7 @@ _HOMES = {
 __all__ = [
     "CompiledModel",
     "DynamicModel",
+    "Generation",
     "LazyModel",
     "SpyreError",
     "SpyreSpec",

@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, overload
 
 from numpy.typing import NDArray
 
@@ -17,6 +18,7 @@ from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dynamic import Buckets, DynamicModel
 from spyre_mlir.errors import InputError, NotCompiledError
+from spyre_mlir.generation import GeneratingModel, Generation
 from spyre_mlir.options import CompileOptions, takes_options
 from spyre_mlir.padding.buckets import check_bucket
 from spyre_mlir.pipeline import LEVELS, lower
@@ -34,6 +36,24 @@ log = logging.getLogger(__name__)
 Array = NDArray[Any]
 Step = Callable[[str], object]
 BUNDLE = "bundle"
+# By name: torch_compile is a room above, and loads when it is asked for.
+_GENERATING = "spyre_mlir.torch_compile.generating:compile_for_generation"
+
+
+@overload
+def compile(model: Any, *, generation: Generation, **choices: Any) -> GeneratingModel: ...
+
+
+@overload
+def compile(
+    model: Any,
+    example_inputs: Sequence[Any] | None = None,
+    example_kwargs: Mapping[str, Any] | None = None,
+    *,
+    dynamic_shapes: Any = None,
+    specializations: int = 16,
+    **choices: Any,
+) -> CompiledModel | DynamicModel | LazyModel: ...
 
 
 @takes_options
@@ -45,8 +65,9 @@ def compile(
     dynamic_shapes: Any = None,
     specializations: int = 16,
     buckets: Sequence[int] = (),
+    generation: Generation | None = None,
     **choices: Any,
-) -> CompiledModel | DynamicModel | LazyModel:
+) -> CompiledModel | DynamicModel | LazyModel | GeneratingModel:
     """Compiles a model for Spyre.
 
     Args:
@@ -59,6 +80,7 @@ def compile(
         specializations: how many of these are kept.
         buckets: sizes of the one symbol to compile for at once; a call runs on the next larger one, its inputs with
             zeros behind them, and gets the first elements of the results.
+        generation: compile a model of transformers for its `generate`; it needs no example inputs.
         **choices: options, the fields of `CompileOptions`.
 
     Raises:
@@ -71,6 +93,11 @@ def compile(
     from spyre_mlir.frontend import is_complete
 
     options = CompileOptions.of(choices)
+    if generation is not None:
+        if example_inputs is not None or example_kwargs is not None or dynamic_shapes is not None:
+            raise InputError("a model that generates takes no example inputs", hint="compile(model, generation=…)")
+        made: GeneratingModel = resolve_name(_GENERATING)(model, generation, choices)
+        return made
     if buckets and dynamic_shapes is None and not is_complete(model):
         raise InputError(
             "buckets need dynamic shapes", hint="compile(model, (x,), dynamic_shapes=…, buckets=[128, 512])"

@@ -13,3 +13,4 @@ Addresses = Literal["symbolic", "concrete"]
 LoopForm = Literal["loop", "unroll"]
 SdscVersion = Literal["TS25", "TS26", "TSNEW"]
 Progress = bool | Callable[[str], object] | None
+CacheKind = Literal["static", "sliding", "growing"]

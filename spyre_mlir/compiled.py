@@ -28,7 +28,8 @@ from spyre_mlir.debug.bisect import BisectSession, Divergence
 from spyre_mlir.debug.stored_runs import held_program, launch_probes, run_on_host, stored_program
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import InputError
-from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
+from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_keeping, run_program
+from spyre_mlir.machine.bundle.kept_tensors import CardResult, KeptTensor
 from spyre_mlir.machine.bundle.probes import observe_function, pick
 from spyre_mlir.machine.bundle.transfers import ResidentTensors
 from spyre_mlir.machine.faults import FaultLog
@@ -40,12 +41,13 @@ from spyre_mlir.pipeline import LEVELS, Lowered, check_level
 from spyre_mlir.report import Accuracy, Verification, VerifiedLevel
 from spyre_mlir.report.inspection import InspectedProgram
 from spyre_mlir.report.judging import judged
+from spyre_mlir.residence import CARD
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import would_be_kept
 from spyre_mlir.transforms.utils.host_fallback import frames_of_ours
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
-    from spyre_mlir.frontend import Program
+    from spyre_mlir.frontend import Argument, Program, Tensor
 
 Array = NDArray[Any]
 BUNDLE = "bundle"
@@ -143,11 +145,17 @@ class CompiledModel(InspectedProgram):
             # Exact numerics get the weights from here, not from the files.
             self._write(self._directory, wide=False)
             self._versions = versions
-            self.reload()
+            self._drop()
         return self._directory
 
     def reload(self) -> None:
         """Make the next call read the files again."""
+        for name in self._values if not self._program.stored else ():
+            CARD.forget(self._values.tensor(name))
+        self._drop()
+
+    def _drop(self) -> None:
+        """Drops what was prepared from files, or from weights that have changed since."""
         self._stored, self._runnable, self._resident = None, None, ResidentTensors()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -163,9 +171,24 @@ class CompiledModel(InspectedProgram):
         self.log, self._called = FaultLog(self._options.on_fault), True
         # The first call makes the plans of all launches, and finds the memory of the results.
         with paused_collector() if self._resident.plans.empty else nullcontext():
-            results = self._run_bundle(args, kwargs, self._options.numerics, self.log)
+            tensors = self._tensors(args, kwargs, self._options.numerics)
+            changing = {index: tensors[name] for index, name in self._program.mutations.items()}
+            results = self._run_tensors(tensors, self._options.numerics, self.log, changing)
             self._tell_overflows()
-            return finish_call(self._program, results, args, kwargs)
+            arrays = [self._read(n, r, changing) for n, r in enumerate(results)]
+            returned = finish_call(self._program, arrays, args, kwargs)
+            for number, result in enumerate(results):
+                if isinstance(result, CardResult) and (tensor := changing[number]) is not None:
+                    CARD.wrote(tensor, result, arrays[number])
+            return returned
+
+    def _read(self, number: int, result: Array | CardResult, changing: Mapping[int, Tensor | None]) -> Array | None:
+        """The numbers of a result; None if only the card is to have them."""
+        if not isinstance(result, CardResult):
+            return result
+        tensor = changing[number]
+        stays = tensor is not None and CARD.is_held(tensor) and number not in self._program.output_leaves
+        return None if stays else result.read()
 
     def _tell_overflows(self) -> None:
         """Says once what went beyond DLFloat16, or refuses every time, before anything of the caller's is written."""
@@ -229,8 +252,7 @@ class CompiledModel(InspectedProgram):
         """
         level, _, value = name.rpartition(":")
         if not level and not value.startswith("%"):
-            stored, given = self._bundle(), self._given(args, kwargs)
-            inputs = [self._values[n] if x is None else x for n, x in given.items()]
+            stored, inputs = self._bundle(), self._inputs(args, kwargs)
             return pick(launch_probes(stored, inputs, MachineOptions()), value).values
         module = self._lowered.modules[check_level(level or LEVELS[0])]
         return pick(observe_function(module, self._inputs(args, kwargs), run_on_host), value).values
@@ -248,7 +270,10 @@ class CompiledModel(InspectedProgram):
         return Accuracy.of(results, double_reference(self._program, args, kwargs))
 
     def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
-        return [self._values[name] if value is None else value for name, value in self._given(args, kwargs).items()]
+        from spyre_mlir.frontend import shown_as_numpy
+
+        given = self._given(args, kwargs)
+        return [self._values[name] if value is None else shown_as_numpy(value) for name, value in given.items()]
 
     _without_values = "bind them: compiled.bind(the directory of a checkpoint, a state dict or a model)"
 
@@ -258,17 +283,9 @@ class CompiledModel(InspectedProgram):
 
     def _given(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], held: Collection[str] = ()
-    ) -> dict[str, Array | None]:
-        """Every argument of the program by name: the caller's values, and None for the model's own."""
-        from spyre_mlir.frontend import shown_as_numpy
-
-        given = dict(
-            zip(
-                (a.name for a in self._program.inputs),
-                map(shown_as_numpy, self._program.flatten(args, kwargs)),
-                strict=True,
-            )
-        )
+    ) -> dict[str, Tensor | None]:
+        """Every argument of the program by name: the caller's tensors, and None for the model's own."""
+        given = dict(zip((a.name for a in self._program.inputs), self._program.flatten(args, kwargs), strict=True))
         if self.replaced is not None:
             raise InputError(
                 f"the model has another tensor '{self.replaced}' than the one the program was made with",
@@ -283,22 +300,48 @@ class CompiledModel(InspectedProgram):
             )
         return {a.name: given[a.name] if a.kind == "input" else None for a in self._program.arguments}
 
-    def _run_bundle(
-        self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics, log: FaultLog | None = None
-    ) -> list[Array]:
-        """Runs the bundle; in device numerics with the weights in it, in exact ones with the model's."""
+    def _run_bundle(self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics) -> list[Array]:
+        """Runs the bundle for their results alone; nothing of the caller's is written."""
+        results = self._run_tensors(self._tensors(args, kwargs, numerics), numerics)
+        return [r.read() if isinstance(r, CardResult) else r for r in results]
+
+    def _tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics) -> dict[str, Tensor | None]:
+        """Every argument by name; None for a weight that is read from the files, in device numerics."""
         given = self._given(args, kwargs, self._held() if numerics == "device" else ())
+        filed = self._prepared()[0].weight_names() if numerics == "device" and self._program.stored else set[str]()
+        return {
+            name: self._values.tensor(name) if value is None and name not in filed else value
+            for name, value in given.items()
+        }
+
+    def _run_tensors(
+        self,
+        tensors: Mapping[str, Tensor | None],
+        numerics: Numerics,
+        log: FaultLog | None = None,
+        keep: Collection[int] = (),
+    ) -> list[Array | CardResult]:
+        """Runs the bundle; weights and what calls write stay on the card."""
         bundle, program = self._prepared()
-        held = bundle.weight_names() if numerics == "device" else set[str]()
-        inputs = [self._values[name] if value is None and name not in held else value for name, value in given.items()]
+        filed = bundle.weight_names() if numerics == "device" else set[str]()
+        inputs = [self._on_card(a, tensors[a.name], filed=a.name in filed) for a in self._program.arguments]
         options = MachineOptions(numerics=numerics, on_fault="raise" if log is None else log.on_fault)
-        return run_program(program, inputs, options, self._resident, log)
+        return run_keeping(program, inputs, keep, options, self._resident, log)
+
+    def _on_card(self, argument: Argument, tensor: Tensor | None, *, filed: bool) -> Array | KeptTensor | None:
+        """An argument for the machine; files are written again by torch's count, so that decides for theirs too."""
+        from spyre_mlir.frontend import is_parameter, shown_as_numpy
+
+        if tensor is None:
+            return None
+        lasts = argument.kind != "input" or argument.mutated or is_parameter(tensor) or CARD.is_held(tensor)
+        return CARD.of(tensor, contents=not filed) if lasts else shown_as_numpy(tensor)
 
     def _prepared(self) -> tuple[StoredBundle | HeldBundle, DeviceProgram]:
         """The bundle that calls run: in memory until its files are asked for, as these may be edited."""
         stored = self._files()
         if stored is None and (versions := self._values.versions()) != self._versions:
-            self.reload()
+            self._drop()
             self._versions = versions
         if self._runnable is None and stored is not None:
             self._runnable = stored, stored_program(stored)

@@ -1,6 +1,6 @@
 """A compiled model with symbolic sizes: imported once, specialised for the sizes that its calls have.
 
-Decision: docs/decisions/0123-padding-is-proved-away.md
+Decision: docs/decisions/0125-padding-is-proved-away.md
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from xdsl.ir import Attribute
 NAME = "aten.name"
 KIND = "aten.kind"
 BOUNDS = "aten.bounds"
+MUTATES = "aten.mutates"
 
 # Kinds of arguments that the host lays out ahead of time.
 PREPARED_KINDS = ("parameter", "buffer", "constant")
@@ -25,4 +26,13 @@ def kind_of(function: FuncOp, number: int) -> str | None:
     return kind.data if isinstance(kind, StringAttr) else None
 
 
-__all__ = ["BOUNDS", "KIND", "NAME", "PREPARED_KINDS", "kind_of", "note_of"]
+def new_values(function: FuncOp) -> dict[int, int]:
+    """Return the numbers of arguments that the function writes, with those of the results that are their new values."""
+    names = {note_of(function, number, NAME): number for number in range(len(function.function_type.inputs))}
+    notes = () if function.res_attrs is None else function.res_attrs.data
+    return {
+        names[old]: n for n, note in enumerate(notes) if (old := note.data.get(MUTATES)) in names and old is not None
+    }
+
+
+__all__ = ["BOUNDS", "KIND", "MUTATES", "NAME", "PREPARED_KINDS", "kind_of", "new_values", "note_of"]

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from spyre_mlir.frontend.calling.call import finish_call, is_complete, signature_of
 from spyre_mlir.frontend.calling.program_tensors import HostValues
+from spyre_mlir.frontend.calling.tensor_states import (
+    TensorState,
+    assign,
+    holds,
+    is_parameter,
+    place_of,
+    reader_of,
+    storage_of,
+)
 from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.program.described import described_program
@@ -24,23 +35,31 @@ __all__ = [
     "HostValues",
     "Program",
     "RoundingSteps",
+    "Tensor",
+    "TensorState",
     "TreeConstant",
+    "assign",
     "bind",
     "described_program",
     "double_reference",
     "finish_call",
     "first_elements",
     "has_gaps",
+    "holds",
     "import_program",
     "is_complete",
+    "is_parameter",
     "load_pt2",
     "padded_inputs",
+    "place_of",
     "read_checkpoint",
+    "reader_of",
     "run_host_step",
     "shown_as_numpy",
     "signature_of",
     "sizes_of_call",
     "static_program",
+    "storage_of",
     "to_numpy",
     "torch_reference",
     "torch_values",

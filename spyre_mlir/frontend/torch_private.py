@@ -1,7 +1,7 @@
 """Every use of an interface without a stability promise of torch: the one file to check at a torch upgrade.
 
 Used: `torch._subclasses` (which tensors are fake, or stand for others in a trace, and what they cannot do),
-`torch._export.verifier` and `symbolic_shapes` (what export raises, and expressions of symbolic sizes),
+`torch._export.verifier` and `symbolic_shapes` (what export and capture raise, and expressions of symbolic sizes),
 `ExportedProgram._guards_code` (what an export takes for granted), `torch.utils._pytree`
 (argument and output trees, and which classes torch sees into), `torch.utils._python_dispatch` (running in double
 precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose`

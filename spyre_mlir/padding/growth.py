@@ -3,7 +3,7 @@
 A function at the loop level is compared with the same function for a smaller size. The two must be equal but for the
 extents that grow, and each of these must be the size itself.
 
-Decision: docs/decisions/0123-padding-is-proved-away.md
+Decision: docs/decisions/0125-padding-is-proved-away.md
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ and a loop that is reduced must add nothing to it. So a sum over keys is allowed
 
 Padding is taken to be finite. What is not shows: 0 times infinity is no number, and neither is the result.
 
-Decision: docs/decisions/0123-padding-is-proved-away.md
+Decision: docs/decisions/0125-padding-is-proved-away.md
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from torch.fx import GraphModule
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.options import CompileOptions
+from spyre_mlir.torch_compile.counts import Counts
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
 from spyre_mlir.torch_compile.unfused import unfused
@@ -58,14 +59,21 @@ class Captured:
     Attributes:
         programs: the graph on the host, for every set of options.
         on_device: which results are tensors of the device.
+        counts: the graph apart from what it counts.
     """
 
     programs: Sequence[CapturedGraph]
     on_device: Sequence[bool]
+    counts: Counts
 
     @staticmethod
-    def of(graph: GraphModule, options: Sequence[Mapping[str, Any]]) -> Captured:
+    def of(graph: GraphModule, options: Sequence[Mapping[str, Any]], *, holds: bool = False) -> Captured:
         """Bring a graph to the host; it is compiled when it runs.
+
+        Args:
+            graph: what Dynamo captured.
+            options: sets of options of `compile`.
+            holds: see `CapturedGraph`.
 
         Raises:
             InputError: its tensors are on a device ``spyre`` of another package.
@@ -76,16 +84,16 @@ class Captured:
                 hint='bring them to the host, x.cpu(); backend="spyre" takes them from there',
             )
         on_device = results_on_device(graph)
-        moved = on_host(unfused(graph))
-        return Captured([CapturedGraph(moved, each) for each in options], on_device)
+        counts = Counts.apart(on_host(unfused(graph)))
+        return Captured([CapturedGraph(counts.graph, each, holds) for each in options], on_device, counts)
 
     def run(self, chosen: int, inputs: Sequence[Any]) -> Any:
         """Run the graph with a set of options; the results' backward pass raises an explanation."""
 
         def compute(*inputs: Any) -> Any:
             with torch.inference_mode(False), torch.no_grad():
-                results = self.programs[chosen](*map(as_host_tensor, inputs))
-            there = zip(results, self.on_device, strict=True)
+                results = self.programs[chosen](*map(as_host_tensor, self.counts.given(inputs)))
+            there = zip(self.counts.completed(results, inputs), self.on_device, strict=True)
             return tuple(as_device_tensor(r) if on_device else r for r, on_device in there)
 
         return run_without_backward(compute, inputs) if needs_backward(inputs) else compute(*inputs)

@@ -1,8 +1,9 @@
 """Every use of an interface of Dynamo without a stability promise: the file to check at a torch upgrade.
 
-Used: `torch._dynamo.config`, `convert_frame` and `utils` (what it traces, for whom, and why it compiled again),
-`torch._guards` (which compilation runs), `torch._inductor.list_mode_options` (what a mode of torch.compile stands for).
-Loading Dynamo takes a second, so nothing outside of `torch_compile` imports this module.
+Used: `torch._dynamo.config`, `convert_frame`, `utils` and `exc` (what it traces, for whom, why it compiled again, and
+what it cannot capture), `torch._guards` (which compilation runs), `torch._inductor.list_mode_options` (what a mode of
+torch.compile stands for). Loading Dynamo takes a second, so nothing outside
+of `torch_compile` imports this module.
 
 Decision: docs/decisions/0013-private-interfaces.md
 """
@@ -17,10 +18,12 @@ from typing import Any, cast
 import torch
 from torch._dynamo import config as _dynamo_config
 from torch._dynamo.convert_frame import ConvertFrameAssert
+from torch._dynamo.exc import Unsupported
 from torch._dynamo.utils import get_compilation_metrics
 from torch._guards import CompileContext
 
 __all__ = [
+    "Unsupported",
     "compile_id",
     "inductor_mode",
     "recompile_reason",

@@ -20,6 +20,7 @@ from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.capture.export import NEEDS_VALUES, without_values
 from spyre_mlir.frontend.program.result_memory import ResultMemories, ResultMemory
 from spyre_mlir.frontend.torch_private import storage_identity
+from spyre_mlir.residence import CARD
 from spyre_mlir.torch_compile.dynamo_private import compile_id, recompile_reason, source_name
 from spyre_mlir.torch_compile.history import Compilation, record
 from spyre_mlir.torch_compile.symbolic import SymbolicGraph, symbolic_shapes
@@ -28,6 +29,7 @@ from spyre_mlir.torch_compile.symbolic import SymbolicGraph, symbolic_shapes
 FROZEN_ELEMENTS = 1 << 16
 ON_HOST = "runs on the host: it writes to inputs that share memory with others"
 _BUFFER = re.compile(r"_buffers\[")
+_CACHE = re.compile(r"past_key_values.*\.layers\[\d+\]\.\w+$")
 
 
 class _Program(torch.nn.Module):
@@ -61,10 +63,15 @@ class _Made:
 
 @dataclass
 class CapturedGraph:
-    """A graph captured by Dynamo, called with the inputs of its placeholders."""
+    """A graph captured by Dynamo, called with the inputs of its placeholders.
+
+    Attributes:
+        holds: whether caches of transformers that it writes are written on the card alone.
+    """
 
     graph: GraphModule
     options: Mapping[str, Any]
+    holds: bool = False
     _made: dict[str, _Made] = field(default_factory=dict[str, _Made])
     _told: set[str] = field(default_factory=set[str])
     _changing: set[int] = field(default_factory=set[int])  # buffers that have changed once, and are inputs since
@@ -75,6 +82,7 @@ class CapturedGraph:
         # Dynamo forgets the sources once it has compiled.
         placeholders = [n for n in self.graph.graph.nodes if n.op == "placeholder"]
         self._buffers = [bool(_BUFFER.search(source_name(n))) for n in placeholders]
+        self._caches = {place for place, n in enumerate(placeholders) if _CACHE.search(source_name(n))}
         self._id = compile_id()
         self._function = _function_of(self.graph)
         self._memories = ResultMemories(lambda *inputs: Interpreter(self.graph).run(*inputs))
@@ -90,6 +98,9 @@ class CapturedGraph:
         memory = self._memory(inputs)
         if memory.writes and _share_memory(inputs):
             return self._on_host(inputs, key)
+        for place in self._caches & memory.writes if self.holds else ():
+            if inputs[place].is_floating_point():  # counts are read by transformers
+                CARD.hold(inputs[place])
         made = self._made.get(key)
         changed = set[int]() if made is None else made.changed(inputs)
         if made is None or changed:
@@ -110,6 +121,8 @@ class CapturedGraph:
                 f"the graph of {self._function} writes to inputs that share memory with others",
                 hint="pass copies, or allow host steps",
             )
+        for held in (x for x in inputs if isinstance(x, torch.Tensor) and CARD.is_held(x)):
+            CARD.release(held)
         if key not in self._told:
             self._told.add(key)
             record(Compilation(self._id, self._function, ON_HOST, _described(inputs), 0, 0.0))

@@ -36,7 +36,7 @@ def signature_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
 
 def finish_call(
     program: Program,
-    results: Sequence[Array],
+    results: Sequence[Array | None],
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
 ) -> Any:
@@ -46,15 +46,18 @@ def finish_call(
 
     Args:
         program: the program that ran.
-        results: its results, wide.
+        results: its results, wide; None for the new value of an argument that is not to be written.
         args: the call's positional inputs; mutated ones are written.
         kwargs: the call's keyword inputs; mutated ones are written.
     """
     given = dict(zip((a.name for a in program.inputs), program.flatten(args, kwargs), strict=True))
-    outputs = [_as_tensor(np.asarray(r)).to(dtype) for r, dtype in zip(results, _result_dtypes(program), strict=True)]
+    outputs = [
+        None if r is None else _as_tensor(np.asarray(r)).to(dtype)
+        for r, dtype in zip(results, _result_dtypes(program), strict=True)
+    ]
     for index, name in program.mutations.items():
-        changed = given[name] if name in given else program.values[name]
-        changed.copy_(outputs[index])
+        if (new := outputs[index]) is not None:
+            (given[name] if name in given else program.values[name]).copy_(new)
     count = len(outputs) - len(program.mutations)
     memory, shared = program.memory({**program.values, **given})
     return program.unflatten([*memory.applied(outputs[:count], shared), *outputs[count:]])

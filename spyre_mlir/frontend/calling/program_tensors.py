@@ -9,6 +9,7 @@ import ml_dtypes
 import torch
 from numpy.typing import NDArray
 
+from spyre_mlir.frontend.calling.tensor_states import version_of
 from spyre_mlir.frontend.program.program import Program
 from spyre_mlir.frontend.reference.eager import shown_as_numpy, to_numpy
 
@@ -58,10 +59,14 @@ class HostValues(Mapping[str, Array]):
         """
         return _Shared(self._tensors)
 
+    def tensor(self, name: str) -> torch.Tensor:
+        """Return the tensor itself."""
+        return self._tensors[name]
+
     def versions(self) -> tuple[int, ...]:
         """Return numbers that change when a tensor that calls do not write is modified."""
         written = set(self._program.mutations.values())
-        return tuple(_version(t) for name, t in self._tensors.items() if name not in written)
+        return tuple(version_of(t) for name, t in self._tensors.items() if name not in written)
 
     def replaced(self) -> str | None:
         """Return the first parameter or buffer that the model has replaced by another tensor, None if there is none."""
@@ -93,10 +98,6 @@ class _Shared(Mapping[str, Array]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._tensors
-
-
-def _version(tensor: torch.Tensor) -> int:
-    return 0 if tensor.is_inference() else tensor._version  # pyright: ignore[reportPrivateUsage]
 
 
 def _same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:

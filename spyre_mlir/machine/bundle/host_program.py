@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import cast
@@ -31,15 +31,32 @@ from spyre_mlir.hw import dl16, encoding, image
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, USER_SEGMENTS, segment_base
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
+from spyre_mlir.machine.bundle.kept_tensors import (
+    CardImage,
+    CardResult,
+    Form,
+    KeptInput,
+    KeptTensor,
+    argument_of,
+    staying,
+)
 from spyre_mlir.machine.bundle.launch_trace import LaunchSite
 from spyre_mlir.machine.bundle.run import LaunchWatch, Loader, run_bundle
-from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, fills, send, send_image
+from spyre_mlir.machine.bundle.transfers import (
+    ResidentTensors,
+    access_of,
+    fetch,
+    fills,
+    send,
+    send_image,
+    written_elements,
+)
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault, place_of
 from spyre_mlir.machine.levels.buffers import sent_integers, source_name
 from spyre_mlir.machine.levels.calls import FunctionRules
 from spyre_mlir.machine.levels.host_ops import HostExecutor, HostStepFunctions
 from spyre_mlir.machine.levels.loop import known_numbers
-from spyre_mlir.machine.levels.run import argument_name, bind_input, check_count, find_function
+from spyre_mlir.machine.levels.run import argument_name, check_count, find_function
 from spyre_mlir.machine.memory.choice import memory_for
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.options import MachineOptions
@@ -67,15 +84,18 @@ class DeviceProgram:
     watch: LaunchWatch | None = None
     executor: HostExecutor | None = None
     tensors: Mapping[Operation, Sequence[str]] = field(default_factory=dict[Operation, Sequence[str]])
+    _rebases: dict[LaunchOp, Rebase] = field(default_factory=dict[LaunchOp, Rebase], compare=False)
 
     def weight(self, op: Operation) -> Callable[[], Array] | None:
         """Source of the codes that a transfer sends, if they are stored with the program."""
         number = self._numbers.get(op.results[0]) if isinstance(op, ToDeviceOp) else None
         return None if number is None else self.weights.get(number)
 
-    def executes(self, entry: str) -> list[Operation]:
-        """The ops of a bundle function that run files."""
-        return self._executes.get(entry, [])
+    def rebase(self, op: LaunchOp) -> Rebase:
+        """Return how a launch names the places of the files that it runs."""
+        if op not in self._rebases:
+            self._rebases[op] = Rebase.of(self._executes.get(op.bundle.root_reference.data, []), op)
+        return self._rebases[op]
 
     @cached_property
     def _executes(self) -> dict[str, list[Operation]]:
@@ -129,6 +149,8 @@ class HostFunctions(InterpreterFunctions):
     options: MachineOptions
     resident: ResidentTensors
     gaps: dict[int, Place] = field(default_factory=dict[int, Place])  # where undefined elements were read from
+    kept: Mapping[SSAValue, Sequence[int]] = field(default_factory=dict[SSAValue, "Sequence[int]"])
+    stayed: dict[int, CardResult] = field(default_factory=dict[int, CardResult])  # results that were not read back
     _count: int = 0
 
     def _place(self, op: Operation, *, zeroed: bool = True) -> _Placed:
@@ -183,29 +205,54 @@ class HostFunctions(InterpreterFunctions):
     @impl(ToDeviceOp)
     def run_to_device(self, _interpreter: Interpreter, op: ToDeviceOp, args: PythonValues) -> PythonValues:
         """Write a host tensor to memory in the layout of its type."""
-        (host,) = cast(tuple[HostArray | None], args)
+        (host,) = cast(tuple[HostArray | KeptInput | None], args)
         if host is None:
             return (self._send_codes(op),)
+        return (self._send_kept(op, host) if isinstance(host, KeptInput) else self._send_host(op, host)[0],)
+
+    def _send_kept(self, op: ToDeviceOp, given: KeptInput) -> _Placed:
+        """Shares what an earlier run sent or left; sends it if there is nothing in this form."""
+        tensor, kept = device_tensor(op.result), given.kept
+        form = Form.of(tensor, self.options, zero_padding=op.zero_padding is not None)
+        image = kept.image(form)
+        if image is None:
+            stored = self.options.numerics == "device" and self.program.weight(op) is not None
+            placed, beyond = (self._send_codes(op), None) if stored else self._send_host(op, given.bound())
+            kept.sent(form, CardImage.of(self.memory.locate(placed.base, placed.base + 1), beyond))
+            return placed
+        placed = self._place(op, zeroed=False)
+        self.memory.locate(placed.base, placed.base + 1).share(image.cells, image.states)
+        if image.beyond is not None:
+            self._overflow(op, *image.beyond)
+        return placed
+
+    def _send_host(self, op: ToDeviceOp, host: HostArray) -> tuple[_Placed, tuple[int, float] | None]:
+        """Sends numbers of the host; says how many DLFloat16 does not reach, and the largest."""
         exact, before = self.options.numerics != "device", replace(self.memory.tally)
         values = sent_integers(op, host.values, device_tensor(op.result), source_name(op), exact=exact)
         placed = self._send(op, values, host.defined, zero_padding=op.zero_padding is not None)
         # What is there from an earlier run was rounded then.
         if not exact and (self.memory.tally != before or self.memory.locate(placed.base, placed.base + 1).shared):
-            self._note_overflow(op, host)
-        return (placed,)
+            return placed, self._note_overflow(op, host)
+        return placed, None
 
-    def _note_overflow(self, op: ToDeviceOp, host: HostArray) -> None:
+    def _note_overflow(self, op: ToDeviceOp, host: HostArray) -> tuple[int, float] | None:
         """Notes finite numbers of a tensor that DLFloat16 does not reach, unless they are what fills a mask."""
         values = host.values
         if device_tensor(op.result).format != DL16.name or values.dtype.kind != "f" or not values.size:
-            return
+            return None
         if max(-float(values.min()), float(values.max())) < dl16.BEYOND_LARGEST:
-            return
+            return None
         beyond = values[np.isfinite(values) & (np.abs(values) >= dl16.BEYOND_LARGEST)]
         fills = beyond.size > 0 and bool((beyond == beyond[0]).all()) and beyond[0] < 0
-        if beyond.size and not fills:
-            name = source_name(op).removesuffix(",")
-            self.memory.log.overflow(f"to_device {name}", name, beyond.size, float(np.abs(beyond).max()))
+        if not beyond.size or fills:
+            return None
+        self._overflow(op, beyond.size, float(np.abs(beyond).max()))
+        return beyond.size, float(np.abs(beyond).max())
+
+    def _overflow(self, op: ToDeviceOp, count: int, largest: float) -> None:
+        name = source_name(op).removesuffix(",")
+        self.memory.log.overflow(f"to_device {name}", name, count, largest)
 
     @impl(KernelConstantOp)
     def run_constant(self, _interpreter: Interpreter, op: KernelConstantOp, _args: PythonValues) -> PythonValues:
@@ -243,14 +290,15 @@ class HostFunctions(InterpreterFunctions):
         return ()
 
     def _caller(self, op: LaunchOp, placed: Sequence[_Placed]) -> LaunchSite:
-        executes = self.program.executes(op.bundle.root_reference.data)
         names = [self.memory.locate(p.base, p.base + 1).name for p in placed]
-        return LaunchSite(names, Rebase.of(executes, op), self.program.tensors)
+        return LaunchSite(names, self.program.rebase(op), self.program.tensors)
 
     @impl(FromDeviceOp)
     def run_from_device(self, _interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
         """Read the logical elements back."""
         (placed,) = cast(tuple[_Placed], args)
+        if self._stays(op, placed):
+            return (HostArray(np.empty(0)),)
         host = fetch(self.memory, placed.tensor, placed.base)
         if host.defined is not None:
             place = access_of(placed.tensor, placed.base).place_at(first_index(~host.defined))
@@ -258,10 +306,22 @@ class HostFunctions(InterpreterFunctions):
             self.gaps[id(host.defined)] = replace(place, line=str(source) if source else None)
         return (host,)
 
+    def _stays(self, op: FromDeviceOp, placed: _Placed) -> bool:
+        """Keep a result on the card, if it is to stay there and has been written."""
+        if not (numbers := self.kept.get(op.result, ())):
+            return False
+        written = written_elements(self.memory, placed.tensor, placed.base)
+        if written is not None and not written.all():
+            return False
+        region = self.memory.locate(placed.base, placed.base + 1)
+        element, form = tensor_type(op.result.type).get_element_type(), Form.of(placed.tensor, self.options)
+        self.stayed.update(dict.fromkeys(numbers, CardResult.of(form, region, self.memory.spec, element)))
+        return True
+
 
 def run_program(
     program: DeviceProgram,
-    inputs: Sequence[Array | None],
+    inputs: Sequence[Array | KeptTensor | None],
     options: MachineOptions | None = None,
     resident: ResidentTensors | None = None,
     log: FaultLog | None = None,
@@ -282,6 +342,19 @@ def run_program(
         InputError: the arrays do not fit the arguments.
         MachineFault: the program misbehaved.
     """
+    results = run_keeping(program, inputs, (), options, resident, log)
+    return [r.read() if isinstance(r, CardResult) else r for r in results]
+
+
+def run_keeping(
+    program: DeviceProgram,
+    inputs: Sequence[Array | KeptTensor | None],
+    keep: Collection[int],
+    options: MachineOptions | None = None,
+    resident: ResidentTensors | None = None,
+    log: FaultLog | None = None,
+) -> list[Array | CardResult]:
+    """Same as `run_program`; the results of these numbers stay on the card, unless a host step made them."""
     main = find_function(program.host, "main")
     settings = options or MachineOptions()
     check_count(main, len(inputs))
@@ -289,13 +362,13 @@ def run_program(
         if value is None:
             _held(program, main.args[number], argument_name(main, number), settings)
     narrow = settings.numerics != "exact"
-    arguments = [None if x is None else bind_input(main, n, x, narrow=narrow) for n, x in enumerate(inputs)]
+    arguments = [argument_of(main, n, x, narrow=narrow) for n, x in enumerate(inputs)]
     interpreter = Interpreter(program.host)
     memory = memory_for(settings, spec_at(main))
     memory.log = log or memory.log
     kept = resident or ResidentTensors()
     memory.spare = kept.spare
-    rules = HostFunctions(program, memory, settings, kept)
+    rules = HostFunctions(program, memory, settings, kept, kept=staying(main, keep))
     for functions in (FunctionRules(), rules, HostStepFunctions(program.executor, narrow)):
         interpreter.register_implementations(functions)
     try:
@@ -307,7 +380,7 @@ def run_program(
     memory.release_all()
     kinds = [tensor_type(t).get_element_type() for t in main.function_type.outputs]
     return [
-        as_numbers(_result(r, n, rules), kind, narrow=narrow)
+        rules.stayed[n] if n in rules.stayed else as_numbers(_result(r, n, rules), kind, narrow=narrow)
         for n, (r, kind) in enumerate(zip(results, kinds, strict=True))
     ]
 

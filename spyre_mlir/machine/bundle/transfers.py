@@ -183,6 +183,22 @@ def _fill(memory: Memory, access: ByteAccess, values: Array | None, written: Mas
         memory.put(place, part, access.format, from_host=True)
 
 
+def written_elements(memory: Memory, tensor: DeviceTensor, base: int) -> Mask | None:
+    """Return which logical elements of a tensor were ever written, of size one along dimensions where all are equal.
+
+    Raises:
+        MachineFault: something else was written there.
+    """
+    access = access_of(tensor, base)
+    written = access.written(memory)
+    if written is None:
+        return None
+    if tensor.arrangement != STANDARD:
+        written = as_read(np.broadcast_to(written, access.shape), tensor.layout.stick, tensor.arrangement)
+    parts = zip(written.shape, tensor.shape, strict=True)
+    return written[tuple(slice(None) if n == 1 else slice(0, extent) for n, extent in parts)]
+
+
 def fetch(memory: Memory, tensor: DeviceTensor, base: int) -> HostArray:
     """Read the logical elements of a tensor.
 
@@ -190,19 +206,14 @@ def fetch(memory: Memory, tensor: DeviceTensor, base: int) -> HostArray:
         MachineFault: something else was written there.
     """
     access, box = access_of(tensor, base), tuple(slice(0, n) for n in tensor.shape)
-    frame = Frame.of([access])
-    written = access.written(memory)
+    frame, written = Frame.of([access]), written_elements(memory, tensor, base)
     numbers = memory.numbers(access.view(memory, frame), access.format)
     values = np.empty(access.shape, numbers.dtype)
     np.copyto(frame.cut(values), numbers)
     if tensor.arrangement != STANDARD:
         values = as_read(values, tensor.layout.stick, tensor.arrangement)
-        if written is not None:
-            written = as_read(np.broadcast_to(written, access.shape), tensor.layout.stick, tensor.arrangement)
-    if written is not None:
-        written = written[tuple(slice(None) if n == 1 else part for n, part in zip(written.shape, box, strict=True))]
     known = None if written is None or written.all() else np.broadcast_to(written, tensor.shape)
     return HostArray(values if access.shape == tensor.shape else np.array(values[box], order="C"), known)
 
 
-__all__ = ["ResidentTensors", "access_of", "fetch", "fills", "send", "send_image"]
+__all__ = ["ResidentTensors", "access_of", "fetch", "fills", "send", "send_image", "written_elements"]

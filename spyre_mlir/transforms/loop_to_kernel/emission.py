@@ -9,12 +9,14 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
+from spyre_mlir.dialects.argument_notes import new_values
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.loop_to_kernel.buffers import Define, Item, PlannedBuffer, PlannedCall, PlannedHostOp
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
 from spyre_mlir.transforms.loop_to_kernel.host_ops import brought, host_op
+from spyre_mlir.transforms.loop_to_kernel.kept_layouts import align
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import kernel_op
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import is_narrowed, is_rounded
@@ -75,6 +77,8 @@ def emit(p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: Spyr
     """Write the plan of a function that gives host tensors."""
     results = [returned_buffer(p, v) for v in returned.operands]
     settled(p, spec)
+    if isinstance(function := returned.parent_op(), func.FuncOp):
+        align(p, new_values(function).items(), results)
     emission = Emission(emitter)
     emission.write(p)
     emitter.current = returned

@@ -32,6 +32,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     stored_format,
 )
 from spyre_mlir.transforms.loop_to_kernel.emission import Emission, returned_form, settled
+from spyre_mlir.transforms.loop_to_kernel.kept_layouts import Pairs, align, written_arguments
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, DeviceForms, LayoutPlanner
 from spyre_mlir.transforms.utils.integer_origins import Known
 from spyre_mlir.transforms.utils.rebuild import Emitter, describe_location
@@ -50,6 +51,7 @@ class PlannedRegion:
         results: the last parameters.
         written: parameters that it writes to, if only behind their elements.
         provided: what calls share: weights and constants by parameter and host tensor.
+        renewed: which results are the new values of which of the call's operands.
     """
 
     name: str
@@ -60,12 +62,14 @@ class PlannedRegion:
     provided: dict[tuple[PlannedBuffer, SSAValue | None], PlannedBuffer] = field(
         default_factory=dict[tuple[PlannedBuffer, "SSAValue | None"], PlannedBuffer]
     )
+    renewed: Pairs = field(default_factory=set[tuple[int, int]])
 
     def planner(self, caller: LayoutPlanner, op: func.CallOp, callee: func.FuncOp) -> LayoutPlanner:
         """Return a planner of the function that knows the arguments its first caller has on the device.
 
         An argument is the host's if its kind is noted: it is one of the caller's arguments at every call.
         """
+        self.renewed = written_arguments(op)
         made = LayoutPlanner(keep_float32=caller.keep_float32)
         made.given = given = dict[SSAValue, Known]()
         for number, (argument, value) in enumerate(zip(callee.body.block.args, op.arguments, strict=True)):
@@ -82,6 +86,7 @@ class PlannedRegion:
         """Write the plan of the function, which gets its new parameters behind the old ones."""
         self.results = _own_buffers(p, returned.operands)
         settled(p, spec)
+        align(p, self.renewed, self.results)
         block = returned.parent_block()
         made = [item.buffer for item in p.items if isinstance(item, Define)]
         given = [b for b in made if _comes(b) is not None]

@@ -1,0 +1,100 @@
+"""States of torch tensors: whether a tensor still holds what it held."""
+
+from __future__ import annotations
+
+import weakref
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.reference.eager import shown_as_numpy
+from spyre_mlir.frontend.torch_private import storage_identity
+
+
+def storage_of(tensor: torch.Tensor) -> object:
+    """Return the memory of a tensor; the object lives as long as that."""
+    return tensor.untyped_storage()
+
+
+def reader_of(tensor: torch.Tensor) -> Callable[[], NDArray[Any]]:
+    """Return what reads a tensor later, and keeps neither the tensor nor its memory.
+
+    There is no weak reference to the tensor, which torch could not swap any more (``model.to("spyre")``).
+    """
+    storage, dtype, negated = weakref.ref(tensor.untyped_storage()), tensor.dtype, tensor.is_neg()
+    start, shape, strides = int(tensor.storage_offset()), tuple(tensor.shape), tensor.stride()
+
+    def read() -> NDArray[Any]:
+        if (memory := storage()) is None:
+            raise InputError("the tensor is gone, so it cannot be sent", hint="keep it until the call ends")
+        view = torch.empty(0, dtype=dtype).set_(memory, start, shape, strides)
+        return shown_as_numpy(-view if negated else view)
+
+    return read
+
+
+def place_of(tensor: torch.Tensor) -> tuple[object, ...]:
+    """Return a key common to all tensors with the same elements of the same memory, while that exists."""
+    layout = tensor.storage_offset(), tuple(tensor.shape), tensor.stride()
+    return (storage_identity(tensor), *layout, tensor.dtype, tensor.is_conj(), tensor.is_neg())
+
+
+@dataclass(frozen=True)
+class TensorState:
+    """Contents of a tensor at a moment.
+
+    Attributes:
+        start: address of the first element.
+        version: torch's count of writes, which misses those by ``.data`` and by numpy.
+        checksum: of the elements, which shows every write; None if nobody looked at them.
+    """
+
+    start: int
+    version: int
+    checksum: int | None
+
+    @classmethod
+    def of(cls, tensor: torch.Tensor, *, contents: bool = True) -> TensorState:
+        """Return the state of a tensor, with or without a look at its elements."""
+        return cls(tensor.data_ptr(), version_of(tensor), _checksum(tensor) if contents else None)
+
+    def lasts(self, tensor: torch.Tensor, *, contents: bool = True) -> bool:
+        """Return whether a tensor still has this state, by its elements or by torch's count."""
+        if contents:
+            return self.checksum is not None and (self.start, self.checksum) == (tensor.data_ptr(), _checksum(tensor))
+        return (self.start, self.version) == (tensor.data_ptr(), version_of(tensor))
+
+
+def version_of(tensor: torch.Tensor) -> int:
+    """Return torch's count of writes to a tensor; 0 if it keeps none."""
+    return 0 if tensor.is_inference() else tensor._version  # pyright: ignore[reportPrivateUsage]
+
+
+def is_parameter(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor is a parameter of some module."""
+    return isinstance(tensor, torch.nn.Parameter)
+
+
+def holds(tensor: torch.Tensor, array: NDArray[Any]) -> bool:
+    """Return whether a tensor has exactly these numbers, NaN counting as itself."""
+    return bool(np.array_equal(shown_as_numpy(tensor), array, equal_nan=array.dtype.kind == "f"))
+
+
+def assign(tensor: torch.Tensor, array: NDArray[Any]) -> None:
+    """Write numbers to a tensor."""
+    with torch.no_grad():
+        tensor.copy_(torch.tensor(array))
+
+
+def _checksum(tensor: torch.Tensor) -> int:
+    flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
+    return zlib.crc32(memoryview(flat.view(torch.uint8).numpy().data)) if flat.numel() else 0
+
+
+__all__ = ["TensorState", "assign", "holds", "is_parameter", "place_of", "reader_of", "storage_of", "version_of"]

@@ -1,0 +1,141 @@
+"""Tensors of the host that the card has as well: what a call need not send, and what it need not bring back.
+
+Decision: docs/decisions/0123-tensors-stay-on-the-card.md
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from spyre_mlir.errors import InputError
+from spyre_mlir.machine.arrays import Array
+from spyre_mlir.machine.bundle.kept_tensors import CardResult, KeptTensor
+
+if TYPE_CHECKING:
+    from spyre_mlir.frontend import Tensor, TensorState
+
+
+@dataclass
+class _Entry:
+    """The copies of a tensor.
+
+    Attributes:
+        storage: its memory on the host.
+        kept: the copies.
+        state: of the tensor when the copies were made.
+        held: whether programs write to the card alone.
+        ahead: whether the host has not yet what the card has.
+    """
+
+    storage: weakref.ref[object]
+    kept: KeptTensor
+    state: TensorState
+    held: bool = False
+    ahead: bool = False
+
+
+@dataclass
+class Residence:
+    """The tensors that a card has beside the host, as long as the host's are there and unchanged."""
+
+    _entries: dict[tuple[object, ...], _Entry] = field(default_factory=dict[tuple[object, ...], _Entry])
+
+    def of(self, tensor: Tensor, *, contents: bool = True) -> KeptTensor:
+        """Return the copies of a tensor; none, if it has been changed since they were made.
+
+        Tensors with the same elements of the same memory have the same copies. The memory has to be there when the
+        numbers are asked for.
+
+        Args:
+            tensor: on the host.
+            contents: whether its elements say that it has been changed; else torch's count of writes does.
+
+        Raises:
+            InputError: the host has written to a tensor whose value only the card has.
+        """
+        from spyre_mlir.frontend import TensorState, place_of, reader_of, storage_of
+
+        place = place_of(tensor)
+        entry = self._entries.get(place)
+        if entry is None or not _is_current(entry, tensor, contents=contents):
+            storage = weakref.ref(storage_of(tensor), self._forget)
+            held = entry is not None and entry.held
+            entry = self._entries[place] = _Entry(
+                storage, KeptTensor(reader_of(tensor)), TensorState.of(tensor, contents=contents), held
+            )
+        return entry.kept
+
+    def is_held(self, tensor: Tensor) -> bool:
+        """Return whether programs write a tensor to the card alone."""
+        from spyre_mlir.frontend import place_of
+
+        entry = self._entries.get(place_of(tensor))
+        return entry is not None and entry.held
+
+    def hold(self, tensor: Tensor) -> None:
+        """Let programs write a tensor to the card alone, until `release`."""
+        from spyre_mlir.frontend import place_of
+
+        self.of(tensor)
+        self._entries[place_of(tensor)].held = True
+
+    def release(self, tensor: Tensor) -> None:
+        """Bring a tensor back to the host, if the card is ahead; from now on programs write to both."""
+        from spyre_mlir.frontend import assign, place_of
+
+        entry = self._entries.pop(place_of(tensor), None)
+        if entry is not None and entry.ahead and entry.kept.host is not None:
+            assign(tensor, entry.kept.host())
+
+    def forget(self, tensor: Tensor) -> None:
+        """Drop the copies of a tensor."""
+        from spyre_mlir.frontend import place_of
+
+        self._entries.pop(place_of(tensor), None)
+
+    def wrote(self, tensor: Tensor, result: CardResult, read: Array | None) -> None:
+        """Take a result for the new value of a tensor.
+
+        Args:
+            tensor: on the host.
+            result: on the card.
+            read: the numbers, if they have been written to the tensor.
+        """
+        from spyre_mlir.frontend import TensorState, holds, place_of
+
+        place = place_of(tensor)
+        if (entry := self._entries.get(place)) is None:
+            return
+        if read is not None and not holds(tensor, read):
+            del self._entries[place]  # the host has rounded it, and later calls compute on that
+            return
+        entry.kept.becomes(result)
+        entry.ahead = read is None
+        entry.state = TensorState.of(tensor, contents=read is not None)
+
+    @property
+    def card_bytes(self) -> int:
+        """Bytes of the card that all copies take."""
+        return sum(entry.kept.card_bytes for entry in self._entries.values())
+
+    def _forget(self, gone: weakref.ref[object]) -> None:
+        """Drops the copies of tensors whose memory is gone."""
+        self._entries = {place: entry for place, entry in self._entries.items() if entry.storage is not gone}
+
+
+def _is_current(entry: _Entry, tensor: Tensor, *, contents: bool) -> bool:
+    """Return whether the copies are those of the tensor as it is."""
+    same = entry.state.lasts(tensor, contents=contents and not entry.ahead)
+    if entry.ahead and not same:
+        raise InputError(
+            f"the host has written to a tensor of shape {tuple(tensor.shape)} whose value only the card has",
+            hint="bring it back before: to_host()",
+        )
+    return same
+
+
+CARD = Residence()
+
+__all__ = ["CARD", "Residence"]

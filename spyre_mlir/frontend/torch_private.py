@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import torch
@@ -69,6 +70,7 @@ __all__ = [
     "compile_id",
     "disable_modes",
     "expression_of",
+    "forget_example",
     "free_unbacked_symbols",
     "guard_codes",
     "holders",
@@ -218,6 +220,12 @@ def source_name(placeholder: torch.fx.Node) -> str:
     """Return Dynamo's source of an input, e.g. ``L['self']._buffers['mask']``; "" if unknown."""
     name = getattr(getattr(placeholder.meta.get("grapharg"), "source", None), "name", "")
     return str(name() if callable(name) else name)  # a method in torch 2.12, a property since
+
+
+def forget_example(placeholder: torch.fx.Node) -> None:
+    """Reduce Dynamo's note on an input to its source: a tensor that the note refers to could not be swapped."""
+    if (note := placeholder.meta.get("grapharg")) is not None:
+        placeholder.meta["grapharg"] = SimpleNamespace(source=note.source)
 
 
 def pt2_records(path: Path) -> tuple[list[str], Callable[[str], bytes]] | None:

@@ -6,6 +6,7 @@ The model here is a model of transformers in miniature; tests/models/test_genera
 from __future__ import annotations
 
 import gc
+from collections.abc import Generator
 from types import SimpleNamespace
 from typing import Any
 
@@ -83,9 +84,10 @@ TOKENS = [1, 2, 3, 6, 5]  # 1 + 2, 1 + 2 + 3, 1 + 2 + 3 + 6 = 12
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> None:
+def fresh() -> Generator[None]:
     torch.compiler.reset()
-    torch.set_grad_enabled(False)
+    with torch.no_grad():
+        yield
 
 
 def made(model: Any, generation: Generation | None = None) -> Any:

@@ -14,6 +14,8 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.node import Argument, map_arg
 
+from spyre_mlir.torch_compile.dynamo_private import forget_example
+
 _INTEGERS = (int, torch.SymInt)
 
 
@@ -86,6 +88,7 @@ def _without(graph: GraphModule, alone: set[Node], results: Sequence[Argument]) 
     for node in graph.graph.nodes:
         if node not in alone and node.op != "output":
             copies[node] = made.node_copy(node, copies.__getitem__)
+            forget_example(copies[node])  # Dynamo does so with its own nodes
     made.output(map_arg(tuple(results), copies.__getitem__))
     return GraphModule(graph, made)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import wraps
+from types import SimpleNamespace
 from typing import Any, cast
 
 import torch
@@ -25,6 +26,7 @@ from torch._guards import CompileContext
 __all__ = [
     "Unsupported",
     "compile_id",
+    "forget_example",
     "inductor_mode",
     "recompile_reason",
     "source_name",
@@ -85,3 +87,9 @@ def source_name(placeholder: torch.fx.Node) -> str:
     """Return Dynamo's source of an input, e.g. ``L['self']._buffers['mask']``; "" if unknown."""
     name = getattr(getattr(placeholder.meta.get("grapharg"), "source", None), "name", "")
     return str(name() if callable(name) else name)  # a method in torch 2.12, a property since
+
+
+def forget_example(placeholder: torch.fx.Node) -> None:
+    """Reduce Dynamo's note on an input to its source: a tensor that the note refers to could not be swapped."""
+    if (note := placeholder.meta.get("grapharg")) is not None:
+        placeholder.meta["grapharg"] = SimpleNamespace(source=note.source)

@@ -89,3 +89,16 @@ def test_every_count_has_the_same_program() -> None:
     assert found == [[0, 2, 4, 6]] * 3 + [[3, 0, 1, 2]] * 5
     assert window.count == 8
     assert len(torch_compile.compilations()) == 3  # to Dynamo the first count is a number, and the next ones are not
+
+
+def test_weights_can_be_swapped_afterwards() -> None:
+    torch.compiler.reset()
+    layer, window = torch.nn.Linear(4, 4), Window()
+    compiled = torch.compile(
+        lambda x: step(layer(x), window), backend=torch_compile.spyre, options={"numerics": "exact"}
+    )
+    with torch.no_grad():
+        for _ in range(2):
+            compiled(torch.ones(2, 4))
+    torch.utils.swap_tensors(layer.weight, torch.nn.Parameter(torch.zeros(4, 4)))
+    assert not layer.weight.any()

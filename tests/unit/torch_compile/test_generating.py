@@ -6,7 +6,7 @@ The model here is a model of transformers in miniature; tests/models/test_genera
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator
 from types import SimpleNamespace
 from typing import Any
 
@@ -84,7 +84,7 @@ TOKENS = [1, 2, 3, 6, 5]  # 1 + 2, 1 + 2 + 3, 1 + 2 + 3 + 6 = 12
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
+def fresh() -> Generator[None]:
     torch.compiler.reset()
     with torch.no_grad():
         yield

@@ -8,7 +8,6 @@ from xdsl.dialects.affine import ApplyOp
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
-from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.sdscbundle import (
     ArgField,
@@ -159,8 +158,8 @@ def run_bundle(
         MachineFault: the program misbehaved.
         UnsupportedError: the machine has no rule for something the bundle asks.
     """
-    function = SymbolTable.lookup_symbol(module, entry)
-    if not isinstance(function, FuncOp):
+    function = next((op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == entry), None)
+    if function is None:
         raise InputError(f"a bundle has a func.func @{entry}, this module has none")
     expected = len(function.function_type.inputs)
     if expected != len(arguments):

@@ -51,7 +51,7 @@ class ResidentTensors:
         plans: what is known about the program's launches.
     """
 
-    spare: Spare = field(default_factory=dict[int, "list[npt.NDArray[np.uint8]]"])
+    spare: Spare = field(default_factory=dict[int, "list[tuple[npt.NDArray[np.uint8], ShadowMemory | None]]"])
     plans: ProgramPlans = field(default_factory=ProgramPlans)
     _constants: dict[int, tuple[Operation, Array]] = field(default_factory=dict[int, tuple[Operation, Array]])
     _images: dict[tuple[Any, ...], _Image] = field(default_factory=dict[tuple[Any, ...], _Image])

@@ -189,7 +189,8 @@ class Memory(ABC):
         self._located.clear()
         for region in gone:
             if not region.shared and (self.tracked or not region.sparse):  # a few sticks, which would all become zero
-                self.spare.setdefault(len(region.cells), []).append(region.cells)
+                written = region.states if self.tracked and region.zeroed and not region.used else None
+                self.spare.setdefault(len(region.cells), []).append((region.cells, written))
 
     def scratchpad_address(self, core: int, address: int) -> int:
         """Return the card-wide address of a byte of one core's scratchpad."""

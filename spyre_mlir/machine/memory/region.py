@@ -14,7 +14,10 @@ from spyre_mlir.machine.memory.shadow import ShadowMemory, StickBox
 
 Stored = npt.NDArray[Any]  # elements as a kind of memory keeps them
 # Contents of regions that are gone, by size: memory the host has committed already.
-Spare = dict[int, "list[npt.NDArray[np.uint8]]"]
+# With each, what was written there, if the rest is known to be zero.
+Spare = dict[int, "list[tuple[npt.NDArray[np.uint8], ShadowMemory | None]]"]
+# Bytes that are zeroed sooner than it is found out which of them have to be.
+_SMALL = 1 << 23
 
 
 @dataclass(order=True)
@@ -51,10 +54,9 @@ class MemoryRegion:
     def __post_init__(self) -> None:
         kept = self.spare.pop(self.size * self.scale, []) if self.spare is not None else []
         if kept and self.spare is not None:
-            self.cells, self.used = kept.pop(), self.zeroed and self.tracked
+            self.cells, written = kept.pop()
             self.spare[self.size * self.scale] = kept
-            if self.zeroed and not self.tracked:
-                self.cells.fill(0)
+            self._use_again(written)
         elif not self.zeroed:
             self.cells = np.empty(self.size * self.scale, dtype=np.uint8)  # in huge pages, which numpy asks for here
         else:
@@ -62,6 +64,17 @@ class MemoryRegion:
             count = self.size * self.scale
             self.cells = sparse_zeros(count) if self.sparse else np.zeros(count, dtype=np.uint8)
         self.states = ShadowMemory(self.size)
+
+    def _use_again(self, written: ShadowMemory | None) -> None:
+        """Zero contents that another region left, at once if that costs little, else when they are read."""
+        if not self.zeroed:
+            return
+        if self.sparse and written is not None:
+            self.cells.reshape(len(written.tags), -1)[(written.writer > 0) | (written.known > 0)] = 0
+        elif len(self.cells) <= _SMALL or self.sparse or not self.tracked:
+            self.cells.fill(0)
+        else:
+            self.used = True
 
     @property
     def end(self) -> int:

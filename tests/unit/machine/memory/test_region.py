@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from spyre_mlir.machine.memory import region as region_module
 from spyre_mlir.machine.memory.exact import ExactMemory
 from spyre_mlir.machine.memory.region import MemoryRegion, StridedWindow
 from spyre_mlir.machine.memory.shadow import StickBox
@@ -18,7 +20,10 @@ def _reused() -> tuple[ExactMemory, MemoryRegion]:
     return memory, memory.add_region("two", 0, 512)
 
 
-def test_sticks_are_cleared_when_they_are_written_in_part_and_all_when_memory_is_shared() -> None:
+def test_sticks_are_cleared_when_they_are_written_in_part_and_all_when_memory_is_shared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(region_module, "_SMALL", 0)
     memory, region = _reused()
     width = 128 * region.scale
     rows = region.cells.reshape(4, width)
@@ -30,6 +35,24 @@ def test_sticks_are_cleared_when_they_are_written_in_part_and_all_when_memory_is
     assert rows.any(axis=1).tolist() == [True, False, False, False]
     assert cells is region.cells and states is region.states and region.shared
     assert memory.regions == (region,)
+
+
+def test_small_contents_and_those_of_scratchpads_are_zeroed_at_once() -> None:
+    _, region = _reused()
+    assert not region.cells.any() and not region.used
+    for left in (1, 5):
+        memory = ExactMemory()
+        memory.spare = {512 * memory.scale: []}
+        first = memory.add_region("LX", 0, 512, sparse=True)
+        memory.store(
+            np.arange(0, 128 * left, 128), np.full(left, 5.0), "SEN169_FP16"
+        ) if left < 4 else first.cells.fill(1)
+        memory.remove_region("LX")
+        if left > 4:
+            memory.spare = {size: [(cells, None) for cells, _ in kept] for size, kept in memory.spare.items()}
+        again = memory.add_region("LX", 0, 512, sparse=True)
+        assert again.cells is first.cells
+        assert not again.cells.any()
 
 
 def test_a_window_steps_over_bytes_of_the_device() -> None:

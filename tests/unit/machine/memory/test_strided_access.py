@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from spyre_mlir.errors import FaultKind, MachineFault
 from spyre_mlir.machine.faults import Place
+from spyre_mlir.machine.memory import region as region_module
 from spyre_mlir.machine.memory.exact import ExactMemory
 from spyre_mlir.machine.memory.frames import Frame, StridedAxis
 from spyre_mlir.machine.memory.strided_access import ByteAccess, TrackedArray
@@ -101,7 +102,10 @@ def test_elements_that_were_never_written_stay_so(name: str) -> None:
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("reader", NAMES)
 @pytest.mark.parametrize("writer", NAMES)
-def test_what_an_earlier_region_left_is_never_read(writer: str, reader: str, masked: bool) -> None:
+def test_what_an_earlier_region_left_is_never_read(
+    writer: str, reader: str, masked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(region_module, "_SMALL", 0)
     (seen, wanted), (other, _) = WANTED[writer], WANTED[reader]
     fresh, used = memory_of(), memory_of()
     (region,) = used.regions

@@ -59,7 +59,7 @@ class CallFunctions(FunctionRules):
     @override
     def run_call(self, interpreter: Interpreter, op: CallOp, args: PythonValues) -> PythonValues:
         try:
-            return super().run_call(interpreter, op, args)
+            return interpreter.call_op(op.callee, args)
         except SpyreError as error:
             places = places_at(op)
             error.where = None if error.where is None else places.text(error.where)

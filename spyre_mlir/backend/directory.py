@@ -34,6 +34,7 @@ from spyre_mlir.backend.stored import (
 )
 from spyre_mlir.backend.tensors import whole, write_tensors
 from spyre_mlir.backend.weights import device_weights
+from spyre_mlir.collector import paused_collector
 from spyre_mlir.errors import InputError
 
 Array = NDArray[Any]
@@ -74,12 +75,13 @@ def write_bundle(
         InputError: the directory holds something else, or cannot be written.
         EmitError: the module cannot be written as files.
     """
-    rendered = render(bundle, {}) if isinstance(bundle, ModuleOp) else bundle
     settings = options or WriteOptions()
-    with _replacing(directory, durable=settings.durable) as made:
-        _write_files(made, rendered, values, settings)
-        if settings.texts:
-            write_levels(made, settings.texts)
+    with paused_collector():
+        rendered = render(bundle, {}) if isinstance(bundle, ModuleOp) else bundle
+        with _replacing(directory, durable=settings.durable) as made:
+            _write_files(made, rendered, values, settings)
+            if settings.texts:
+                write_levels(made, settings.texts)
 
 
 def _write_files(made: Path, bundle: RenderedBundle, values: Mapping[str, Array], options: WriteOptions) -> None:

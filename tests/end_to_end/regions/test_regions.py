@@ -30,8 +30,8 @@ MODELS: dict[str, tuple[Built, int, int]] = {
     "encoder": (stack(1.5, 1.5, 1.5, 1.5), 4, 6),
     "one differs": (stack(1.5, 1.5, 0.5, 1.5, 1.5), 4, 7),
     "several results": (pairs(), 3, 5),
-    "llama": (llama(4, 8), 4, 6),
-    "decode step": (decode_step(4), 4, 6),
+    "llama": (llama(3, 8), 3, 5),
+    "decode step": (decode_step(3), 3, 5),
 }
 
 

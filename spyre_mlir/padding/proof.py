@@ -166,10 +166,10 @@ class _Walk:
         self._result(op, found)
 
     def _content(self, value: SSAValue, index: IndexMapAttr, loop: str) -> Content:
-        """What a nest reads of a value where a loop is in the padding."""
+        """What a nest reads of a value where a loop is in the padding; nothing is known where two dimensions are."""
         dims = [dim for dim, expr in enumerate(index.data) if expr.terms and expr.terms[0][0] == loop]
-        if dims and dims[0] in self.padding[value]:
-            return self.padding[value][dims[0]]
+        if dims:
+            return self.padding[value].get(dims[0]) if len(dims) == 1 else None
         array = self.arrays.get(value)
         return float(array.item()) if array is not None and array.size == 1 else None
 

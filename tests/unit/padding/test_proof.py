@@ -158,6 +158,23 @@ def test_elements_beyond_the_shortest_length(least: int, passes: bool) -> None:
         proved(BEYOND, least)
 
 
+DIAGONAL = """
+func.func @main(%x: tensor<SIZExSIZExf32>) -> tensor<1xf32> {
+  %0 = spyre.loop.nest [d0 = SIZE] ins(%x[PLACE] : tensor<SIZExSIZExf32>) -> [0] : tensor<1xf32> reduce "arith.addf" {
+  ^bb0(%a: f32):
+    spyre.loop.yield %a : f32
+  }
+  func.return %0 : tensor<1xf32>
+}
+"""
+
+
+@pytest.mark.parametrize(("place", "passes"), [("d0, 1", True), ("1, d0", True), ("d0, d0", False)])
+def test_nothing_is_known_where_two_dimensions_are_padding(place: str, passes: bool) -> None:
+    with nullcontext() if passes else pytest.raises(UnsupportedError, match="addf takes in padding"):
+        proved(DIAGONAL.replace("PLACE", place), 2)
+
+
 GATHER = """
 func.func @main(%ids: tensor<IDSxf32>, %table: tensor<ROWSx64xf32>) -> tensor<IDSx64xf32> {
   %0 = spyre.loop.gather [s = IDS, h = 64] rows(%ids[s] : tensor<IDSxf32>) of axis 0

@@ -24,7 +24,7 @@ from xdsl.utils.lexer import Span
 from spyre_mlir.cli.start import INTERRUPTED
 from spyre_mlir.cli.support.memory_limit import memory_restored, memory_to_spare
 from spyre_mlir.cli.support.streams import drop_output, streams_opened
-from spyre_mlir.cli.support.versions import installed_version
+from spyre_mlir.cli.support.versions import ShowVersion
 from spyre_mlir.errors import InputError, SpyreError
 
 DONE, INPUT_ERROR, UNSUPPORTED, INTERNAL_ERROR = 0, 1, 2, 70
@@ -44,7 +44,7 @@ class ToolArgumentParser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Same arguments as `argparse.ArgumentParser`."""
         super().__init__(*args, **kwargs)
-        self.add_argument("--version", action="version", version=f"{self.prog} {installed_version()}")
+        self.add_argument("--version", action=ShowVersion)
 
     def error(self, message: str) -> NoReturn:
         """Report wrong usage."""

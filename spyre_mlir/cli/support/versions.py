@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
+import argparse
+import sys
+from typing import Any, NoReturn
+
+
+class ShowVersion(argparse.Action):
+    """The flag `--version`: the version is looked up when it is asked for, which takes longer than parsing flags."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Takes no values, and leaves none."""
+        super().__init__(*args, **kwargs | {"nargs": 0, "dest": argparse.SUPPRESS, "help": "show the version and stop"})
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        """Print name and version of the tool, and stop."""
+        sys.stdout.write(f"{parser.prog} {installed_version()}\n")
+        parser.exit()
 
 
 def installed_version() -> str:
     """Return the version of the installed package; a word where a mere checkout runs."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("spyre-mlir")
     except PackageNotFoundError:

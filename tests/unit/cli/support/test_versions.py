@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from importlib.metadata import PackageNotFoundError
 
 import pytest
@@ -16,5 +17,5 @@ def test_installed_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(_: str) -> str:
         raise PackageNotFoundError
 
-    monkeypatch.setattr(versions, "version", missing)
+    monkeypatch.setattr(metadata, "version", missing)
     assert versions.installed_version() == "(not installed)"

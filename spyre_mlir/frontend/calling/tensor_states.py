@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -52,22 +52,22 @@ class TensorState:
     Attributes:
         start: address of the first element.
         version: torch's count of writes, which misses those by ``.data`` and by numpy.
-        checksum: of the elements, which shows every write; None if nobody looked at them.
+        digest: of the elements, which shows every write; None if nobody looked at them.
     """
 
     start: int
     version: int
-    checksum: int | None
+    digest: bytes | None
 
     @classmethod
     def of(cls, tensor: torch.Tensor, *, contents: bool = True) -> TensorState:
         """Return the state of a tensor, with or without a look at its elements."""
-        return cls(tensor.data_ptr(), version_of(tensor), _checksum(tensor) if contents else None)
+        return cls(tensor.data_ptr(), version_of(tensor), _digest(tensor) if contents else None)
 
     def lasts(self, tensor: torch.Tensor, *, contents: bool = True) -> bool:
         """Return whether a tensor still has this state, by its elements or by torch's count."""
         if contents:
-            return self.checksum is not None and (self.start, self.checksum) == (tensor.data_ptr(), _checksum(tensor))
+            return self.digest is not None and (self.start, self.digest) == (tensor.data_ptr(), _digest(tensor))
         return (self.start, self.version) == (tensor.data_ptr(), version_of(tensor))
 
 
@@ -92,9 +92,10 @@ def assign(tensor: torch.Tensor, array: NDArray[Any]) -> None:
         tensor.copy_(torch.tensor(array))
 
 
-def _checksum(tensor: torch.Tensor) -> int:
+def _digest(tensor: torch.Tensor) -> bytes:
+    """A cryptographic one: a shorter sum that happens to agree would be a wrong number."""
     flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
-    return zlib.crc32(memoryview(flat.view(torch.uint8).numpy().data)) if flat.numel() else 0
+    return sha256(memoryview(flat.view(torch.uint8).numpy().data) if flat.numel() else b"").digest()
 
 
 __all__ = ["TensorState", "assign", "holds", "is_parameter", "place_of", "reader_of", "storage_of", "version_of"]

@@ -32,12 +32,14 @@ def as_our_flags(words: Sequence[str], passes: Collection[str]) -> list[str]:
         name, _, options = word.removeprefix("--").partition("=")
         if word == "--":
             rest += [word, *queue]
-        elif word in _PASSES or word.startswith("--passes="):
-            given = word.partition("=")[2] or next(queue, None)
+        elif word in _PASSES:
+            given = next(queue, None)
             if given is None:
                 rest.append(word)  # for the parser to refuse
             else:
                 pipeline.append(given)
+        elif word.startswith(_PASSES) and word.removeprefix("--passes").startswith(("-p", "=")):
+            pipeline.append(word.removeprefix("--passes=").removeprefix("-p"))
         elif word.startswith("--") and name in passes:
             pipeline.append(f"{name}{{{options}}}" if options else name)
         else:

@@ -34,7 +34,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.directives import Quoted
-from spyre_mlir.dialects.size_expressions import SYMBOL, symbols_in
+from spyre_mlir.dialects.size_expressions import SYMBOL, evaluate, symbols_in
 
 # Note on a function: the symbols of its types and arguments, with their ranges.
 SYMBOLS = "aten.symbols"
@@ -208,6 +208,16 @@ def symbolic_extents(type_: TensorType[Attribute]) -> tuple[int | str, ...]:
     return tuple(next(queue) if extent == DYNAMIC_INDEX else extent for extent in shape)
 
 
+def extents_at(type_: TensorType[Attribute], sizes: Mapping[str, int]) -> list[int]:
+    """Return the extents of a type once its symbols have values."""
+    return [e if isinstance(e, int) else int(evaluate(e, sizes)) for e in symbolic_extents(type_)]
+
+
+def number_at(value: object, sizes: Mapping[str, int]) -> object:
+    """Return the number that a symbolic size is for these values of symbols; anything else stays as it is."""
+    return evaluate(value.text.data, sizes) if isinstance(value, SizeAttr) else value
+
+
 def type_with_extents(element: Attribute, extents: Sequence[int | str]) -> TensorType[Attribute]:
     """Return a tensor type whose extents are numbers or expressions."""
     texts = [extent for extent in extents if isinstance(extent, str)]
@@ -222,8 +232,10 @@ __all__ = [
     "SizeAttr",
     "SymbolRange",
     "declared_symbols",
+    "extents_at",
     "has_symbols",
     "is_symbolic",
+    "number_at",
     "symbolic_extents",
     "symbols_attribute",
     "type_with_extents",

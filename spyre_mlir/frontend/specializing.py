@@ -21,8 +21,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import said_arguments
-from spyre_mlir.dialects.aten_sizes import SizeAttr
-from spyre_mlir.dialects.size_expressions import evaluate
+from spyre_mlir.dialects.aten_sizes import number_at
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.constant_folding import Earlier
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
@@ -123,7 +122,7 @@ def _signature(
 
 def _leaf(leaf: TreeConstant, sizes: Mapping[str, int]) -> TreeConstant:
     """A number of the call in the place of a symbolic one."""
-    return replace(leaf, value=evaluate(leaf.value.text.data, sizes)) if isinstance(leaf.value, SizeAttr) else leaf
+    return replace(leaf, value=number_at(leaf.value, sizes))
 
 
 @dataclass

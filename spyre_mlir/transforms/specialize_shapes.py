@@ -37,9 +37,9 @@ from spyre_mlir.dialects.aten_sizes import (
     SizeAttr,
     SymbolRange,
     declared_symbols,
+    extents_at,
     has_symbols,
     is_symbolic,
-    symbolic_extents,
 )
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.size_expressions import evaluate
@@ -171,7 +171,7 @@ def _type(type_: Attribute, sizes: Mapping[str, int], owner: Operation) -> Attri
     if not is_symbolic(type_):
         return type_
     tensor = cast("TensorType[Attribute]", type_)
-    extents = [e if isinstance(e, int) else int(evaluate(e, sizes)) for e in symbolic_extents(tensor)]
+    extents = extents_at(tensor, sizes)
     if min(extents) < 0:
         given = ", ".join(f"{name} = {value}" for name, value in sizes.items())
         raise LoweringError(

@@ -10,8 +10,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
-from spyre_mlir.dialects.aten_sizes import SizeAttr, symbolic_extents
-from spyre_mlir.dialects.size_expressions import evaluate
+from spyre_mlir.dialects.aten_sizes import extents_at, number_at
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import Argument, Program, TreeConstant
 from spyre_mlir.frontend.symbolic.call_sizes import argument_types
@@ -35,7 +34,9 @@ def padded_inputs(
     leaves = program.leaves(tuple(args), dict(kwargs))
     pairs = zip(program.input_leaves, leaves, strict=True)
     padded = [
-        _padded(leaf, _extents(types[wanted.name], sizes)) if isinstance(wanted, Argument) else _number(wanted, sizes)
+        _padded(leaf, extents_at(types[wanted.name], sizes))
+        if isinstance(wanted, Argument)
+        else number_at(wanted.value, sizes)
         for wanted, leaf in pairs
     ]
     with flat_dataclasses(args, kwargs):
@@ -52,11 +53,13 @@ def first_elements(program: Program, outputs: Any, sizes: Sizes) -> Any:
         sizes: values of the symbols in the caller's call.
     """
     main = next(op for op in program.module.ops if isinstance(op, func.FuncOp))
-    types = main.function_type.outputs.data
+    types = cast("Sequence[TensorType[Attribute]]", main.function_type.outputs.data)
     with flat_dataclasses(program.output_tree):
         leaves, _ = tree_flatten(outputs)
         cut = [
-            _number(wanted, sizes) if isinstance(wanted, TreeConstant) else _cut(leaf, _extents(types[wanted], sizes))
+            number_at(wanted.value, sizes)
+            if isinstance(wanted, TreeConstant)
+            else _cut(leaf, extents_at(types[wanted], sizes))
             for wanted, leaf in zip(program.output_leaves, leaves, strict=True)
         ]
         return program.output_tree.unflatten(cut)
@@ -78,12 +81,3 @@ def _padded(leaf: Any, extents: Sequence[int]) -> torch.Tensor:
 
 def _cut(leaf: torch.Tensor, extents: Sequence[int]) -> torch.Tensor:
     return leaf if tuple(leaf.shape) == tuple(extents) else leaf[tuple(map(slice, extents))].clone()
-
-
-def _number(leaf: TreeConstant, sizes: Sizes) -> object:
-    return evaluate(leaf.value.text.data, sizes) if isinstance(leaf.value, SizeAttr) else leaf.value
-
-
-def _extents(type_: Attribute, sizes: Sizes) -> list[int]:
-    extents = symbolic_extents(cast("TensorType[Attribute]", type_))
-    return [extent if isinstance(extent, int) else int(evaluate(extent, sizes)) for extent in extents]

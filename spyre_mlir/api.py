@@ -52,6 +52,7 @@ def compile(
     *,
     dynamic_shapes: Any = None,
     specializations: int = 16,
+    buckets: Sequence[int] = (),
     **choices: Any,
 ) -> CompiledModel | DynamicModel | LazyModel: ...
 
@@ -94,8 +95,11 @@ def compile(
 
     options = CompileOptions.of(choices)
     if generation is not None:
-        if example_inputs is not None or example_kwargs is not None or dynamic_shapes is not None:
-            raise InputError("a model that generates takes no example inputs", hint="compile(model, generation=…)")
+        if example_inputs is not None or example_kwargs is not None or dynamic_shapes is not None or buckets:
+            raise InputError(
+                "a model that generates takes no example inputs, dynamic shapes or buckets",
+                hint="compile(model, generation=…)",
+            )
         made: GeneratingModel = resolve_name(_GENERATING)(model, generation, choices)
         return made
     if buckets and dynamic_shapes is None and not is_complete(model):
@@ -266,10 +270,10 @@ class LazyModel(ShownAsText):
             NotCompiledError: there is none yet, or several.
             AttributeError: a compiled model has no such attribute either.
         """
+        if not name.startswith("_") and len(self.programs) == 1:
+            return getattr(self.programs[0], name)
         if name.startswith("_") or not hasattr(CompiledModel, name):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        if len(self.programs) == 1:
-            return getattr(self.programs[0], name)
         hint = "call the model first, or give compile example inputs" if not self.programs else "take one of `programs`"
         raise NotCompiledError(f"{name} is of one program, and the model has {len(self.programs)}", hint=hint)
 

@@ -149,7 +149,7 @@ def _count(number: int, thing: str) -> str:
 
 def _totals(timeline: Timeline, host: Sequence[HostWork]) -> list[str]:
     total, roofline = timeline.total_us, timeline.roofline_us
-    busy = timeline.kernels_us
+    busy, moving = timeline.kernels_us, moving_us(timeline)
     waits = ", ".join(f"{bound} {us / busy:.0%}" for bound, us in timeline.times_by_bound.items() if busy)
     steps = len(timeline.host_steps)
     least, also = ("at least ", f" and the transfers of {_count(steps, 'host step')}") if steps else ("", "")
@@ -166,8 +166,8 @@ def _totals(timeline: Timeline, host: Sequence[HostWork]) -> list[str]:
         f"time: {least}{three_digits(total)} us for {_count(len(timeline.kernels), 'kernel')}{also}{distance}; "
         + left_out(host, timeline.host_steps),
         f"bottleneck: {waits or 'none'}",
-        f"rearranging data, by copies, layout changes and conversions: {three_digits(moving_us(timeline))} us"
-        + (f", {moving_us(timeline) / busy:.0%}" if busy else ""),
+        f"rearranging data, by copies, layout changes and conversions: {three_digits(moving)} us"
+        + (f", {moving / busy:.0%}" if busy else ""),
         f"device memory: {moved} MB moved, {must} MB compulsory: {ratio}; {copies} MB if cores loaded their own copies",
         f"cores in use: {timeline.core_use:.0%}" + (f"; PE array filled: {timeline.fill:.0%}" if products else ""),
         f"least certain: {weakest.word}",

@@ -48,6 +48,7 @@ def test_a_lazy_model_has_what_its_program_has() -> None:
         lazy.report()
     lazy(torch.ones(2, 4))
     assert "tensor<2x4xf32>" in lazy.mlir("aten")
+    assert list(lazy.log.lines()) == []
     assert not hasattr(lazy, "eval")
     lazy(torch.ones(3, 4))
     with pytest.raises(InputError, match="the model has 2\n  try: take one of `programs`"):

@@ -11,18 +11,24 @@ if TYPE_CHECKING:
     from spyre_mlir.dynamic import DynamicModel
     from spyre_mlir.errors import SpyreError
     from spyre_mlir.frontend import import_program
+    from spyre_mlir.frontend.extraction import export_model, extract_ir
     from spyre_mlir.generation import Generation
     from spyre_mlir.hw.spec import SpyreSpec
+    from spyre_mlir.ops.call_info import OpNode, TensorMeta
 
 _HOMES = {
     "CompiledModel": "spyre_mlir.compiled",
     "DynamicModel": "spyre_mlir.dynamic",
     "LazyModel": "spyre_mlir.api",
     "Generation": "spyre_mlir.generation",
+    "OpNode": "spyre_mlir.ops.call_info",
     "SpyreError": "spyre_mlir.errors",
     "SpyreSpec": "spyre_mlir.hw.spec",
+    "TensorMeta": "spyre_mlir.ops.call_info",
     "check": "spyre_mlir.api",
     "compile": "spyre_mlir.api",
+    "export_model": "spyre_mlir.frontend.extraction",
+    "extract_ir": "spyre_mlir.frontend.extraction",
     "info": "spyre_mlir.api",
     "import_program": "spyre_mlir.frontend",
     "load": "spyre_mlir.api",
@@ -33,10 +39,14 @@ __all__ = [
     "DynamicModel",
     "Generation",
     "LazyModel",
+    "OpNode",
     "SpyreError",
     "SpyreSpec",
+    "TensorMeta",
     "check",
     "compile",
+    "export_model",
+    "extract_ir",
     "import_program",
     "info",
     "load",

@@ -27,7 +27,7 @@ from spyre_mlir.collector import paused_collector
 from spyre_mlir.debug.bisect import BisectSession, Divergence
 from spyre_mlir.debug.stored_runs import held_program, launch_probes, run_on_host, stored_program
 from spyre_mlir.dialects.superdsc.codec.describe import describe
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, frames_of_ours
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_keeping, run_program
 from spyre_mlir.machine.bundle.kept_tensors import CardResult, KeptTensor
 from spyre_mlir.machine.bundle.probes import observe_function, pick
@@ -43,7 +43,6 @@ from spyre_mlir.report.inspection import InspectedProgram
 from spyre_mlir.report.judging import judged
 from spyre_mlir.residence import CARD
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import would_be_kept
-from spyre_mlir.transforms.utils.host_fallback import frames_of_ours
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ Decision: docs/decisions/0015-exit-codes.md
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
@@ -205,3 +206,11 @@ class OverflowFault(MachineFault):
 
     def __init__(self, message: str, *, where: str | None = None, hint: str | None = None) -> None:
         super().__init__(FaultKind.OVERFLOW, message, where=where, hint=hint)
+
+
+def frames_of_ours() -> int:
+    """Return the `stacklevel` of the line that called this package."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("spyre_mlir."):
+        frame, level = frame.f_back, level + 1
+    return level

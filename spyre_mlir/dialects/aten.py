@@ -267,5 +267,9 @@ def make_op(
     cls = OP_CLASSES.get(overload)
     if cls is not None:
         return cls(operands, attributes, results)
-    callee = overload if "::" in overload else f"aten.{overload}"
-    return CallOp(callee, operands, attributes, results)
+    return CallOp(callee_of(overload), operands, attributes, results)
+
+
+def callee_of(overload: str) -> str:
+    """Return the text of a callee: an overload with its namespace."""
+    return overload if "::" in overload else f"aten.{overload}"

@@ -53,7 +53,7 @@ class AtenBuild(ABC):
     ) -> Value | tuple[Value, ...]:
         entry = ATEN.find(overload)
         if entry is None:
-            raise UnsupportedError(f"a decomposition uses aten.{overload}, which the op table lacks")
+            return self.called_by_schema(overload, [raw_of(t) for t in tensors], attributes)
         names = [p.name for p in entry.params if p.is_tensor]
         operands = [list(t) if isinstance(t, Sequence) else t for t in tensors]
         given = dict(zip(names, operands, strict=False)) | dict(attributes)
@@ -70,6 +70,17 @@ class AtenBuild(ABC):
         raw = {name: raw_of(value) for name, value in bound.items()}
         _check_elements(overload, entry, raw)
         return AtenValue(self, self.make(overload, entry, raw, result_type(entry, raw)))
+
+    def called_by_schema(
+        self, overload: str, positional: Sequence[object], named: Mapping[str, object]
+    ) -> Value | tuple[Value, ...]:
+        """Add a call of an operator that the op table lacks, which the host runs; builds that only compute cannot.
+
+        Raises:
+            UnsupportedError: the build adds no ops, or torch has no such operator.
+        """
+        del positional, named
+        raise UnsupportedError(f"{overload} is called by a decomposition, and the op table lacks it")
 
     def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Made:
         """Return the replacement of an op with these arguments, one value or several; None if the op stays."""

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType, bf16, f16
 from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre.host import HostOp
 
 
@@ -54,7 +54,6 @@ class HostCall:
         arguments = {name: slot(value) for name, value in op.arguments().items()}
         inputs = tuple(cast("TensorType[Attribute]", v.type) for v in op.operands)
         outputs = tuple(cast("TensorType[Attribute]", v.type) for v in op.results)
-        source = source_of(op.location)
-        where = f"{op.overload} at {source}" if source else op.overload
+        where = placed(op.overload, op.location)
         halves = any(t.get_element_type() in (bf16, f16) for t in (*inputs, *outputs))
         return HostCall(op.overload, arguments, inputs, outputs, where, halves or op.is_wide)

@@ -43,6 +43,12 @@ def source_of(location: Attribute) -> Source:
     return Source(module=module)
 
 
+def placed(name: str, location: Attribute) -> str:
+    """Return the name of an operation with its place in the model, e.g. ``aten.relu at model.py:3``."""
+    source = source_of(location)
+    return f"{name} at {source}" if source else name
+
+
 def location_of(source: Source) -> LocationAttr:
     """Return the MLIR location of a source."""
     known = source.file is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from spyre_mlir.dialects import operator_calls
 from spyre_mlir.frontend.calling.call import finish_call, is_complete, signature_of
 from spyre_mlir.frontend.calling.program_tensors import HostValues
 from spyre_mlir.frontend.calling.tensor_states import (
@@ -21,6 +22,7 @@ from spyre_mlir.frontend.program.described import described_program
 from spyre_mlir.frontend.program.program import Argument, Program, TreeConstant
 from spyre_mlir.frontend.reference.eager import double_reference, shown_as_numpy, to_numpy, torch_reference
 from spyre_mlir.frontend.reference.op_runner import run_host_step, torch_values
+from spyre_mlir.frontend.reference.operator_schemas import call_by_schema
 from spyre_mlir.frontend.reference.rounding_steps import RoundingSteps
 from spyre_mlir.frontend.specializing import static_program
 from spyre_mlir.frontend.spyre_ops import LIBRARY as SPYRE_OPERATORS
@@ -28,6 +30,8 @@ from spyre_mlir.frontend.symbolic.call_sizes import sizes_of_call
 from spyre_mlir.frontend.symbolic.padded_calls import first_elements, has_gaps, padded_inputs
 from spyre_mlir.frontend.weights.binding import bind
 from spyre_mlir.frontend.weights.files import read_checkpoint
+
+operator_calls.provide(call_by_schema)
 
 __all__ = [
     "SPYRE_OPERATORS",

@@ -22,11 +22,13 @@ from spyre_mlir.frontend.capture.export import export_model, load_pt2
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
 from spyre_mlir.frontend.lowering.assembly import assemble
 from spyre_mlir.frontend.lowering.liveness import live_nodes
+from spyre_mlir.frontend.lowering.plugin_conversion import warn_of_unknown_ops
 from spyre_mlir.frontend.lowering.signature import read_signature, strange_inputs
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import Origin, Program
 from spyre_mlir.frontend.symbolic.guards import guards_of
 from spyre_mlir.frontend.symbolic.sizes import Sizes
+from spyre_mlir.ops.registry import check_names
 from spyre_mlir.plugins import registry
 
 # What torch notes at calls that it added itself, as those that ask for a size.
@@ -54,6 +56,7 @@ def import_program(
         UnsupportedError: parts of the model have no form; all of them are named.
     """
     registry.load_plugins()
+    check_names()
     if not isinstance(model, torch.nn.Module) and not is_complete(model):
         raise InputError(
             f"a model is a module, an exported program or a .pt2 file, got {type(model).__name__}",
@@ -84,7 +87,7 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
     sizes = Sizes.of(exported)
     signature = read_signature(functional, sizes)
     foldable = frozenset(slot.argument.name for slot in signature.slots if slot.foldable)
-    return assemble(
+    program = assemble(
         name,
         live,
         signature,
@@ -94,6 +97,8 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
         reference=exported if reference is None else reference,
         memory=output_memory(exported, signature),
     )
+    warn_of_unknown_ops()
+    return program
 
 
 def _root_class(exported: ExportedProgram) -> str:

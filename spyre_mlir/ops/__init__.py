@@ -14,4 +14,21 @@ for _folder in (native, composed):
     for _module in walk_packages(_folder.__path__, f"{_folder.__name__}."):
         import_module(_module.name)
 
-__all__ = ["ATEN", "spyre_ops"]
+# Behind the table, which they read.
+from spyre_mlir.ops.registry import (  # noqa: E402
+    register_decomposition,
+    register_executor,
+    register_fallback,
+    register_lowering,
+    register_op,
+)
+
+__all__ = [
+    "ATEN",
+    "register_decomposition",
+    "register_executor",
+    "register_fallback",
+    "register_lowering",
+    "register_op",
+    "spyre_ops",
+]

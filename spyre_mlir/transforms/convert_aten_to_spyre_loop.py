@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, NestOp
 from spyre_mlir.dialects.target import spec_of
@@ -27,6 +28,7 @@ from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.hw.formats import FP8_LARGEST
 from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.ops.call_info import called_for
 from spyre_mlir.ops.helpers.reduction_dims import reduced_dims
 from spyre_mlir.ops.index_views import IndexView, NotAView, common_cuts
 from spyre_mlir.ops.native import gathers, movement, pointwise
@@ -316,13 +318,14 @@ def _convert(op: Operation, b: LoopBuilder, spec: SpyreSpec) -> Sequence[SSAValu
         raise UnsupportedError(f"{op.name} has no lowering")
     lowering, entry = found
     before = len(b.emitter.ops)
-    made: object = lowering(b, cast(AtenOp, op), cast(OpEntry, entry))
+    with called_for(placed(op.name, op.location)):
+        made: object = lowering(b, cast(AtenOp, op), cast(OpEntry, entry))
     several = cast("Sequence[object]", made if isinstance(made, (list, tuple)) else [made])
     readings = [r for r in several if isinstance(r, TensorView)]
     if not len(readings) == len(several) == len(op.results):
         raise RegistrationError(
             f"the lowering of {op.name} gives {made!r}, not a Reading for each of {len(op.results)} results",
-            where=str(op.location),
+            where=placed(op.name, op.location),
         )
     b.readings.update(zip(op.results, readings, strict=True))
     _widen(b, before, readings, is_wide=cast(AtenOp, op).is_wide)

@@ -28,8 +28,11 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
 from spyre_mlir.dialects.aten_value import AtenValue, typed
+from spyre_mlir.dialects.operator_calls import op_by_schema, results_of
+from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
+from spyre_mlir.ops.call_info import called_for
 from spyre_mlir.ops.native import movement
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.ops.value import Value
@@ -44,6 +47,7 @@ from spyre_mlir.transforms.utils.rebuild import Emitter, functions
 NO_ENTRY = "the op table has no entry for it"
 NO_LOWERING = "the op table says neither how it is lowered nor what it is made of"
 FALLBACK = "a fallback is registered for it"
+EXECUTOR = "an executor is registered for it"
 CAP = 500
 
 
@@ -90,6 +94,16 @@ class _Builder(AtenBuild):
         if self.cap is not None and len(self.emitter.ops) > self.cap and self._kernels() > self.cap:
             raise _TooManyError
         return op.results[0]
+
+    @override
+    def called_by_schema(
+        self, overload: str, positional: Sequence[object], named: Mapping[str, object]
+    ) -> Value | tuple[Value, ...]:
+        """Adds a host step."""
+        op = op_by_schema(overload, positional, named)
+        mark(op, _registered(op, self, op.arguments()) or NO_ENTRY)
+        self.emitter.add(op)
+        return results_of(self, op)
 
     def widen_inside(self, results: Sequence[SSAValue]) -> None:
         """Marks float32 ops of a decomposition as not rounded, except results and `rounded` values."""
@@ -139,7 +153,13 @@ def reason_for(op: AtenOp) -> str | None:
 def _registered(op: AtenOp, builder: AtenBuild, bound: Mapping[str, Any]) -> str | None:
     """Return why a plugin wants an op on the host; None if none does."""
     found = registry.find(registry.HookKind.FALLBACK, op.overload)
-    return FALLBACK if any(r.wants(builder, builder.arguments(op.entry, bound)) for r in found) else None
+    if any(r.wants(builder, builder.arguments(op.entry, bound)) for r in found):
+        return FALLBACK
+    # An operation of a plugin's own goes to the host only if it has no other way: its executor is its meaning.
+    ours = op.entry is not None and not op.entry.owner
+    decomposed = registry.find(registry.HookKind.DECOMPOSITION, op.overload)
+    executed = ours and not decomposed and registry.find(registry.HookKind.EXECUTOR, op.overload)
+    return EXECUTOR if executed else None
 
 
 @dataclass(frozen=True)
@@ -215,11 +235,12 @@ class DropUnused(RewritePattern):
 def _composition(op: AtenOp, builder: _Builder) -> tuple[list[SSAValue] | None, str | None]:
     """Return what the results of an op become, or None and why the host runs it if it does."""
     bound, entry = op.arguments(), op.entry
-    reason = _registered(op, builder, bound) or reason_for(op)
-    if reason is not None or entry is None:
-        return None, reason
     try:
-        results = builder.whole(op, entry, bound)
+        with called_for(placed(op.overload, op.location)):
+            reason = _registered(op, builder, bound) or reason_for(op)
+            if reason is not None or entry is None:
+                return None, reason
+            results = builder.whole(op, entry, bound)
     except UnsupportedError as error:
         return None, error.message
     except _TooManyError:
@@ -234,5 +255,4 @@ def _check_types(op: AtenOp, made: Sequence[object]) -> None:
         raise RegistrationError(
             f"the decomposition of {op.overload} gives {', '.join(map(str, types))}; "
             f"the operation has {', '.join(str(r.type) for r in op.results)}",
-            where=str(op.location),
         )

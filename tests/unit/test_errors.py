@@ -6,7 +6,7 @@ import pytest
 from xdsl.utils.exceptions import PassFailedException
 
 from spyre_mlir import errors
-from spyre_mlir.errors import FaultKind, FaultPlace, MachineFault, OverflowFault, SpyreError
+from spyre_mlir.errors import FaultKind, FaultPlace, MachineFault, OverflowFault, SpyreError, frames_of_ours
 from tests.paths import ROOT
 
 # As docs/reference/errors.md lists them: class, code, exit code.
@@ -103,3 +103,7 @@ def test_an_overflow_is_a_fault_of_its_own() -> None:
     fault = OverflowFault("beyond 1e9", where="main", hint="scale it")
     assert str(fault) == "[SPY-F002] overflow: beyond 1e9\n  at: main\n  try: scale it"
     assert fault.kind is FaultKind.OVERFLOW
+
+
+def test_no_frame_of_this_file_is_the_package_s() -> None:
+    assert frames_of_ours() == 1

@@ -99,8 +99,10 @@ def export_model(
     model: torch.nn.Module,
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
-    see: Callable[[object], None],
+    see: Callable[[object], None] = lambda _: None,
     dynamic_shapes: Any = None,
+    *,
+    strict: bool = False,
 ) -> ExportedProgram:
     """Export a module for the shapes of its example arguments.
 
@@ -110,6 +112,7 @@ def export_model(
         kwargs: keyword example arguments.
         see: is shown what the module returns, before torch flattens it.
         dynamic_shapes: which sizes are symbols, as `torch.export.export` takes it.
+        strict: whether Dynamo traces the module; it also does where only it finds what a model writes to.
 
     Raises:
         UnsupportedError: the control flow depends on data.
@@ -117,7 +120,7 @@ def export_model(
             buffers.
     """
     with _results_seen(model, see):
-        exported = _export(model, args, kwargs, dynamic_shapes, strict=False)
+        exported = _export(model, args, kwargs, dynamic_shapes, strict=strict)
     if (node := _mutated_constant(exported)) is not None:
         # Buffers reached through a Python object look like constants; strict export finds the buffers.
         exported = _export(model, args, kwargs, dynamic_shapes, strict=True)

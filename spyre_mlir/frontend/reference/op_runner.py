@@ -18,11 +18,12 @@ from spyre_mlir.dialects.aten_build import TypeBuild
 from spyre_mlir.dialects.host_call import HostCall, OperandSlot
 from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import FaultKind, MachineFault, RegistrationError, UnsupportedError
-from spyre_mlir.frontend.capture.export import REFUSED
+from spyre_mlir.frontend.arguments import DROPPED
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.reference.eager import to_numpy
 from spyre_mlir.frontend.reference.stable_order import EqualsInOrder
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.call_info import MISTAKES, called_for
 from spyre_mlir.plugins import registry
 
 Array = NDArray[Any]
@@ -63,9 +64,9 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
     Raises:
         MachineFault: the operator refused these values.
         UnsupportedError: there is no such operator.
-        RegistrationError: an executor gives no list of tensors.
+        RegistrationError: a function of a plugin failed, or an executor gives no list of tensors.
     """
-    (who, run), refusal = _runner(call), None
+    (plugin, run), refusal = _runner(call), None
     widest_first = wide and call.overload not in _BITS
     for floats in (torch.float64, None, torch.float32) if widest_first else (None, torch.float32, torch.float64):
         try:
@@ -74,10 +75,14 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
                 return [_result(t, k, wide) for t, k in zip(results, call.results, strict=False)]
         except RegistrationError:
             raise
-        except (*REFUSED, ArithmeticError) as error:  # no form for a dtype, or not for these values
+        except MISTAKES as error:  # no form for a dtype, or not for these values
             refusal = refusal or error
+    assert refusal is not None
+    if plugin is not None:
+        with called_for(call.where), plugin.blamed():
+            raise refusal
     reason = str(refusal).partition("\n")[0]
-    raise MachineFault(FaultKind.HOST_STEP, f"{who} refuses {call.overload}: {reason}", where=call.where) from refusal
+    raise MachineFault(FaultKind.HOST_STEP, f"torch refuses {call.overload}: {reason}", where=call.where) from refusal
 
 
 def _result(tensor: torch.Tensor, type_: TensorType[Attribute], wide: bool) -> Array:
@@ -88,17 +93,22 @@ def _result(tensor: torch.Tensor, type_: TensorType[Attribute], wide: bool) -> A
 
 def _runner(
     call: HostCall,
-) -> tuple[str, Callable[[HostCall, Sequence[Array], torch.dtype | None], list[torch.Tensor]]]:
-    """Return the runner of a call: the executor of a plugin, else its fallback that wants the call, else torch."""
+) -> tuple[
+    registry.Registered[Any] | None, Callable[[HostCall, Sequence[Array], torch.dtype | None], list[torch.Tensor]]
+]:
+    """Return the runner of a call: the executor of a plugin, else its fallback that wants the call, else torch.
+
+    A runner of a plugin stands behind what was registered.
+    """
     registry.load_plugins()
     for registered in registry.find(registry.HookKind.EXECUTOR, call.overload):
-        return registered.owner, partial(_by_executor, registered)
+        return registered, partial(_by_executor, registered)
     typed = {name: _filled(value, [TypedValue(t) for t in call.operands]) for name, value in call.arguments.items()}
     for registered in registry.find(registry.HookKind.FALLBACK, call.overload):
         build = TypeBuild()
         if registered.wants(build, build.arguments(ATEN.find(call.overload), typed)):
-            return registered.owner, partial(_by_fallback, registered.function)
-    return "torch", partial(_by_operator, _operator(call))
+            return registered, partial(_by_fallback, registered.function)
+    return None, partial(_by_operator, _operator(call))
 
 
 def _filled(value: object, operands: Sequence[object]) -> Any:
@@ -137,8 +147,8 @@ def _by_executor(
     Raises:
         RegistrationError: it gives no list of tensors.
     """
-    plain = {name: value for name, value in call.arguments.items() if not _holds_slot(value)}
-    out: object = executor.function(_tensors(call, operands, floats), plain)
+    said = {name: value for name, value in call.arguments.items() if not _holds_slot(value)}
+    out: object = executor.function(_tensors(call, operands, floats), _defaults(call) | said)
     several = cast("list[object]", out) if isinstance(out, list) else []
     if not isinstance(out, list) or not all(isinstance(t, torch.Tensor) for t in several):
         raise RegistrationError(
@@ -147,6 +157,19 @@ def _by_executor(
             where=call.where,
         )
     return cast("list[torch.Tensor]", several)
+
+
+def _defaults(call: HostCall) -> dict[str, object]:
+    """Defaults of the arguments that are no tensors, as the schema has them; none if torch has no such operator."""
+    try:
+        schema = _operator(call)._schema
+    except UnsupportedError:
+        return {}
+    return {
+        a.name: a.default_value
+        for a in schema.arguments
+        if a.has_default_value() and a.name not in DROPPED and "Tensor" not in str(a.real_type)
+    }
 
 
 def _holds_slot(value: object) -> bool:

@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import ModuleOp, f32
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre import kernel, loop
 from spyre_mlir.dialects.tensors import as_tensor_type, element_of
+from spyre_mlir.errors import frames_of_ours
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops import ATEN
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedKernel
-from spyre_mlir.transforms.utils.host_fallback import frames_of_ours
 from spyre_mlir.transforms.utils.integer_origins import Origins
 from spyre_mlir.transforms.utils.rebuild import describe_location
 

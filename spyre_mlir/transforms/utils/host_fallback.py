@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import ORIGIN
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.host import HostOp
-from spyre_mlir.errors import LoweringError, UnsupportedError
+from spyre_mlir.errors import LoweringError, UnsupportedError, frames_of_ours
 from spyre_mlir.transforms.utils.host_support import mark
 
 FALLBACKS: tuple[HostFallback, ...] = ("warn", "allow", "error")
@@ -90,14 +89,6 @@ def _count(steps: Sequence[HostStep]) -> str:
     return "a step" if len(steps) == 1 else f"{len(steps)} steps"
 
 
-def frames_of_ours() -> int:
-    """Return the `stacklevel` of the line that called this package."""
-    frame, level = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("spyre_mlir."):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 def lower_with_more_on_host(
     module: ModuleOp, lower: Callable[[ModuleOp], ResultT], refused: UnsupportedError | LoweringError
 ) -> ResultT:
@@ -148,7 +139,6 @@ __all__ = [
     "HostFallback",
     "HostStep",
     "HostStepWarning",
-    "frames_of_ours",
     "host_steps_of",
     "listed",
     "lower_with_more_on_host",

@@ -269,15 +269,15 @@ def test_conversion_is_told_of_the_call() -> None:
     @registry.register_op("tried::soft")
     def convert(node: registry.NodeInfo, build: Any) -> list[Any]:
         told.append(node)
-        return [node.args[0] * node.attributes["beta"]]
+        return [node.args[0] * node.attrs["beta"]]
 
     torch.testing.assert_close(compiled(lambda x: torch.ops.tried.soft(x, beta=3.0))(X), X * 3)
     (node,) = told
-    assert (node.target, node.attributes, dict(node.kwargs).keys() | {"beta"}) == (
-        "tried::soft", {"beta": 3.0}, {"beta"},
+    assert (node.target, node.attrs, dict(node.kwargs).keys() | {"beta"}) == (
+        torch.ops.tried.soft.default, {"beta": 3.0}, {"beta"},
     )  # fmt: skip
-    assert node.inputs == (registry.TensorMeta("args_0", (3, 65), "float32"),)
-    assert [(m.shape, m.dtype) for m in node.outputs] == [((3, 65), "float32")]
+    assert node.input_metas == [registry.TensorMeta("args_0", (3, 65), "float32")]
+    assert [(m.shape, m.dtype) for m in node.output_metas] == [((3, 65), "float32")]
     assert node.name == "soft"
 
 

@@ -71,22 +71,22 @@ def test_what_a_conversion_is_told() -> None:
     made = Function(lambda x, y: torch.add(x, y, alpha=2))
     x, y = made.values
     told = node_info(made.node, made.ssa)
-    assert (told.name, told.target) == ("add", "add.Tensor")
+    assert (told.name, told.op, told.target) == ("add", "call_function", torch.ops.aten.add.Tensor)
     assert (told.args, told.kwargs) == ((made.values[x], made.values[y]), {"alpha": 2})
-    assert told.inputs == (
+    assert told.input_metas == [
         registry.TensorMeta(x.name, (2, 3), "float32"),
         registry.TensorMeta(y.name, (2, 3), "float32"),
-    )
-    assert told.outputs == (registry.TensorMeta("add", (2, 3), "float32"),)
-    assert told.attributes == {"alpha": 2}
+    ]
+    assert told.output_metas == [registry.TensorMeta("add", (2, 3), "float32")]
+    assert told.attrs == {"alpha": 2}
 
 
 def test_several_results_are_told_and_given() -> None:
     made = Function(lambda x, y: torch.max(x, 1))
     told = node_info(made.node, made.ssa)
     name = made.node.name
-    assert told.outputs == (registry.TensorMeta(name, (2,), "float32"), registry.TensorMeta(name, (2,), "int64"))
-    assert told.attributes == {"dim": 1, "keepdim": False}
+    assert told.output_metas == [registry.TensorMeta(name, (2,), "float32"), registry.TensorMeta(name, (2,), "int64")]
+    assert told.attrs == {"dim": 1, "keepdim": False}
     places = Block(arg_types=[TensorType(i64, [2])]).args[0]
     registry.register_op("max.dim")(lambda node, build: [build.call("amax", node.args[0], dim=(1,)), places])
     assert made.converted == [made.ops[0].results[0], places]
@@ -109,8 +109,8 @@ def test_other_results_than_the_operation_has_are_refused(convert: Callable[...,
         _ = made.converted
     owner = f"{convert.__module__}.{convert.__qualname__}"
     assert refused.value.message == f"{owner} converts add.Tensor to {given}; the operation has tensor<2x3xf32>"
-    assert refused.value.where == "node 'add'"
-    assert refused.value.hint == "give a list with one value per result"
+    assert refused.value.where == "add.Tensor at node 'add'"
+    assert refused.value.hint == "give a list with one value per result, or an OpNode"
 
 
 def test_a_refusal_says_all_results_that_the_operation_has() -> None:
@@ -140,3 +140,51 @@ def test_an_op_that_the_table_lacks_is_refused() -> None:
     made = Function(lambda x, y: torch.add(x, y))
     with pytest.raises(UnsupportedError, match=r"aten\.nonesuch, which the op table lacks"):
         ImportBuild(made.add).call("nonesuch")
+
+
+def described(**changes: Any) -> Callable[[registry.NodeInfo], registry.OpNode]:
+    def convert(node_info: registry.NodeInfo) -> registry.OpNode:
+        facts = {"inputs": node_info.input_metas, "outputs": node_info.output_metas, "attrs": node_info.attrs} | changes
+        return registry.OpNode(name=node_info.name, op_type="custom.weighted_sum", **facts)
+
+    return convert
+
+
+def test_a_described_op_has_its_own_type_and_attributes() -> None:
+    registry.register_op("add.Tensor")(described(attrs={"weight": 0.5, "modes": ["near", None], "sizes": (2, 3)}))
+    made = Function(lambda x, y: torch.add(x, y))
+    assert made.converted == [made.ops[0].results[0]]
+    (op,) = made.ops
+    assert (op.name, op.overload, list(op.operands)) == (
+        "aten.call",
+        "custom::weighted_sum",
+        list(made.values.values()),
+    )
+    x, y = made.values.values()
+    assert op.arguments() == {"inputs": [x, y], "weight": 0.5, "modes": ["near", None], "sizes": (2, 3)}
+
+
+def test_a_described_op_may_take_its_inputs_in_another_order() -> None:
+    registry.register_op("add.Tensor")(
+        lambda node: registry.OpNode("sum", "my_sum", node.input_metas[::-1], node.output_metas)
+    )
+    made = Function(lambda x, y: torch.add(x, y))
+    assert made.converted == [made.ops[0].results[0]]
+    assert (made.ops[0].overload, list(made.ops[0].operands)) == ("my_sum", list(made.values.values())[::-1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"inputs": [registry.TensorMeta("z", (2, 3), "float32")]}, "with the input z, which is none of "),
+        ({"outputs": [registry.TensorMeta("add", (2, 4), "float32")]}, "with other outputs"),
+        ({"outputs": [registry.TensorMeta("add", (2, 3), "float16")]}, "with other outputs"),
+        ({"outputs": []}, "with other outputs"),
+        ({"attrs": {"by": object()}}, "with an attribute that has no text: no attribute spells <object"),
+    ],
+)
+def test_a_described_op_that_does_not_fit_the_call_is_refused(changes: dict[str, Any], message: str) -> None:
+    registry.register_op("add.Tensor")(described(**changes))
+    with pytest.raises(RegistrationError, match=f"converts add.Tensor to an OpNode {message}") as refused:
+        _ = Function(lambda x, y: torch.add(x, y)).converted
+    assert refused.value.where == "add.Tensor at node 'add'"

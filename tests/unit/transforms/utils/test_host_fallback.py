@@ -18,7 +18,6 @@ from spyre_mlir.pipeline import Lowered, lower
 from spyre_mlir.transforms.utils.host_fallback import (
     HostStep,
     HostStepWarning,
-    frames_of_ours,
     listed,
     lower_with_more_on_host,
     tell_host_steps,
@@ -112,10 +111,6 @@ def test_host_steps_are_told_as_wanted() -> None:
     with pytest.raises(UnsupportedError) as nowhere:
         tell_host_steps([TOP], "error")
     assert nowhere.value.where is None
-
-
-def test_no_frame_of_this_file_is_the_package_s() -> None:
-    assert frames_of_ours() == 1
 
 
 TWO = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, Generic, TypeVar
@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.errors import RegistrationError, SpyreError
 
-_OURS = str(Path(__file__).parent)
+_OURS = str(Path(__file__).parents[1])
 F = TypeVar("F", bound=Callable[..., Any])
 # What functions of others raise when they are wrong: their owner is named instead of a bug of ours.
 MISTAKES = (
@@ -37,19 +37,40 @@ class NodeInfo:
 
     Attributes:
         name: of the node.
-        target: the operator, e.g. ``acme::blend``.
+        op: what the graph calls the node, always ``call_function``.
+        target: the operator of torch, e.g. ``torch.ops.acme.blend.default``.
         args, kwargs: as the graph has them; tensors are `Value`s.
-        inputs, outputs: what the tensors look like.
-        attributes: the arguments that are no tensors, by their names in the schema, defaults filled in.
+        input_metas, output_metas: what the tensors look like.
+        attrs: the arguments that are no tensors, by their names in the schema, defaults filled in.
     """
 
     name: str
-    target: str
+    op: str
+    target: Any
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
-    inputs: tuple[TensorMeta, ...]
-    outputs: tuple[TensorMeta, ...]
-    attributes: Mapping[str, Any]
+    input_metas: Sequence[TensorMeta]
+    output_metas: Sequence[TensorMeta]
+    attrs: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class OpNode:
+    """What a conversion makes of a call: an op of any type, which the executor registered for the type computes.
+
+    Attributes:
+        name: of the op; results keep the names of `outputs`.
+        op_type: the operation, in any spelling of a name; it needs no operator of torch.
+        inputs: tensors of the call, in the order in which the executor gets them.
+        outputs: the results of the call, all of them.
+        attrs: what the executor gets beside the tensors: numbers, text, truth values, None, and lists of them.
+    """
+
+    name: str
+    op_type: str
+    inputs: Sequence[TensorMeta]
+    outputs: Sequence[TensorMeta]
+    attrs: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -98,3 +119,14 @@ class Registered(Generic[F]):
                 where=f"{theirs[-1].filename}:{theirs[-1].lineno}" if theirs else None,
                 hint="fix the function, or uninstall its package",
             ) from error
+
+
+@contextmanager
+def called_for(call: str) -> Generator[None]:
+    """Name a call of the model, e.g. ``acme::blend at model.py:3``, in errors of plugins raised inside the block."""
+    try:
+        yield
+    except RegistrationError as error:
+        if error.where is None or call not in error.where:
+            error.where = call if error.where is None else f"{error.where}, called for {call}"
+        raise

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +13,7 @@ import torch
 from xdsl.passes import ModulePass
 
 import spyre_mlir
-from spyre_mlir.errors import MachineFault, RegistrationError
+from spyre_mlir.errors import RegistrationError
 from spyre_mlir.ops.annotations import Lanes
 from spyre_mlir.ops.value import Value
 from spyre_mlir.plugins import registry
@@ -25,6 +27,12 @@ def operators() -> Iterator[None]:
     library.impl(library.define("same(Tensor self) -> Tensor"), lambda x: x.clone(), "CompositeExplicitAutograd")
     yield
     library._destroy()
+
+
+@pytest.fixture(autouse=True)
+def clean() -> Iterator[None]:
+    with registry.isolated():
+        yield
 
 
 class Same(torch.nn.Module):
@@ -134,16 +142,20 @@ def test_mistakes_of_plugins_name_their_owner(register: Any, message: str) -> No
 @pytest.mark.parametrize("kind", [registry.register_fallback, registry.register_executor])
 def test_mistakes_on_the_host_name_their_owner(kind: Any) -> None:
     kind("mistaken::same")(lambda *_: 1 / 0)
-    with pytest.raises(MachineFault, match=r"test_call_info\..*lambda> refuses mistaken::same: division by zero"):
+    with pytest.raises(RegistrationError) as found:
         compiled()(X)
+    said = r"test_call_info\..*lambda>, registered for mistaken::same, failed: ZeroDivisionError: division by zero"
+    assert re.search(said, str(found.value))
+    line = inspect.getsourcelines(Same.forward)[1] + 1
+    assert f"called for mistaken::same at {__file__}:{line}" in str(found.value)
 
 
 @pytest.mark.parametrize(
     ("register", "message"),
     [
         (
-            lambda: registry.register_fallback(torch.ops.mistaken.same),
-            "an operation is named by text, got <OpOverloadPacket",
+            lambda: registry.register_fallback(42),  # pyright: ignore[reportArgumentType]
+            "an operation is named by text or an operator of torch, got 42",
         ),
         (lambda: registry.register_lowering("")(print), "an operation is named by text"),
         (

@@ -1,0 +1,55 @@
+"""Schemas of torch's operators, for calls that decompositions and conversions of plugins make."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import torch
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, SSAValue
+
+from spyre_mlir.dialects.operator_calls import OperatorCall
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.capture.export import REFUSED, first_line
+from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
+from spyre_mlir.frontend.reference.op_runner import in_torch, operator_of
+from spyre_mlir.frontend.torch_private import schema_of
+
+_DTYPES = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
+
+
+def call_by_schema(overload: str, positional: Sequence[object], named: Mapping[str, object]) -> OperatorCall:
+    """Return a call by the schema of its operator; results have the types that its fake implementation gives.
+
+    Raises:
+        UnsupportedError: torch has no such operator, or it refuses these arguments.
+    """
+    operator = operator_of(overload)
+    schema = schema_of(operator)
+    names = [a.name for a in schema.arguments if not a.kwarg_only]
+    arguments = dict(zip(names, positional, strict=False)) | dict(named)
+    parameters = {a.name: a for a in schema.arguments}
+    if len(positional) > len(names) or not arguments.keys() <= parameters.keys():
+        raise UnsupportedError(f"{overload} takes {', '.join(parameters)}, and got {', '.join(arguments)}")
+    try:
+        with torch.no_grad():
+            given = {name: in_torch(parameters[name], _on_meta(value)) for name, value in arguments.items()}
+            results = operator(**given)
+    except REFUSED as error:
+        raise UnsupportedError(
+            f"{overload} refuses these arguments: {first_line(error)}",
+            hint="register a fake implementation of the operator, if it has none",
+        ) from error
+    several = cast("Sequence[object]", (results,) if isinstance(results, torch.Tensor) else results)
+    return OperatorCall(arguments, [tensor_type(r) for r in several if isinstance(r, torch.Tensor)])
+
+
+def _on_meta(value: object) -> object:
+    """An argument with tensors without values in the place of SSA values."""
+    if isinstance(value, (list, tuple)):
+        return [_on_meta(v) for v in cast("Sequence[object]", value)]
+    if not isinstance(value, SSAValue):
+        return value
+    type_ = cast("TensorType[Attribute]", value.type)
+    return torch.empty(type_.get_shape(), dtype=_DTYPES[type_.get_element_type()], device="meta")

@@ -1,0 +1,88 @@
+"""Passes of plugins, and the points of the pipeline at which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any, TypeVar, cast
+
+from xdsl.passes import ModulePass
+
+from spyre_mlir.errors import RegistrationError
+from spyre_mlir.ops.call_info import Registered
+from spyre_mlir.ops.registry import owner_of
+
+P = TypeVar("P", bound=type[ModulePass])
+
+
+class PassHook(Enum):
+    """Point of the pipeline at which a plugin's pass runs."""
+
+    ATEN = "aten"
+    DECOMPOSED = "aten-decomposed"
+    LOOP = "spyre.loop"
+    SCHEDULE = "spyre.kernel"
+
+
+_PASSES: dict[PassHook, list[Registered[Any]]] = {}
+
+
+@contextmanager
+def isolated() -> Generator[None]:
+    """Undo at the end of the block the passes registered inside it."""
+    before = {point: list(found) for point, found in _PASSES.items()}
+    try:
+        yield
+    finally:
+        _PASSES.clear()
+        _PASSES.update(before)
+
+
+def register_pass(point: PassHook | str, *, priority: int = 0) -> Callable[[P], P]:
+    """Decorator: a `ModulePass` runs in every compilation, and by its name in `spyre-opt`.
+
+    Args:
+        point: ``aten`` (before decomposition), ``aten-decomposed``, ``spyre.loop``, or ``spyre.kernel`` (the schedule
+            of kernels, before work is divided).
+        priority: among the passes of one point the highest runs first.
+
+    Raises:
+        RegistrationError: there is no such point, it is no pass, or its name is taken; both owners are named.
+    """
+    where = _point(point)
+
+    def add(pass_type: P) -> P:
+        name = str(getattr(pass_type, "name", ""))
+        given = cast(object, pass_type)
+        if not (isinstance(given, type) and issubclass(given, ModulePass)) or not name:
+            raise RegistrationError(
+                f"a pass is a class, a ModulePass of xDSL with a name; got {pass_type!r}", hint="name = 'my-pass'"
+            )
+        for other in all_passes():
+            if other.op == name:
+                raise RegistrationError(f"the pass {name} is claimed by both {other.owner} and {owner_of(pass_type)}")
+        known = _PASSES.setdefault(where, [])
+        known.append(Registered(name, pass_type, owner_of(pass_type), priority))
+        known.sort(key=lambda r: -r.priority)
+        return pass_type
+
+    return add
+
+
+def _point(point: PassHook | str) -> PassHook:
+    try:
+        return PassHook(point)
+    except ValueError as error:
+        known = ", ".join(p.value for p in PassHook)
+        raise RegistrationError(f"there is no point {point!r} for passes", hint=f"the points are {known}") from error
+
+
+def passes_at(point: PassHook | str) -> list[Registered[Any]]:
+    """Plugin passes at a hook, in execution order."""
+    return list(_PASSES.get(_point(point), ()))
+
+
+def all_passes() -> list[Registered[Any]]:
+    """Plugin passes at all hooks."""
+    return [r for point in PassHook for r in passes_at(point)]

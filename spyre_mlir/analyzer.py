@@ -1,4 +1,4 @@
-"""What conversions of plugins are told of a call, and give back; under the name that PyTorch-IR has for the module."""
+"""Classes of plugins' conversions, under the name that PyTorch-IR has for the module: calls, tensors, ops."""
 
 from spyre_mlir.ops.call_info import NodeInfo, OpNode, TensorMeta
 

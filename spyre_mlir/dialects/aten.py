@@ -89,6 +89,11 @@ class AtenOp(IRDLOperation):
         return self.name.removeprefix("aten.")
 
     @property
+    def operation(self) -> str:
+        """The operation with its namespace: ``aten.relu``, ``acme::blend``, or a word of a plugin's own."""
+        return self.name
+
+    @property
     def entry(self) -> OpEntry | None:
         """The op-table entry of the op; None if there is none."""
         return self.ENTRY
@@ -221,6 +226,11 @@ class CallOp(AtenOp):
     def overload(self) -> str:
         """The overload called, with its namespace unless that is aten."""
         return self.callee.data.removeprefix("aten.")
+
+    @property
+    def operation(self) -> str:
+        """The operation called, with its namespace."""
+        return self.callee.data
 
     @property
     def entry(self) -> OpEntry | None:

@@ -33,7 +33,7 @@ class OperatorCall:
 
 
 class Schemas(Protocol):
-    """What knows the schemas of operators."""
+    """Source of the schemas of operators."""
 
     def __call__(self, overload: str, positional: Sequence[object], named: Mapping[str, object]) -> OperatorCall:
         """Return a call by its schema; SSA values stand for tensors.

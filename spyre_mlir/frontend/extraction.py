@@ -20,7 +20,7 @@ def export_model(
     *,
     strict: bool = False,
 ) -> ExportedProgram:
-    """Export a module as an import does before anything is taken apart; `graph_module` has the FX graph.
+    """Export a module as an import does first; `graph_module` has the FX graph.
 
     Args:
         model: the module; its tensors may be on the meta device.

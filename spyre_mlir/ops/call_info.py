@@ -56,7 +56,7 @@ class NodeInfo:
 
 @dataclass(frozen=True)
 class OpNode:
-    """What a conversion makes of a call: an op of any type, which the executor registered for the type computes.
+    """Op of any type, which a conversion makes of a call; the executor registered for the type computes it.
 
     Attributes:
         name: of the op; results keep the names of `outputs`.

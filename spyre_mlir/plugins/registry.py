@@ -1,4 +1,4 @@
-"""All that a plugin calls: functions for operations, of `spyre_mlir.ops.registry`, and passes, of `plugins.passes`.
+"""All that a plugin calls: functions for operations, of `spyre_mlir.ops.registry`, passes, passes on graphs.
 
 A plugin calls these functions, or names a function that does under the entry point group `spyre_mlir.plugins`.
 """
@@ -16,6 +16,8 @@ from spyre_mlir.ops.call_info import MISTAKES, NodeInfo, OpNode, Registered, Ten
 from spyre_mlir.ops.registry import (
     HookKind,
     find,
+    get_conversion_fn,
+    get_execution_fn,
     is_kept_whole,
     keep_whole,
     kept_whole,
@@ -27,7 +29,8 @@ from spyre_mlir.ops.registry import (
     register_op,
     registered_ops,
 )
-from spyre_mlir.plugins import passes
+from spyre_mlir.plugins import graph_passes, passes
+from spyre_mlir.plugins.graph_passes import GraphHook, graph_passes_at, register_graph_pass
 from spyre_mlir.plugins.passes import PassHook, all_passes, passes_at, register_pass
 
 GROUP = "spyre_mlir.plugins"
@@ -40,14 +43,15 @@ def isolated() -> Generator[None]:
     Plugins that are installed stay.
     """
     load_plugins()
-    with functions.isolated(), passes.isolated():
+    with functions.isolated(), passes.isolated(), graph_passes.isolated():
         yield
 
 
 def registrations() -> list[object]:
     """Return everything registered, in an order that does not depend on when."""
     at_points = [(point.value, passes_at(point)) for point in PassHook if passes_at(point)]
-    return [*functions.registrations(), *at_points]
+    on_graphs = [(point.value, graph_passes_at(point)) for point in GraphHook if graph_passes_at(point)]
+    return [*functions.registrations(), *at_points, *on_graphs]
 
 
 @cache
@@ -77,6 +81,7 @@ def load_plugins() -> tuple[str, ...]:
 
 
 __all__ = [
+    "GraphHook",
     "HookKind",
     "NodeInfo",
     "OpNode",
@@ -85,6 +90,9 @@ __all__ = [
     "TensorMeta",
     "all_passes",
     "find",
+    "get_conversion_fn",
+    "get_execution_fn",
+    "graph_passes_at",
     "is_kept_whole",
     "isolated",
     "keep_whole",
@@ -95,6 +103,7 @@ __all__ = [
     "register_decomposition",
     "register_executor",
     "register_fallback",
+    "register_graph_pass",
     "register_lowering",
     "register_op",
     "register_pass",

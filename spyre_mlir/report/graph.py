@@ -57,7 +57,7 @@ def graph_of(module: ModuleOp, support: Mapping[AtenOp, str]) -> Graph:
         if not isinstance(kind, StringAttr) or kind.data == "input":
             makers[argument] = _add(graph, Node(f"in{number}", argument.name_hint or "input", _type(argument), "input"))
     for number, op in enumerate(main.body.block.ops):
-        name = f"aten.{op.overload}" if isinstance(op, AtenOp) else "output"
+        name = op.operation if isinstance(op, AtenOp) else "output"
         detail = ", ".join(map(_type, op.results if op.results else op.operands))
         node = Node(
             f"op{number}",

@@ -16,7 +16,6 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
 from xdsl.ir import Attribute
 
-from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.ops.table import Support
 from spyre_mlir.report.graph import Graph, graph_of
 from spyre_mlir.report.op_support import support_of
@@ -127,7 +126,7 @@ def model_info(program: Program, lowered: Lowered) -> ModelInfo:
     of_ops = support_of(program.module, lowered.modules["spyre.loop"])
     ops: dict[str, Counter[str]] = {kind.value: Counter() for kind in Support}
     for op, support in of_ops.items():
-        ops.setdefault(support, Counter())[_spelled(op)] += 1
+        ops.setdefault(support, Counter())[op.operation] += 1
     by_kind: dict[str, list[TensorFacts]] = {}
     for a in program.arguments:
         facts = TensorFacts(a.name, a.shape, str(a.dtype).removeprefix("torch."), prod(a.shape) * a.dtype.itemsize)
@@ -146,10 +145,6 @@ def model_info(program: Program, lowered: Lowered) -> ModelInfo:
         host_steps=lowered.host_steps,
         graph=graph_of(program.module, of_ops),
     )
-
-
-def _spelled(op: AtenOp) -> str:
-    return op.overload if "::" in op.overload else f"aten.{op.overload}"
 
 
 def _outputs(program: Program) -> Iterable[TensorFacts]:

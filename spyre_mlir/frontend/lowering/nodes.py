@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import LocationAttr, TensorType, UnknownLoc
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.aten import AtenOp, CallOp, make_op
+from spyre_mlir.dialects.aten import AtenOp, CallOp, callee_of, make_op
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import GuardOp
 from spyre_mlir.dialects.aten_types import result_type
@@ -190,7 +190,7 @@ class NodeLowering:
             else:
                 return op
         spelled = spell_by_schema(bound, lambda _, n: self.ssa(n))
-        callee = overload if "::" in overload else f"aten.{overload}"
+        callee = callee_of(overload)
         return CallOp(callee, spelled.operands, spelled.attributes, types)
 
     def _verify(self, op: AtenOp) -> None:

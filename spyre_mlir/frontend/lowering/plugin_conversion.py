@@ -141,10 +141,17 @@ def node_info(node: Node, value: Callable[[Node], Value]) -> NodeInfo:
         target=node.target,
         args=tuple(args),
         kwargs=dict(kwargs),
-        input_metas=[_meta(n.name, n.meta["val"]) for n in node.all_input_nodes],
+        input_metas=[_meta(n.name, n.meta["val"]) for n in _read_nodes(node)],
         output_metas=_output_metas(node),
         attrs={name: b.value for name, b in bound.items() if not isinstance(b.value, Node)},
     )
+
+
+def _read_nodes(node: Node) -> list[Node]:
+    """Return the nodes that a node reads in the order of its arguments, one that it reads twice two times."""
+    read: list[Node] = []
+    map_arg((node.args, dict(node.kwargs)), lambda n: cast(Any, read.append(n)))
+    return read
 
 
 def _output_metas(node: Node) -> list[TensorMeta]:

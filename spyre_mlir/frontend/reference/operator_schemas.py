@@ -25,7 +25,10 @@ def call_by_schema(overload: str, positional: Sequence[object], named: Mapping[s
     Raises:
         UnsupportedError: torch has no such operator, or it refuses these arguments.
     """
-    operator = operator_of(overload)
+    try:
+        operator = operator_of(overload)
+    except UnsupportedError as error:
+        raise UnsupportedError(f"neither the op table nor torch has an operator {overload}", hint=error.hint) from error
     schema = schema_of(operator)
     names = [a.name for a in schema.arguments if not a.kwarg_only]
     arguments = dict(zip(names, positional, strict=False)) | dict(named)

@@ -24,7 +24,7 @@ def check_supported(function: func.FuncOp, lowers: Callable[[Operation], bool]) 
     for op in function.body.block.ops:
         if isinstance(op, func.ReturnOp | func.CallOp) or lowers(op):
             continue
-        name = f"aten.{op.overload}" if isinstance(op, AtenOp) else op.name
+        name = op.operation if isinstance(op, AtenOp) else op.name
         missing[name] += 1
         first.setdefault(name, describe_location(op))
     if missing:

@@ -37,9 +37,8 @@ def loop_step(op: AtenOp, operands: Sequence[SSAValue]) -> LoopHostOp:
     arguments = op.arguments()
     mapped = dict(zip(op.operands, operands, strict=True))
     inputs, attributes = spell_arguments(arguments, SSAValue)
-    callee = op.overload if "::" in op.overload else f"aten.{op.overload}"
     said, types = None if op.reason is None else op.reason.data, [r.type for r in op.results]
-    return LoopHostOp(callee, said, [mapped[v] for v in inputs], attributes, types, is_wide=op.is_wide)
+    return LoopHostOp(op.operation, said, [mapped[v] for v in inputs], attributes, types, is_wide=op.is_wide)
 
 
 @dataclass

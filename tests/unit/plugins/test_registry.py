@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from xdsl.dialects import func
 from xdsl.passes import ModulePass
 
 import spyre_mlir
@@ -156,33 +155,6 @@ def test_constants_reach_the_file_and_come_back() -> None:
     # 20 is the threshold of torch's softplus, which a function of this name has unless it is told otherwise.
     assert "softplusThresh = 20.0" in model.mlir("spyre.kernel") or "2.000000e+01" in model.mlir("spyre.kernel")
     torch.testing.assert_close(model(X), torch.nn.functional.softplus(X, 2.0))
-
-
-def test_passes_run_at_four_points_in_order() -> None:
-    ran: list[str] = []
-    for point, priority in (("spyre.kernel", 0), ("aten", 0), ("aten", 5), ("spyre.loop", 0), ("aten-decomposed", 0)):
-        registry.register_pass(point, priority=priority)(named(f"tried-{point.replace('.', '-')}-{priority}", ran))
-    compiled(lambda x: torch.relu(x))
-    wanted = ["aten-5", "aten-0", "aten-decomposed-0", "spyre-loop-0", "spyre-kernel-0"]
-    assert ran == [f"tried-{name}" for name in wanted]
-
-
-def test_pass_at_aten_sees_the_program_before_decomposition_and_after() -> None:
-    seen: dict[str, list[str]] = {}
-
-    def looking(name: str) -> type[ModulePass]:
-        def apply(self: ModulePass, ctx: Any, op: Any) -> None:
-            main = next(f for f in op.ops if isinstance(f, func.FuncOp))
-            seen[name] = [o.name for o in main.body.block.ops]
-
-        return type("Looking", (ModulePass,), {"name": f"tried-{name}", "apply": apply})
-
-    for point in ("aten", "aten-decomposed"):
-        registry.register_pass(point)(looking(point))
-    compiled(lambda x: torch.softmax(x, -1))
-    assert "aten.softmax.int" in seen["aten"]
-    assert "aten.softmax.int" not in seen["aten-decomposed"]
-    assert "aten.exp" in seen["aten-decomposed"]
 
 
 def test_executor_goes_before_fallback_and_fallback_before_torch() -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32, i64
 
+from spyre_mlir.dialects import operator_calls
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.operator_calls import OperatorCall
+from spyre_mlir.errors import RegistrationError
 from spyre_mlir.machine.levels.run import run_function
+from spyre_mlir.plugins import registry
 from spyre_mlir.transforms.decompose_aten import CAP, DecomposeAtenPass, reason_for
 from tests.unit.machine.modules import numbers
 from tests.unit.transforms.levels import ops, passed
@@ -166,3 +172,38 @@ def test_lists_of_tensors_are_followed() -> None:
     assert overloads(made) == [*PARTS, "cat"]
     *_, quotient, cat = ops(made, AtenOp)
     assert cat.operands[0] is quotient.results[0]
+
+
+def test_an_executor_takes_what_the_table_has_unless_a_decomposition_is_registered_too() -> None:
+    with registry.isolated():
+        registry.register_executor("softmax.int")(lambda tensors, attributes: tensors)
+        made = module(SOFTMAX)
+        assert (overloads(made), reasons(made)) == (["softmax.int"], ["an executor is registered for it"])
+        registry.register_decomposition("softmax.int")(lambda build, self, **_: build.call("exp", self))
+        made = module(SOFTMAX)
+        assert (overloads(made), reasons(made)) == (["exp"], [None])
+
+
+def test_a_decomposition_may_call_what_only_torch_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = OperatorCall({"self": None, "k": 2}, [TensorType(f32, [4, 8]), TensorType(i64, [4, 8])])
+
+    def schemas(overload: str, positional: Sequence[object], named: Mapping[str, object]) -> OperatorCall:
+        return replace(call, arguments={"self": positional[0], **named})
+
+    monkeypatch.setattr(operator_calls, "_PROVIDED", [schemas])
+    with registry.isolated():
+        registry.register_decomposition("relu")(lambda build, self: build.call_all("acme::pair", self, k=2)[0] + 1.0)
+        line = f"relu(%x) : ({X}) -> {X}"
+        made = module(line)
+        assert overloads(made) == ["acme::pair", "add.Tensor"]
+        assert reasons(made) == ["the op table has no entry for it", None]
+        registry.register_fallback("acme::pair")(lambda x, k: (x, x))
+        assert reasons(module(line)) == ["a fallback is registered for it", None]
+
+
+def test_mistakes_of_a_decomposition_name_the_line_of_the_model() -> None:
+    with registry.isolated():
+        registry.register_decomposition("relu")(lambda build, self: 1 / 0)
+        with pytest.raises(RegistrationError, match="registered for relu, failed: ZeroDivisionError") as refused:
+            module(f'relu(%x) : ({X}) -> {X} loc("net.py":7:0)')
+        assert (refused.value.where or "").endswith(", called for relu at net.py:7")

@@ -184,6 +184,20 @@ def test_an_executor_of_a_plugin_goes_first() -> None:
     assert told == [{"alpha": 3, "less": [1]}], "without what holds tensors"
 
 
+def test_an_executor_gets_what_the_schema_has_as_defaults() -> None:
+    told: list[Any] = []
+
+    def run(tensors: list[torch.Tensor], arguments: dict[str, Any]) -> list[torch.Tensor]:
+        told.append(arguments)
+        return [tensors[0], tensors[0]]
+
+    registry.register_executor("topk")(run)
+    registry.register_executor("my_word")(run)
+    called("topk", [X], "f32 f32", self=OperandSlot(0), k=2, largest=False)
+    called("my_word", [X], "f32 f32", inputs=[OperandSlot(0)], k=2)
+    assert told == [{"k": 2, "dim": -1, "largest": False, "sorted": True}, {"k": 2}]
+
+
 @pytest.mark.parametrize(("out", "kind"), [(torch.ones(1), "Tensor"), ([3], "list"), (None, "NoneType")])
 def test_an_executor_gives_a_list_of_tensors(out: object, kind: str) -> None:
     def run(*_: object) -> object:
@@ -218,10 +232,15 @@ def test_a_fallback_of_an_operator_that_torch_lacks_gets_names() -> None:
     assert [np.array_equal(f, w) for f, w in zip(found, (3 * X, X), strict=True)] == [True, True]
 
 
-def test_a_fallback_that_fails_is_named() -> None:
+def test_a_fallback_that_fails_is_named_with_the_place_of_the_call() -> None:
     registry.register_fallback("acme::scale")(lambda **_: 1 / 0)
-    with pytest.raises(MachineFault, match=r"host-step: .*<lambda> refuses acme::scale: division by zero"):
-        called("acme::scale", [X], "f32", x=OperandSlot(0))
+    with pytest.raises(RegistrationError) as refused:
+        called("acme::scale", [X], "f32", input=OperandSlot(0))
+    assert refused.value.message.endswith(
+        "<lambda>, registered for acme::scale, failed: ZeroDivisionError: division by zero"
+    )
+    assert (refused.value.where or "").endswith(", called for acme::scale at model.py:3")
+    assert (refused.value.where or "").startswith(f"{__file__}:")
 
 
 @pytest.mark.parametrize("wide", [False, True])

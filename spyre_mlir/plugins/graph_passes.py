@@ -1,0 +1,76 @@
+"""Passes of plugins on torch's own graph, before the import makes a program of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any, TypeVar
+
+from spyre_mlir.errors import RegistrationError
+from spyre_mlir.ops.call_info import Registered
+from spyre_mlir.ops.registry import owner_of
+
+P = TypeVar("P", bound=Callable[..., Any])
+
+
+class GraphHook(Enum):
+    """Point at which a plugin's pass sees the `torch.fx.Graph` of a model."""
+
+    EXPORTED = "exported"
+    DECOMPOSED = "decomposed"
+
+
+_PASSES: dict[GraphHook, list[Registered[Any]]] = {}
+
+
+@contextmanager
+def isolated() -> Generator[None]:
+    """Undo at the end of the block the passes registered inside it."""
+    before = {point: list(found) for point, found in _PASSES.items()}
+    try:
+        yield
+    finally:
+        _PASSES.clear()
+        _PASSES.update(before)
+
+
+def register_graph_pass(point: GraphHook | str, *, priority: int = 0) -> Callable[[P], P]:
+    """Decorator: the function below changes the `torch.fx.Graph` of every model that is imported; it returns nothing.
+
+    Args:
+        point: ``exported``, with every operator the model calls, or ``decomposed``, after torch's decompositions, where
+            nothing has side effects. torch-spyre has `CustomPrePasses` and `CustomPostPasses` at these points.
+        priority: among the passes of one point the highest runs first.
+
+    Raises:
+        RegistrationError: there is no such point, or it is no function.
+    """
+    try:
+        where = GraphHook(point)
+    except ValueError as error:
+        known = ", ".join(p.value for p in GraphHook)
+        raise RegistrationError(
+            f"there is no point {point!r} for passes on a graph", hint=f"the points are {known}"
+        ) from error
+
+    def add(function: P) -> P:
+        given: object = function
+        if not callable(given):
+            raise RegistrationError(
+                f"a pass on a graph is a function, got {given!r}", hint="use register_graph_pass as a decorator"
+            )
+        known = _PASSES.setdefault(where, [])
+        known.append(Registered(f"graph pass at {where.value}", function, owner_of(function), priority))
+        known.sort(key=lambda r: -r.priority)
+        return function
+
+    return add
+
+
+def graph_passes_at(point: GraphHook | str) -> list[Registered[Any]]:
+    """Plugin passes on the graph at a point, in execution order."""
+    return list(_PASSES.get(GraphHook(point), ()))
+
+
+__all__ = ["GraphHook", "graph_passes_at", "isolated", "register_graph_pass"]

@@ -93,9 +93,13 @@ def _complete(graph: Graph, owner: str) -> None:
 
 def _computed(node: Node) -> Any:
     """What the result of a new node looks like, as fake tensors."""
-    args, kwargs = map_arg((node.args, dict(node.kwargs)), lambda n: n.meta["val"])
+    args, kwargs = cast("tuple[tuple[Any, ...], dict[str, Any]]", map_arg((node.args, dict(node.kwargs)), _value))
     if node.target is operator.getitem:
         return operator.getitem(*args)
-    modes = [v.fake_mode for v in (*args, *kwargs.values()) if hasattr(v, "fake_mode")]
+    modes = [v.fake_mode for v in map(_value, node.all_input_nodes) if hasattr(v, "fake_mode")]
     with modes[0] if modes else FakeTensorMode(), torch.no_grad():
         return cast(Any, node.target)(*args, **kwargs)
+
+
+def _value(node: Node) -> Any:
+    return node.meta["val"]

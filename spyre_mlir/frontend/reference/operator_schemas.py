@@ -54,5 +54,5 @@ def _on_meta(value: object) -> object:
         return [_on_meta(v) for v in cast("Sequence[object]", value)]
     if not isinstance(value, SSAValue):
         return value
-    type_ = cast("TensorType[Attribute]", value.type)
+    type_ = cast("TensorType[Attribute]", cast("SSAValue[Attribute]", value).type)
     return torch.empty(type_.get_shape(), dtype=_DTYPES[type_.get_element_type()], device="meta")

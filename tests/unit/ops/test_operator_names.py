@@ -1,4 +1,4 @@
-"""Names of operations: every spelling means the same, and a name that ATen lacks is refused as soon as torch is there."""
+"""Names of operations: every spelling means the same, and a name that ATen lacks is refused once torch is there."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ from spyre_mlir.backend.held import HeldBundle
 from spyre_mlir.choices import Numerics
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.debug.bisect import BisectSession, Divergence
+from spyre_mlir.debug.error_walk import KernelError, kernel_errors, launches_of
 from spyre_mlir.debug.stored_runs import held_program, launch_probes, run_on_host, stored_program
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import InputError, frames_of_ours
@@ -259,6 +260,9 @@ class CompiledModel(InspectedProgram):
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
         """Run the bundle in device numerics, and compare the results with the model in double precision.
 
+        What is printed, and `launches`, `by_module()`, `by_line()` and `advice()`, run it once more beside exact
+        numerics, launch by launch.
+
         Args:
             args: inputs, as for a call.
             kwargs: keyword inputs, as for a call.
@@ -266,7 +270,21 @@ class CompiledModel(InspectedProgram):
         from spyre_mlir.frontend import double_reference
 
         results = self._run_bundle(args, kwargs, "device")
-        return Accuracy.of(results, double_reference(self._program, args, kwargs))
+        found = Accuracy.of(results, double_reference(self._program, args, kwargs))
+        inputs = self._inputs(args, kwargs)
+
+        def walk() -> list[KernelError]:
+            stored, (program, bundle, files) = self._bundle(), split_module(self._module(LEVELS[-1]))
+            launches = launches_of(bundle, lambda name: describe(files[name]), program)
+            return kernel_errors(stored_program(stored), inputs, launches, stored.manifest.extents)
+
+        return replace(found, walk=walk, curable=self._is_curable)
+
+    def _is_curable(self, launch: KernelError) -> bool:
+        """Return whether the error of a launch goes away with `keep_float32`."""
+        return not self._options.keep_float32 and would_be_kept(
+            self._lowered.modules[LEVELS[0]], launch.function, launch.line
+        )
 
     def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
         from spyre_mlir.frontend import shown_as_numpy

@@ -72,11 +72,15 @@ def run(argv: Sequence[str] | None = None) -> int:
     from spyre_mlir.cli.run_external import foreign_at, run_foreign_files
 
     predicted = predictions(path, options)
-    if not options.bisect and (foreign := foreign_at(path)) is not None:
+    if not (options.bisect or options.accuracy) and (foreign := foreign_at(path)) is not None:
         refuse_errors(path, insist=options.no_check or options.bisect)
         text, outputs, seen = run_foreign_files(foreign, given, options.seed, machine, met)
         say_overflows(options.on_overflow, met)
         return _finish(options, outputs, lambda: seen, text, predicted, met)
+    from spyre_mlir.cli.run_accuracy import accuracy_of_directory, check_directory
+
+    if options.accuracy:
+        check_directory(path)
     runnable = _load(path, machine, met)
     refuse_errors(path, insist=options.no_check or options.bisect)
     names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
@@ -85,6 +89,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         from spyre_mlir.cli.run_probe import bisect_directory
 
         return bisect_directory(path, inputs, machine)
+    if options.accuracy:
+        return accuracy_of_directory(path, inputs)
     started = time.perf_counter()
     outputs = _outputs(runnable, inputs)
     say_overflows(options.on_overflow, met, runnable.main)

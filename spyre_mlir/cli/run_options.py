@@ -54,6 +54,12 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="compare a bundle directory with its levels, and name the first op whose value differs",
     )
     parser.add_argument(
+        "--accuracy",
+        action="store_true",
+        help="run a bundle directory in device and in exact numerics side by side, and list the launches that add most "
+        "to the error",
+    )
+    parser.add_argument(
         "--no-check",
         action="store_true",
         help="run a bundle or a SuperDSC file even if it violates rules of spyre-translate --check",
@@ -62,10 +68,13 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add_memory_limit(parser)
     add_verbosity(parser)
     options = parser.parse_args(argv)
-    if options.bisect and (options.probe or options.output or asks_for_time(options)):
+    if (options.bisect or options.accuracy) and (options.probe or options.output or asks_for_time(options)):
         parser.error(
-            "--bisect names one op; --probe, --output, --time, --trace and --report go with a run of their own"
+            f"--{'bisect' if options.bisect else 'accuracy'} compares two runs; --probe, --output, --time, --trace and "
+            "--report go with a run of their own"
         )
+    if options.bisect and options.accuracy:
+        parser.error("--bisect and --accuracy are two comparisons; choose one")
     return options
 
 

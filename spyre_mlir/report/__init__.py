@@ -16,6 +16,7 @@ from spyre_mlir.errors import MachineFault, SpyreError
 from spyre_mlir.hw.formats import FP32
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.pipeline import StageRecord
+from spyre_mlir.report.accuracy import Accuracy as Accuracy
 from spyre_mlir.report.host_steps import HostWork
 from spyre_mlir.report.tables import rendered
 from spyre_mlir.report.timing import timing_text
@@ -191,38 +192,3 @@ class Verification(ShownAsText):
         if level.error <= self.tolerance:
             return "ok"
         return "rounding at a step" if level.explained else f"above {self.tolerance:g}"
-
-
-@dataclass(frozen=True)
-class Accuracy(ShownAsText):
-    """Difference between the results of device numerics and double precision.
-
-    Attributes:
-        errors: per floating result, the root mean square of the difference over that of the double; infinite where
-            only one of the two is NaN.
-    """
-
-    errors: tuple[float, ...]
-
-    @staticmethod
-    def of(got: Sequence[Array], expected: Sequence[Array]) -> Accuracy:
-        """Compare results; non-floating ones have no rounding to measure."""
-        pairs = zip(got, expected, strict=True)
-        return Accuracy(tuple(_rms_error(a, b) for a, b in pairs if b.dtype.kind == "f"))
-
-    @property
-    def worst(self) -> float:
-        """The largest error of any result."""
-        return max(self.errors, default=0.0)
-
-    def __str__(self) -> str:
-        """One line."""
-        return f"RMS error against double precision: {', '.join(f'{error:.2e}' for error in self.errors) or 'none'}"
-
-
-def _rms_error(got: Array, expected: Array) -> float:
-    a, b = got.astype(np.float64), expected.astype(np.float64)
-    if not np.array_equal(np.isnan(a), np.isnan(b)):
-        return float("inf")
-    difference, scale = float(np.nansum((a - b) ** 2)), float(np.nansum(b**2))
-    return float(np.sqrt(difference / scale)) if scale else float(np.sqrt(difference))

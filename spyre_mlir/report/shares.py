@@ -54,7 +54,12 @@ def by_function(timeline: Timeline) -> list[Share]:
 
 def by_module(timeline: Timeline) -> list[Share]:
     """Shares of modules of the model, the longest first; modules that differ in numbers are one: ``layers.*.mlp``."""
-    return _shares(timeline, lambda k: _NUMBER.sub("*", k.launch.module) or ROOT)
+    return _shares(timeline, lambda k: without_numbers(k.launch.module) or ROOT)
+
+
+def without_numbers(module: str) -> str:
+    """Return the path of a module with a star for each number: ``layers.*.mlp`` stands for that of every layer."""
+    return _NUMBER.sub("*", module)
 
 
 def by_line(timeline: Timeline) -> list[Share]:

@@ -73,6 +73,7 @@ class DeviceProgram:
         weights: per buffer of the launch that a weight fills, what gives the weight as the device has it: codes,
             [sticks, lanes].
         watch: sees every launch after it ran.
+        before: sees every launch before it runs.
         executor: runs host steps.
         tensors: per op that runs a file, which tensor each operand is, where the op itself does not say it.
     """
@@ -82,6 +83,7 @@ class DeviceProgram:
     load: Loader
     weights: Mapping[int, Callable[[], Array]] = field(default_factory=dict[int, "Callable[[], Array]"])
     watch: LaunchWatch | None = None
+    before: LaunchWatch | None = None
     executor: HostExecutor | None = None
     tensors: Mapping[Operation, Sequence[str]] = field(default_factory=dict[Operation, Sequence[str]])
     _rebases: dict[LaunchOp, Rebase] = field(default_factory=dict[LaunchOp, Rebase], compare=False)
@@ -284,8 +286,9 @@ class HostFunctions(InterpreterFunctions):
         program, caller = self.program, self._caller(op, placed)
         plans = self.resident.plans
         run_bundle(
-            program.bundle, self.memory, bases, program.load, program.watch, entry=entry, plans=plans, caller=caller
-        )
+            program.bundle, self.memory, bases, program.load, program.watch, entry=entry, plans=plans, caller=caller,
+            before=program.before,
+        )  # fmt: skip
         self.memory.remove_region(POOL)
         return ()
 

@@ -69,10 +69,13 @@ def operand_values(view: Descriptor, index: int, memory: Memory, symbols: Mappin
     layout = OperandLayout(view, index, memory, symbols)
     own = [place for place, dim in enumerate(view.dims) if dim.label in layout.labels]
     values = np.full([view.dims[place].extent for place in own], np.nan)
-    slices = slice_table(view)
+    slices, starts, seen_slices = slice_table(view), view.operands[index].start, set[object]()
     for core in range(len(slices)):
-        access = layout.core(core)
         first = [int(slices[core][place]) * view.dims[place].per_core for place in own]
+        if (shared := (*first, starts[core % len(starts)] if starts else "")) in seen_slices:
+            continue  # a core before reads the same elements
+        seen_slices.add(shared)
+        access = layout.core(core)
         box = tuple(slice(at, at + access.visible[place]) for at, place in zip(first, own, strict=True))
         seen = tuple(slice(None) if place in own else 0 for place in range(len(view.dims)))
         try:
@@ -87,6 +90,11 @@ def operand_labels(view: Descriptor, index: int) -> tuple[str, ...]:
     """Return the dims that are the axes of `operand_values`."""
     order = view.operands[index].order
     return tuple(dim.label for dim in view.dims if dim.label in order)
+
+
+def without_padding(values: Array, labels: Sequence[str], extents: Mapping[str, int]) -> Array:
+    """Return values up to the logical extents of their dims; a dim of extent 0 stands for no loop and is left out."""
+    return values[tuple(0 if extents.get(label) == 0 else slice(0, extents.get(label)) for label in labels)]
 
 
 def logical_values(values: Array, labels: Sequence[str], op: KernelOp, names: Mapping[str, str]) -> Array:
@@ -193,9 +201,7 @@ class Launched:
 
     def cut(self, extents: Mapping[str, int]) -> Array:
         """Return the result without padding where a dim's logical extent is known; dims of extent 0 are left out."""
-        return self.values[
-            tuple(0 if extents.get(label) == 0 else slice(0, extents.get(label)) for label in self.labels)
-        ]
+        return without_padding(self.values, self.labels, extents)
 
 
 def observe_program(program: DeviceProgram, inputs: Sequence[Array | None], options: MachineOptions) -> list[Launched]:

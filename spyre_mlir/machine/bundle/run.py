@@ -34,7 +34,7 @@ _INDEX_BITS = 64
 GRAMMAR = ("func.", "sdscbundle.", "arith.", "affine.apply", "scf.for", "scf.yield")
 
 Loader = Callable[[str], Descriptor]
-# Sees every launch after it ran: the launch, what its file says, the memory, and the values of its symbols.
+# Sees every launch before or after it runs: the launch, what its file says, the memory, and the values of its symbols.
 LaunchWatch = Callable[[SdscExecuteOp, Descriptor, Memory, Mapping[int, int]], None]
 
 
@@ -48,6 +48,8 @@ class BundleFunctions(InterpreterFunctions):
         watch: sees every launch after it ran.
         run: what a launch does, if it is not to run.
         plans: those of earlier runs.
+        caller: the launch in the host program.
+        before: sees every launch before it runs.
     """
 
     def __init__(
@@ -58,9 +60,11 @@ class BundleFunctions(InterpreterFunctions):
         run: LaunchWatch | None = None,
         plans: LaunchPlans | None = None,
         caller: LaunchSite | None = None,
+        before: LaunchWatch | None = None,
     ) -> None:
         self.memory = memory
         self.watch = watch
+        self._before = before
         self._caller = caller or LaunchSite()
         self._instead = run
         self.pools: list[str] = []
@@ -111,6 +115,8 @@ class BundleFunctions(InterpreterFunctions):
     def launch(self, bound: BoundLaunch) -> None:
         """Run a launch, and show it to the watcher."""
         self.trace.append(bound)
+        if self._before is not None:
+            self._before(bound.op, bound.view, self.memory, bound.symbols)
         if self._instead is not None:
             self._instead(bound.op, bound.view, self.memory, bound.symbols)
         else:
@@ -137,6 +143,7 @@ def run_bundle(
     entry: str = ENTRY,
     plans: ProgramPlans | None = None,
     caller: LaunchSite | None = None,
+    before: LaunchWatch | None = None,
 ) -> None:
     """Run a bundle from its first launch to its last.
 
@@ -152,6 +159,7 @@ def run_bundle(
         entry: name of the bundle function.
         plans: those of earlier runs of the same module; takes this one's.
         caller: the launch in the host program.
+        before: sees every launch before it runs.
 
     Raises:
         InputError: there is no bundle function, or it takes another number of arguments.
@@ -166,7 +174,7 @@ def run_bundle(
         raise InputError(f"the bundle takes {expected} arguments, got {len(arguments)}")
     kept = ProgramPlans() if plans is None else plans
     memory.forget_scratchpads()
-    functions = BundleFunctions(memory, load, watch, run, kept.launches, caller)
+    functions = BundleFunctions(memory, load, watch, run, kept.launches, caller, before)
     addresses = (*arguments, memory.free)
     trace = kept.trace(function, addresses)
     try:

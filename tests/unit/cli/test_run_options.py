@@ -17,7 +17,7 @@ DEFAULTS = {
     "nan": "allow",
     "on_overflow": "warn",
     "probe": [],
-    "bisect": False,
+    "accuracy": False, "bisect": False,
     "no_check": False,
     "time": None,
     "trace": None,
@@ -85,9 +85,19 @@ def test_an_unusable_command_line(words: list[str], message: str) -> None:
     "more", [["--probe", "list"], ["--output", "d"], ["--time"], ["--trace", "t.json"], ["--report", "r.html"]]
 )
 def test_finding_a_divergence_goes_alone(more: list[str]) -> None:
-    with pytest.raises(SpyreError, match="--bisect names one op; --probe, --output, --time, --trace and --report go"):
+    with pytest.raises(
+        SpyreError, match="--bisect compares two runs; --probe, --output, --time, --trace and --report go"
+    ):
         parse_arguments(["b", "--bisect", *more])
     assert parse_arguments(["b", "--bisect", "--seed", "1"]).bisect
+
+
+def test_comparing_numerics_goes_alone() -> None:
+    assert parse_arguments(["b", "--accuracy"]).accuracy
+    with pytest.raises(SpyreError, match="--accuracy compares two runs; --probe"):
+        parse_arguments(["b", "--accuracy", "--time"])
+    with pytest.raises(SpyreError, match="two comparisons; choose one"):
+        parse_arguments(["b", "--accuracy", "--bisect"])
 
 
 def test_the_help_says_what_random_numbers_are(

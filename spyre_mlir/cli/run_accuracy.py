@@ -1,0 +1,54 @@
+"""`spyre-run --accuracy`: the error of device numerics behind every launch of a bundle, the worst first."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spyre_mlir.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+
+def check_directory(path: Path) -> None:
+    """Check that both numerics can run a program.
+
+    Raises:
+        InputError: this is no bundle directory, or it lacks the weights that exact numerics need.
+    """
+    from spyre_mlir.backend.stored import runs_exactly
+
+    if not path.is_dir():
+        hint = "name one that spyre-compile -o wrote"
+        raise InputError("--accuracy compares the launches of a bundle directory", where=str(path), hint=hint)
+    if not runs_exactly(path):
+        raise InputError(
+            "the bundle has its weights in the card's form only, and exact numerics need the model's",
+            where=str(path),
+            hint="write it with save(directory, host_weights=True)",
+        )
+
+
+def accuracy_of_directory(path: Path, inputs: Sequence[Array | None]) -> int:
+    """Print the launches of a bundle directory that add most to the error, and what to try.
+
+    Raises:
+        MachineFault: a run fails.
+    """
+    from spyre_mlir.backend.stored import read_bundle
+    from spyre_mlir.debug.error_walk import kernel_errors, launches_of
+    from spyre_mlir.debug.stored_runs import stored_program
+    from spyre_mlir.report.accuracy import Accuracy
+    from spyre_mlir.universe import make_context
+
+    stored = read_bundle(path, make_context())
+    program = stored_program(stored)
+    launches = launches_of(stored.bundle, stored.descriptor, program.host)
+    found = kernel_errors(program, inputs, launches, stored.manifest.extents)
+    sys.stdout.write(f"{Accuracy((), walk=lambda: found)}\n")
+    return 0

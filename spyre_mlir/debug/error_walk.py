@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from queue import Queue
@@ -26,7 +26,6 @@ from spyre_mlir.machine.options import MachineOptions
 
 Array = NDArray[Any]
 Extents = Mapping[str, Mapping[str, int]]
-_END = None
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ def kernel_errors(
 @contextmanager
 def _exact_launches(
     program: DeviceProgram, inputs: Sequence[Array | None], extents: Extents
-) -> Iterator[Iterator[_Seen]]:
+) -> Generator[Iterator[_Seen]]:
     """Values around every launch of a run in exact numerics; its thread runs only while they are waited for."""
     asked: Queue[bool] = Queue()
     given: Queue[_Seen | BaseException | None] = Queue()
@@ -160,7 +159,7 @@ def _exact_launches(
         try:
             wait()
             _Watch(take, extents).run(program, inputs, "exact")
-            given.put(_END)
+            given.put(None)  # the end
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that asks
             given.put(error)
 
@@ -170,7 +169,7 @@ def _exact_launches(
             found = given.get()
             if isinstance(found, BaseException):
                 raise found
-            if found is _END:
+            if found is None:
                 return
             yield found
 

@@ -140,7 +140,7 @@ def _check_elements(overload: str, entry: OpEntry, bound: Mapping[str, Any]) -> 
         raise TypeError(f"{overload} gets numbers only, which have no element type: make one with `full`")
 
 
-def _values(registered: registry.Registered[Any], made: object) -> Value | tuple[Value, ...]:
+def _values(registered: registry.Registered, made: object) -> Value | tuple[Value, ...]:
     """Return the results of a plugin's decomposition, if they are one value or several."""
     if isinstance(made, Value):
         return made

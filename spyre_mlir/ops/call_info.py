@@ -7,14 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeAlias
 
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.errors import RegistrationError, SpyreError
 
 _OURS = str(Path(__file__).parents[1])
-F = TypeVar("F", bound=Callable[..., Any])
+# A function that a plugin registers; what it takes and gives depends on the kind of registration.
+Hook: TypeAlias = Callable[..., Any]
 # What functions of others raise when they are wrong: their owner is named instead of a bug of ours.
 MISTAKES = (
     *(ArithmeticError, AssertionError, AttributeError, ImportError, LookupError),
@@ -74,7 +75,7 @@ class OpNode:
 
 
 @dataclass(frozen=True)
-class Registered(Generic[F]):
+class Registered:
     """One registered function.
 
     Attributes:
@@ -86,7 +87,7 @@ class Registered(Generic[F]):
     """
 
     op: str
-    function: F
+    function: Hook
     owner: str
     priority: int = 0
     when: Callable[..., bool] | None = None

@@ -94,9 +94,9 @@ def _packets() -> frozenset[str]:
 
 def _overloads(packet: str, namespace: str = "aten") -> list[str]:
     """Overloads of an operator of torch that concern tensors; none before torch is loaded, which no name shall do."""
-    torch: Any = sys.modules.get("torch")
-    found: Any = None if torch is None or not packet.isidentifier() else getattr(torch.ops, namespace)
-    operator: Any = getattr(found, packet, None)
+    if "torch" not in sys.modules or not packet.isidentifier():
+        return []
+    operator: Any = getattr(getattr(sys.modules["torch"].ops, namespace), packet, None)
     names: list[str] = operator.overloads() if hasattr(operator, "overloads") else []
     return [name for name in names if "Tensor" in str(getattr(operator, name)._schema)]
 

@@ -16,18 +16,18 @@ from difflib import get_close_matches
 from enum import Enum
 from functools import partial, wraps
 from inspect import signature
-from typing import Any, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops.aten import ATEN
-from spyre_mlir.ops.call_info import Registered
+from spyre_mlir.ops.call_info import Hook, Registered
 from spyre_mlir.ops.hardware_functions import FUNCTIONS, function_of
 from spyre_mlir.ops.helpers.reduction_dims import reduced_shape
 from spyre_mlir.ops.operator_names import canonical, check_name, exists
 from spyre_mlir.ops.table import Family, OpEntry, Sample, Unit
-from spyre_mlir.ops.value import Caller
+from spyre_mlir.ops.value import Argument, Caller, Operand, Value
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Hook)
 
 
 class HookKind(Enum):
@@ -51,7 +51,9 @@ class _Registry:
         met: operations that a program had, or that a function of a plugin asked for.
     """
 
-    functions: dict[tuple[HookKind, str], list[Registered[Any]]] = field(default_factory=dict[Any, Any])
+    functions: dict[tuple[HookKind, str], list[Registered]] = field(
+        default_factory=dict[tuple[HookKind, str], list[Registered]]
+    )
     whole: dict[str, str] = field(default_factory=dict[str, str])
     unchecked: list[object] = field(default_factory=list[object])
     met: set[str] = field(default_factory=set[str])
@@ -121,18 +123,18 @@ def _check_callable(op: str, function: object) -> None:
         raise RegistrationError(f"a function is registered for {op}, got {function!r}", hint="use it as a decorator")
 
 
-def find(kind: HookKind, op: str) -> list[Registered[Any]]:
+def find(kind: HookKind, op: str) -> list[Registered]:
     """Return the registered functions for an operation, the highest priority first."""
     found = _REGISTRY.functions.get((kind, op)) or _REGISTRY.functions.get((kind, canonical(op)))
     return list(found or ())
 
 
-def get_conversion_fn(op: str) -> Callable[..., Any] | None:
+def get_conversion_fn(op: str) -> Hook | None:
     """Return the function that `register_op` got for an operation, of the highest priority; None if there is none."""
     return next((found.function for found in find(HookKind.CONVERSION, op)), None)
 
 
-def get_execution_fn(op: str) -> Callable[..., Any] | None:
+def get_execution_fn(op: str) -> Hook | None:
     """Return the function that `register_executor` got for an operation; None if there is none."""
     return next((found.function for found in find(HookKind.EXECUTOR, op)), None)
 
@@ -171,7 +173,7 @@ def map_op(
     source: str = "",
     samples: Sequence[Sample] = (),
     override: bool = False,
-) -> Callable[[Callable[..., Any]], OpEntry]:
+) -> Callable[[Hook], OpEntry]:
     """Decorator that maps an operation to one hardware function; the decorated function computes it in numpy.
 
     Args:
@@ -191,7 +193,7 @@ def map_op(
             such hardware function, or it has no such constants.
     """
 
-    def add(function: Callable[..., Any]) -> OpEntry:
+    def add(function: Hook) -> OpEntry:
         _check_callable(op, function)
         family = Family.POINTWISE if combine is None else Family.REDUCTION
         facts = {"shape": reduced_shape, "combine": combine} if combine is not None else {}
@@ -225,7 +227,7 @@ def map_op(
     return add
 
 
-def _declared(declare: Callable[..., Any], function: Callable[..., Any], **facts: Any) -> OpEntry:
+def _declared(declare: Hook, function: Hook, **facts: Any) -> OpEntry:
     """The entry of a function in the op table.
 
     Raises:
@@ -239,12 +241,12 @@ def _declared(declare: Callable[..., Any], function: Callable[..., Any], **facts
         ) from error
 
 
-def _call_of(entry: OpEntry, function: Callable[..., Any]) -> Callable[..., Any]:
+def _call_of(entry: OpEntry, function: Hook) -> Hook:
     """Return a decomposition of an operation into the call of an entry, with the arguments that the entry has."""
 
     @wraps(function)
-    def call(build: Caller, **bound: Any) -> Any:
-        tensors = [bound[p.name] for p in entry.params if p.is_tensor]
+    def call(build: Caller, **bound: Argument) -> Value:
+        tensors = [cast(Operand, bound[p.name]) for p in entry.params if p.is_tensor]
         return build.call(
             entry.overloads[0], *tensors, **{p.name: bound[p.name] for p in entry.params if not p.is_tensor}
         )
@@ -315,7 +317,7 @@ def register_decomposition(
     return add
 
 
-def _none_wants(op: str, *_: object, **__: object) -> Any:
+def _none_wants(op: str, *_: object, **__: object) -> NoReturn:
     raise UnsupportedError(f"no decomposition of {op} is for these arguments", hint="register one, or a fallback")
 
 

@@ -21,7 +21,7 @@ class GraphHook(Enum):
     DECOMPOSED = "decomposed"
 
 
-_PASSES: dict[GraphHook, list[Registered[Any]]] = {}
+_PASSES: dict[GraphHook, list[Registered]] = {}
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def register_graph_pass(point: GraphHook | str, *, priority: int = 0) -> Callabl
     return add
 
 
-def graph_passes_at(point: GraphHook | str) -> list[Registered[Any]]:
+def graph_passes_at(point: GraphHook | str) -> list[Registered]:
     """Plugin passes on the graph at a point, in execution order."""
     return list(_PASSES.get(GraphHook(point), ()))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 from xdsl.passes import ModulePass
 
@@ -25,7 +25,7 @@ class PassHook(Enum):
     SCHEDULE = "spyre.kernel"
 
 
-_PASSES: dict[PassHook, list[Registered[Any]]] = {}
+_PASSES: dict[PassHook, list[Registered]] = {}
 
 
 @contextmanager
@@ -78,11 +78,11 @@ def _point(point: PassHook | str) -> PassHook:
         raise RegistrationError(f"there is no point {point!r} for passes", hint=f"the points are {known}") from error
 
 
-def passes_at(point: PassHook | str) -> list[Registered[Any]]:
+def passes_at(point: PassHook | str) -> list[Registered]:
     """Plugin passes at a hook, in execution order."""
     return list(_PASSES.get(_point(point), ()))
 
 
-def all_passes() -> list[Registered[Any]]:
+def all_passes() -> list[Registered]:
     """Plugin passes at all hooks."""
     return [r for point in PassHook for r in passes_at(point)]

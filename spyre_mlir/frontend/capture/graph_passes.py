@@ -51,7 +51,7 @@ def passed_functional(program: FunctionalProgram) -> FunctionalProgram:
     return program
 
 
-def _run(passes: Iterable[Registered[Any]], graph: Graph, signature: ExportGraphSignature) -> None:
+def _run(passes: Iterable[Registered], graph: Graph, signature: ExportGraphSignature) -> None:
     for registered in passes:
         before = [node.name for node in _results(graph)]
         registered(graph)

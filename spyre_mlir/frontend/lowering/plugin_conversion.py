@@ -81,7 +81,7 @@ def _takes_build(function: Callable[..., Any]) -> bool:
     return True
 
 
-def _values(found: registry.Registered[Any], made: object, node: Node) -> list[SSAValue]:
+def _values(found: registry.Registered, made: object, node: Node) -> list[SSAValue]:
     """Return the results that a conversion built.
 
     Raises:
@@ -100,7 +100,7 @@ def _values(found: registry.Registered[Any], made: object, node: Node) -> list[S
 
 
 def _op(
-    found: registry.Registered[Any], made: OpNode, node: Node, ssa: Callable[[Node], SSAValue], build: ImportBuild
+    found: registry.Registered, made: OpNode, node: Node, ssa: Callable[[Node], SSAValue], build: ImportBuild
 ) -> list[SSAValue]:
     """Return the results of the op that a conversion described.
 

@@ -93,9 +93,7 @@ def _result(tensor: torch.Tensor, type_: TensorType[Attribute], wide: bool) -> A
 
 def _runner(
     call: HostCall,
-) -> tuple[
-    registry.Registered[Any] | None, Callable[[HostCall, Sequence[Array], torch.dtype | None], list[torch.Tensor]]
-]:
+) -> tuple[registry.Registered | None, Callable[[HostCall, Sequence[Array], torch.dtype | None], list[torch.Tensor]]]:
     """Return the runner of a call: the executor of a plugin, else its fallback that wants the call, else torch.
 
     A runner of a plugin stands behind what was registered.
@@ -140,7 +138,7 @@ def _positional(call: HostCall) -> list[str]:
 
 
 def _by_executor(
-    executor: registry.Registered[Any], call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
+    executor: registry.Registered, call: HostCall, operands: Sequence[Array], floats: torch.dtype | None
 ) -> list[torch.Tensor]:
     """Return the result of an executor.
 

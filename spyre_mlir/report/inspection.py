@@ -16,6 +16,7 @@ from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, check_level, has_calls, lower, lower_to_ktir
 from spyre_mlir.report import Report
+from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.host_steps import host_steps
 from spyre_mlir.report.page import page_text
 from spyre_mlir.report.timing import module_timeline
@@ -114,13 +115,16 @@ class InspectedProgram(ShownAsText):
             module = lower(self._flat(), context, until="spyre.kernel", options=flat).modules["spyre.kernel"]
         return lower_to_ktir(module, context)
 
-    def report(self, page: str | Path | None = None, *, profile: Profile = "calibrated") -> Report:
+    def report(
+        self, page: str | Path | None = None, *, profile: Profile = "calibrated", accuracy: Accuracy | None = None
+    ) -> Report:
         """The stages, the predicted time of every kernel, and the events of the last call; prints itself as tables.
 
         Args:
             page: also write an HTML page to this file: time by kernel and by line of the model, roofline,
                 scratchpads and cores over time, host steps, faults of the last call.
             profile: numbers of the cost model: ``calibrated`` by published measurements, or the hardware's ``peak``.
+            accuracy: what ``accuracy(…)`` gave, to be shown on the page, launch by launch.
 
         Raises:
             InputError: the page cannot be written.
@@ -129,7 +133,7 @@ class InspectedProgram(ShownAsText):
         met, open_ = tuple(self.log.lines()) if self._called else None, tuple(self.log.undecided())
         host = tuple(host_steps(self._host_program()))
         if page is not None:
-            save_text(Path(page), page_text(self.name, timeline, host, met, open_))
+            save_text(Path(page), page_text(self.name, timeline, host, met, open_, accuracy))
         return Report(self.name, tuple(self._lowered.records), timeline, met, open_, self._lowered.host_steps, host)
 
     def timeline(self, profile: Profile = "calibrated") -> Timeline:

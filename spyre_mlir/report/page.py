@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline
+from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.advice import advice
 from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.pictures import core_use, roofline, scratchpads
@@ -60,6 +61,7 @@ def page_text(
     host: Sequence[HostWork],
     faults: Sequence[str] | None,
     undecided: Sequence[str] = (),
+    accuracy: Accuracy | None = None,
 ) -> str:
     """Render the page as HTML.
 
@@ -69,6 +71,7 @@ def page_text(
         host: what the host does.
         faults: what the machine found in a run, one line each; None if the program has not run.
         undecided: by setting that public sources leave open, which results of the run depend on it.
+        accuracy: of a run in device numerics, launch by launch; None if it was not compared.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined  # loaded for pages alone: a tenth of a second
 
@@ -94,6 +97,7 @@ def page_text(
         host=host,
         faults=faults,
         undecided=undecided,
+        accuracy=accuracy,
     )
 
 

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import spyre_mlir
+from spyre_mlir.debug.error_walk import KernelError
 from spyre_mlir.machine.bundle.timeline import Timeline
+from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.host_steps import HostWork
 from spyre_mlir.report.page import page_text, share_rows
 from spyre_mlir.report.plots import Scale, short
@@ -88,6 +90,30 @@ def test_plots_have_a_mark_per_run_and_per_buffer(html: str, softmax_timeline: T
 def test_marks_stay_in_their_frame(html: str) -> None:
     for x, width in re.findall(r'<rect class="mark[^>]*? x="([\d.]+)"[^>]*? width="([\d.]+)"', html):
         assert float(x) >= 63.9 and float(x) + float(width) <= 708.1
+
+
+def test_accuracy_is_a_table_of_launches_and_a_sentence(softmax_timeline: Timeline) -> None:
+    bad = KernelError("sdsc_1.json", "mul", "l.0.<a>", "m.py:7", 0.4651, 0.001, overflows=62)
+    good = KernelError("sdsc_0.json", "exp", "", "", 2e-4, 1e-4, underflows=3)
+    page = page_text("p", softmax_timeline, [], None, (), Accuracy((0.4,), walk=lambda: [good, bad]))
+    assert [a["id"] for tag, a in outline(page).elements if tag == "section"].count("accuracy") == 1
+    section = page.partition('<section id="accuracy">')[2].partition("</section>")[0]
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in section.split("<tr>")[2:]]
+    assert cells == [
+        [
+            "<code>sdsc_1.json</code>",
+            "mul",
+            "1.0e-03",
+            "4.7e-01",
+            "62",
+            "",
+            "<code>l.0.&lt;a&gt;</code>",
+            "m.py:7",
+        ],
+        ["<code>sdsc_0.json</code>", "exp", "1.0e-04", "2.0e-04", "", "3", "<code></code>", ""],
+    ]
+    assert "62 results are beyond 8,573,157,376, the largest DLFloat16, first in mul at m.py:7" in section
+    assert "accuracy" not in page_text("p", softmax_timeline, [], None)
 
 
 def test_an_unknown_run_and_a_clean_one(softmax_timeline: Timeline) -> None:

@@ -66,6 +66,11 @@ class InspectedProgram(ShownAsText):
         return self._lowered.records[-1].kernels
 
     @property
+    def cached(self) -> bool:
+        """Whether it came from the cache on disk."""
+        return self._lowered.recalled
+
+    @property
     def host_steps(self) -> tuple[HostStep, ...]:
         """Operations that the host runs because the device cannot, in order."""
         return self._lowered.host_steps

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spyre_mlir.torch_compile.history import Compilation, compilations, explain, forget
+from spyre_mlir.torch_compile.history import Compilation, compilations, explain, forget, programs
 
 if TYPE_CHECKING:
     from spyre_mlir.torch_compile.backend import spyre
 
-__all__ = ["Compilation", "compilations", "explain", "forget", "spyre"]
+__all__ = ["Compilation", "compilations", "explain", "forget", "programs", "spyre"]
 
 
 def __getattr__(name: str) -> Any:

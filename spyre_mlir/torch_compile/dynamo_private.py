@@ -1,9 +1,9 @@
 """Every use of an interface of Dynamo without a stability promise: the file to check at a torch upgrade.
 
-Used: `torch._dynamo.config`, `convert_frame`, `utils` and `exc` (what it traces, for whom, why it compiled again, and
-what it cannot capture), `torch._guards` (which compilation runs), `torch._inductor.list_mode_options` (what a mode of
-torch.compile stands for). Loading Dynamo takes a second, so nothing outside
-of `torch_compile` imports this module.
+Used: `torch._dynamo.config`, `convert_frame`, `eval_frame`, `external_utils`, `resume_execution`, `utils` and `exc`
+(what it traces, for whom, which compilations a function has, why it compiled again, and what it cannot capture),
+`torch._guards` (which compilation runs), `torch._inductor.list_mode_options` (what a mode of torch.compile stands for).
+Loading Dynamo takes a second, so nothing outside of `torch_compile` imports this module.
 
 Decision: docs/decisions/0013-private-interfaces.md
 """
@@ -19,13 +19,17 @@ from typing import Any, cast
 import torch
 from torch._dynamo import config as _dynamo_config
 from torch._dynamo.convert_frame import ConvertFrameAssert
+from torch._dynamo.eval_frame import _debug_get_cache_entry_list  # pyright: ignore[reportPrivateUsage]
 from torch._dynamo.exc import Unsupported
+from torch._dynamo.external_utils import wrap_inline
+from torch._dynamo.resume_execution import ContinueExecutionCache
 from torch._dynamo.utils import get_compilation_metrics
 from torch._guards import CompileContext
 
 __all__ = [
     "Unsupported",
     "compile_id",
+    "compile_ids",
     "forget_example",
     "inductor_mode",
     "recompile_reason",
@@ -76,6 +80,32 @@ def recompile_reason(of: str) -> str:
         if metrics.compile_id == of and metrics.recompile_reason:
             return " ".join(metrics.recompile_reason.partition("\n")[0].split())
     return ""
+
+
+def compile_ids(function: Any) -> set[str]:
+    """Return Dynamo's names of the compilations that calls of a function or module may run, behind graph breaks too.
+
+    Modules of torch itself, such as `nn.Sequential`, are called through one function of Dynamo, so they share names.
+
+    Args:
+        function: what ``torch.compile`` gave, or the function or module that it was given.
+    """
+    inner = getattr(function, "_orig_mod", getattr(function, "_torchdynamo_orig_callable", function))
+    called = (type(inner).forward, wrap_inline(inner)) if isinstance(inner, torch.nn.Module) else (inner,)
+    codes: list[Any] = [each.__code__ for each in called if hasattr(each, "__code__")]
+    for known in codes:  # grows: what goes on behind a break may break again
+        codes += cast(Any, ContinueExecutionCache).cache.get(known, {}).values()
+    back_end = _back_end(function)
+    entries = (entry for each in codes for entry in _debug_get_cache_entry_list(each))
+    return {str(entry.compile_id) for entry in entries if back_end is None or entry.backend == back_end}
+
+
+def _back_end(function: Any) -> Any:
+    """The back end of a compiled module, with its options; None for anything else, as functions do not say theirs."""
+    callback: Any = getattr(getattr(function, "dynamo_ctx", None), "callback", None)
+    while (inner := getattr(callback, "_torchdynamo_orig_backend", None)) is not None:
+        callback = inner
+    return callback
 
 
 def compile_id() -> str:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
+from weakref import ref
 
 import torch
 from torch.fx import GraphModule, Interpreter
@@ -138,7 +139,8 @@ class CapturedGraph:
         }
         program = self._program(inputs, frozen)
         seconds = time.perf_counter() - started
-        record(Compilation(self._id, self._function, reason, _described(inputs), program.kernels, seconds))
+        described, kernels = _described(inputs), program.kernels
+        record(Compilation(self._id, self._function, reason, described, kernels, seconds, program.cached, ref(program)))
         return _Made(program, frozen)
 
     def _program(self, inputs: Sequence[Any], frozen: Mapping[int, torch.Tensor]) -> CompiledModel:

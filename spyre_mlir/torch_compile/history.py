@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import ReferenceType
 
 from rich.table import Table
+
+from spyre_mlir.compiled import CompiledModel
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,8 @@ class Compilation:
         inputs: the inputs it was made for.
         kernels: its launches of hardware functions.
         seconds: what compiling took.
+        cached: whether the lowered program came from the cache on disk.
+        made: the program; see `program`.
     """
 
     graph: str
@@ -27,6 +33,13 @@ class Compilation:
     inputs: str
     kernels: int
     seconds: float
+    cached: bool = False
+    made: ReferenceType[CompiledModel] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def program(self) -> CompiledModel | None:
+        """The program, with its report, trace, accuracy and text; None if the host runs it, or torch has dropped it."""
+        return None if self.made is None else self.made()
 
 
 _compilations: list[Compilation] = []
@@ -42,6 +55,22 @@ def compilations() -> Sequence[Compilation]:
     return tuple(_compilations)
 
 
+def programs(function: Callable[..., Any] | None = None) -> list[CompiledModel]:
+    """Return the programs of a compiled function or module, one per graph and size of inputs, in order of compilation.
+
+    Args:
+        function: what ``torch.compile`` gave, or the function or module that it was given; None for all functions.
+            Modules of torch itself, such as `nn.Sequential`, share their programs.
+    """
+    kept = [c for c in _compilations if c.program is not None]
+    if function is not None:
+        from spyre_mlir.torch_compile.dynamo_private import compile_ids
+
+        known = compile_ids(function)
+        kept = [c for c in kept if c.graph in known]
+    return [program for c in kept if (program := c.program) is not None]
+
+
 def forget() -> None:
     """Clear the history."""
     _compilations.clear()
@@ -49,7 +78,9 @@ def forget() -> None:
 
 def explain() -> Table:
     """Return the history as a table for a terminal: `rich.print(explain())`."""
-    table = Table("graph", "function", "why it was compiled", "inputs", "kernels", "seconds")
+    table = Table("graph", "function", "why it was compiled", "inputs", "kernels", "seconds", "cache")
     for c in _compilations:
-        table.add_row(c.graph, c.function, c.reason, c.inputs, str(c.kernels), f"{c.seconds:.2f}")
+        table.add_row(
+            c.graph, c.function, c.reason, c.inputs, str(c.kernels), f"{c.seconds:.2f}", "hit" if c.cached else ""
+        )
     return table

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from dataclasses import FrozenInstanceError
 from io import StringIO
+from typing import Any
 
 import pytest
+import torch
 from rich.console import Console
 
-from spyre_mlir.torch_compile.history import Compilation, compilations, explain, forget, record
+from spyre_mlir.torch_compile.history import Compilation, compilations, explain, forget, programs, record
 
 FIRST = Compilation("0/0", "forward", "captured", "(2, 3)", 4, 1.256)
 SECOND = Compilation("0/1", "forward", "inputs of another size", "(5, 3)", 7, 0.1)
@@ -44,7 +47,66 @@ def test_a_table_explains_every_program() -> None:
     out = StringIO()
     Console(file=out, width=200).print(explain())
     lines = [" ".join(line.replace("│", " ").replace("┃", " ").split()) for line in out.getvalue().splitlines()]
-    assert "graph function why it was compiled inputs kernels seconds" in lines
+    assert "graph function why it was compiled inputs kernels seconds cache" in lines
     assert "0/0 forward captured (2, 3) 4 1.26" in lines
     assert "0/1 forward inputs of another size (5, 3) 7 0.10" in lines
     assert explain().row_count == 2
+
+
+def broken(x: torch.Tensor) -> torch.Tensor:
+    y = torch.relu(x)
+    torch._dynamo.graph_break()
+    return torch.exp(y)
+
+
+def other(x: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(x)
+
+
+def overloads(of: Any) -> list[str]:
+    """What the programs of a function compute."""
+    return [op for p in programs(of) for op in ("relu", "exp", "tanh", "linear") if f"aten.{op}(" in p.mlir("aten")]
+
+
+def test_programs_of_a_function_are_those_of_its_parts_and_sizes() -> None:
+    torch._dynamo.reset()
+    compiled, unlike = (torch.compile(f, backend="spyre", dynamic=False) for f in (broken, other))
+    for x in (torch.ones(2, 64), torch.ones(3, 64)):
+        compiled(x)
+        unlike(x)
+    assert sorted(overloads(compiled)) == sorted(overloads(broken)) == ["exp", "exp", "relu", "relu"]
+    assert overloads(unlike) == ["tanh", "tanh"]
+    assert len(programs()) == 6
+    (first, *_) = programs(unlike)
+    assert first.accuracy(torch.ones(2, 64)).worst < 1e-2
+    assert "tanh" in str(first.report())
+
+
+class Own(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(x)
+
+
+@pytest.mark.parametrize("module", [Own(), torch.nn.Sequential(torch.nn.Tanh())])
+def test_programs_of_a_module_are_found_by_what_torch_compile_gave_and_was_given(module: torch.nn.Module) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(module, backend="spyre", dynamic=False)
+    exact = torch.compile(module, backend="spyre", dynamic=False, options={"numerics": "exact"})
+    for x in (torch.ones(2, 64), torch.ones(3, 64)):
+        compiled(x)
+    exact(torch.ones(2, 64))
+    assert [len(programs(each)) for each in (compiled, exact, module)] == [2, 1, 3]
+    assert overloads(exact) == ["tanh"]
+
+
+def test_a_program_that_torch_has_dropped_is_gone() -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(other, backend="spyre", dynamic=False)
+    compiled(torch.ones(2, 64))
+    (made,) = compilations()
+    assert made.program is programs()[0]
+    del compiled
+    torch._dynamo.reset()
+    gc.collect()
+    assert made.program is None
+    assert programs() == []

@@ -67,7 +67,7 @@ class InspectedProgram(ShownAsText):
 
     @property
     def cached(self) -> bool:
-        """Whether it came from the cache on disk."""
+        """Return whether the lowered program came from the cache on disk."""
         return self._lowered.recalled
 
     @property

@@ -96,7 +96,7 @@ def compile_ids(function: Any) -> set[str]:
     for known in codes:  # grows: what goes on behind a break may break again
         codes += cast(Any, ContinueExecutionCache).cache.get(known, {}).values()
     back_end = _back_end(function)
-    entries = (entry for each in codes for entry in _debug_get_cache_entry_list(each))
+    entries: list[Any] = [entry for each in codes for entry in _debug_get_cache_entry_list(each)]
     return {str(entry.compile_id) for entry in entries if back_end is None or entry.backend == back_end}
 
 

@@ -5,7 +5,6 @@ The session's fixture in conftest.py calls `check_bundle_once` on each directory
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import os
@@ -23,7 +22,7 @@ from spyre_mlir.dialects.superdsc.check import check_value as our_rules
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.target import TARGET, spec_at
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
-from spyre_mlir.machine.superdsc.run import element_addresses
+from spyre_mlir.machine.superdsc.run import element_addresses_on
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 from tests.oracles.bundle_reader import Launch, argument_count, pool_bytes, read_bundle
@@ -152,17 +151,16 @@ def check_value(name: str, value: dict[str, Any], spec: SpyreSpec = SPYRE) -> No
 def check_file(path: Path, value: dict[str, Any], symbols: dict[int, int], spec: SpyreSpec = SPYRE) -> None:
     """Holds one SuperDSC file against the schemas, the independent decoder, and the machine."""
     check_value(path.name, value, spec)
-    decoder, view = Decoder(copy.deepcopy(value), symbols), describe(read_json(path, spec=spec))
-    assert not (found := decoder.problems()), (path.name, found)
+    decoder, view = Decoder(value, symbols), describe(read_json(path, spec=spec))
+    assert not (wrong := decoder.problems()), (path.name, wrong)
     report = decoder.output_coverage()
     assert report.ok, (path.name, report)
     for operand in range(len(decoder.operands)):
         if decoder.operands[operand].indirection == "value_tensor":
             continue  # the addresses of a gathered table depend on data
-        for core in decoder.cores:
-            coords, addresses = element_addresses(view, operand, core, symbols)
-            expected_coords, expected = decoder.addresses(operand, core)
-            assert_same(path.name, coords, addresses, expected_coords, expected)
+        found = element_addresses_on(view, operand, decoder.cores, symbols)
+        for core, (coords, addresses) in zip(decoder.cores, found, strict=True):
+            assert_same(path.name, coords, addresses, *decoder.addresses(operand, core))
 
 
 def assert_same(name: str, coords: Any, addresses: Any, expected_coords: Any, expected: Any) -> None:

@@ -6,6 +6,8 @@ Understood is what our files use: pipes, `2>&1`, `not`, `%s`, `%t`, our tools an
 
 from __future__ import annotations
 
+import atexit
+import gc
 import io
 import os
 import re
@@ -14,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
@@ -29,12 +31,19 @@ from tests.warm_python import server
 
 # No test takes what another one, or an older compiler, has lowered; those of the cache name a directory.
 os.environ["SPYRE_MLIR_CACHE"] = "off"
+# There is a worker per core: threads of torch would wait for cores that other workers have.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Many tests start Python: the modules are compiled once for all of these processes.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # One profile for every property test: no outcome depends on how fast the machine is.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+# Workers tell one another in this folder which bundles they have checked: see tests/emitted.py.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["SPYRE_TESTS_CHECKED"] = tempfile.mkdtemp(prefix="spyre-tests-")
+    atexit.register(shutil.rmtree, os.environ["SPYRE_TESTS_CHECKED"], ignore_errors=True)
 
 RUN = re.compile(r"^\s*//\s*RUN:\s*(.*)$", re.MULTILINE)
 REQUIRES = re.compile(r"^\s*//\s*REQUIRES:\s*(.*)$", re.MULTILINE)
@@ -198,19 +207,42 @@ def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> LitFile | 
     return None
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Nothing that is made here becomes garbage; the collector would walk all of it, again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop() -> Generator[None, object, object]:
+    """The collector leaves alone what lives to the end, and looks less often at what tests make."""
+    usual = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    try:
+        return (yield)
+    finally:
+        gc.set_threshold(*usual)
+        gc.unfreeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def every_emitted_bundle_is_checked() -> Iterator[None]:
     """Whatever a test emits is checked at once: SuperDSCs against schemas and rules, bundles as a whole."""
     import spyre_mlir.compiled
     from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
     from spyre_mlir.transforms.kernel_to_superdsc import bundle_function
-    from tests.emitted import check_bundle, check_value
+    from tests.emitted import check_bundle_once, check_value
 
     write = spyre_mlir.compiled.write_bundle
 
     def write_and_check(directory: Path, *args: Any, **options: Any) -> None:
         write(directory, *args, **options)
-        check_bundle(directory)
+        check_bundle_once(directory)
 
     build = bundle_function.build
 

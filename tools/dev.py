@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,22 +22,42 @@ STAMP = VENV / "installed-from"
 OLDEST_PYTHON = (3, 11)
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
+# Compiles the environment's modules with as many processes as it is told, 0 for one per core; some packages have files
+# that are no Python of this version, and pip says nothing of these either.
+COMPILE = (
+    "import compileall, sys, sysconfig; "
+    "compileall.compile_dir(sysconfig.get_path('purelib'), quiet=2, workers=int(sys.argv[1]))"
+)
 
 
 class DevError(Exception):
     """The environment is not as needed; the message says what to do."""
 
 
+def environment() -> dict[str, str]:
+    """The variables of a command: the environment's tools are first on the path."""
+    return {**os.environ, "PATH": str(BIN) + os.pathsep + os.environ.get("PATH", "")}
+
+
 def run(*command: str | Path) -> int:
     """Run a command in the checkout with the environment's tools first on the path."""
     words = [str(word) for word in command]
     print("+", " ".join(words), flush=True)
-    path = str(BIN) + os.pathsep + os.environ.get("PATH", "")
-    with subprocess.Popen(words, cwd=ROOT, env={**os.environ, "PATH": path}) as process:
+    with subprocess.Popen(words, cwd=ROOT, env=environment()) as process:
         try:
             return process.wait()
         except KeyboardInterrupt:
             return process.wait() or 1  # the command was interrupted too, and may have to clean up
+
+
+def run_captured(command: tuple[str | Path, ...]) -> int:
+    """Run a command beside others: what it prints comes in one piece, when it has ended."""
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+    )
+    print("+ " + " ".join(words) + "\n" + done.stdout.decode(errors="replace").rstrip("\n"), flush=True)
+    return done.returncode
 
 
 def must(what: str, *command: str | Path) -> None:
@@ -66,8 +87,12 @@ def make_environment() -> None:
             )
     # torch by exact version and on its own: pip then takes a local CPU build if one is offered, while
     # a version range would look for the newest and fetch gigabytes of CUDA libraries.
-    must("installing torch", PYTHON, "-m", "pip", "install", pinned("torch"))
-    must("installing the project", PYTHON, "-m", "pip", "install", "-c", CONSTRAINTS, "-e", ".[dev]")
+    install = (PYTHON, "-m", "pip", "install", "--no-compile", "-c", CONSTRAINTS)
+    must("installing torch", *install, pinned("torch"))
+    # pip compiles with one core when it has copied all files: so what is there is compiled while it fetches more.
+    with subprocess.Popen([PYTHON, "-c", COMPILE, "1"]):
+        must("installing the project", *install, "-e", ".[dev]")
+    run(PYTHON, "-c", COMPILE, "0")
     STAMP.write_text(wanted)
 
 
@@ -92,7 +117,9 @@ def demo(extra: list[str]) -> int:
 
 def test(extra: list[str]) -> int:
     make_environment()
-    return run(PYTHON, "-m", "pytest", "-n", "auto", *(only_changed(extra) if "--changed" in extra else extra))
+    # Tests that share what a fixture made stand side by side, and mostly stay on one worker.
+    chosen = only_changed(extra) if "--changed" in extra else extra
+    return run(PYTHON, "-m", "pytest", "-n", "auto", "--dist", "worksteal", *chosen)
 
 
 def only_changed(extra: list[str]) -> list[str]:
@@ -113,19 +140,26 @@ def suites(extra: list[str]) -> int:
     return run(PYTHON, "tools/suites.py", *extra)
 
 
-def check(_: list[str]) -> int:
-    make_environment()
-    commands: list[tuple[str | Path, ...]] = [
+def checks() -> list[tuple[str | Path, ...]]:
+    """The commands of `check`, the longest first."""
+    return [
+        (PYTHON, "-m", "pyright", "--pythonpath", PYTHON),
+        (PYTHON, "tools/generate.py", "--check"),
+        (BIN / "lint-imports",),
         (PYTHON, "-m", "ruff", "format", "--check", "."),
         (PYTHON, "-m", "ruff", "check", "."),
-        (PYTHON, "-m", "pyright", "--pythonpath", PYTHON),
-        (BIN / "lint-imports",),
         (PYTHON, "tools/check_lit.py"),
         (PYTHON, "tools/check_english.py"),
     ]
-    if (ROOT / "tools" / "generate.py").exists():
-        commands.append((PYTHON, "tools/generate.py", "--check"))
-    failed = [" ".join(map(str, command)) for command in commands if run(*command)]
+
+
+def check(_: list[str]) -> int:
+    """Run every check, one per core at a time."""
+    make_environment()
+    commands = checks()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        codes = list(pool.map(run_captured, commands))
+    failed = [" ".join(map(str, command)) for command, code in zip(commands, codes, strict=True) if code]
     for name in failed:
         print("failed:", name)
     print("checks failed" if failed else "all checks passed")

@@ -104,8 +104,13 @@ def runs_exactly(directory: Path) -> bool:
     return not sent or (data.exists() and sent <= set(tensor_names(data)))
 
 
-def read_bundle(directory: Path, context: Context) -> StoredBundle:
+def read_bundle(directory: Path, context: Context, parsed: Mapping[Path, ModuleOp] | None = None) -> StoredBundle:
     """Read the programs of a bundle directory, and check that the files it names exist.
+
+    Args:
+        directory: the bundle.
+        context: knows the dialects of its files.
+        parsed: modules of files that the caller has read and verified, and has no more use for.
 
     Raises:
         ReadError: a file is missing or is not what its name says.
@@ -113,9 +118,10 @@ def read_bundle(directory: Path, context: Context) -> StoredBundle:
     if not directory.is_dir():
         raise ReadError("no such bundle directory", where=str(directory), hint="name a directory with a bundle.mlir")
     program_file = contained(directory, PROGRAM_FILE)
-    program = read_module(program_file, context) if program_file.exists() else None
+    known = parsed or {}
+    program = _module_of(directory / PROGRAM_FILE, program_file, context, known) if program_file.exists() else None
     manifest = read_manifest(contained(directory, MANIFEST_FILE))
-    bundle, folders = _read_public(directory, program, context)
+    bundle, folders = _read_public(directory, program, context, known)
     named = [op.sdsc_filename.data for op in launches(bundle)]
     for file, folder in folders.items():
         _check_there(folder, file, BUNDLE_FILE, "runs")
@@ -139,13 +145,19 @@ def launch_folders(directory: Path, program: ModuleOp | None) -> dict[str, Path]
     return {n: directory if n == BUNDLE_FUNCTION else contained(directory, folder_of(n)) for n in names}
 
 
-def _read_public(directory: Path, program: ModuleOp | None, context: Context) -> tuple[ModuleOp, dict[str, Path]]:
+def _module_of(path: Path, contained_path: Path, context: Context, known: Mapping[Path, ModuleOp]) -> ModuleOp:
+    return known[path] if path in known else read_module(contained_path, context)
+
+
+def _read_public(
+    directory: Path, program: ModuleOp | None, context: Context, known: Mapping[Path, ModuleOp]
+) -> tuple[ModuleOp, dict[str, Path]]:
     """The bundle functions as one module, each under the name it is launched by, and the folder of every file."""
     functions: list[Operation] = []
     folders: dict[str, Path] = {}
     spec = SPYRE
     for name, folder in launch_folders(directory, program).items():
-        module = read_module(contained(folder, BUNDLE_FILE), context)
+        module = _module_of(folder / BUNDLE_FILE, contained(folder, BUNDLE_FILE), context, known)
         spec = spec_at(module)
         for file in (op.sdsc_filename.data for op in launches(module)):
             if folders.setdefault(file, folder) != folder:

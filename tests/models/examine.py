@@ -148,6 +148,7 @@ def weightless(model: nn.Module) -> nn.Module:
     return model
 
 
+@lru_cache(maxsize=1)
 def compiled_without_weights(name: str) -> CompiledModel:
     """The program, compiled from a model whose parameters and buffers have no values."""
     model, inputs = build(name)

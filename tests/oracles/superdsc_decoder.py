@@ -21,6 +21,7 @@ STICK_BYTES = 128
 SEGMENT_BYTES = 16 * 1024**3
 DENSE = 8  # bytes that numbers may be apart, on average, to be counted instead of sorted
 SPAN_BYTES = 256 * 1024**2
+MOST_KEPT = 1 << 16  # elements of an operand on a core whose addresses are kept: all checks ask for the same ones
 RESTICKIFY = ("ReStickifyOpHBM", "ReStickifyOpLx")
 
 
@@ -98,6 +99,7 @@ class Decoder:
     ) -> None:
         self._symbols = dict(symbols or {})
         self._device_extents = device_extents or {}
+        self._known: dict[tuple[int, int], tuple[dict[str, Ints], Ints]] = {}
         self._top, self._dsc = _find_dsc(json_obj)
         compute = self._dsc["computeOp_"][0]
         self.op_func: str = compute["opFuncName"]
@@ -189,6 +191,14 @@ class Decoder:
             The global coordinate along each dim the operand has, and the byte address, as flat arrays of the
             same length. Addresses of ``lx`` operands count from the start of that core's own scratchpad.
         """
+        if (known := self._known.get((operand, core))) is not None:
+            return known
+        found = self._addresses(operand, core)
+        if len(found[1]) <= MOST_KEPT:
+            self._known[operand, core] = found
+        return found
+
+    def _addresses(self, operand: int, core: int) -> tuple[dict[str, Ints], Ints]:
         op = self.operands[operand]
         if op.indirection == "value_tensor":
             raise WitnessError(f"operand {operand}: addresses of a gathered tensor depend on data")

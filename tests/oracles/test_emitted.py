@@ -1,11 +1,12 @@
 """How two readings of a file's addresses are compared, and which files count as the same."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.emitted import SEGMENT_BYTES, assert_same, key_of
+from tests.emitted import SEGMENT_BYTES, assert_same, content_key, key_of, let_pass
 
 COORDS = {"mb": np.asarray([0, 0, 1, 1]), "out": np.asarray([2, 3, 2, 3])}
 ADDRESSES = np.asarray([0, 2, 4, 6])
@@ -56,3 +57,22 @@ def test_number_symbols_and_segment_make_no_other_file() -> None:
 )
 def test_everything_else_makes_another_file(other: dict[str, Any], symbols: dict[int, int]) -> None:
     assert key_of(other, symbols) != key_of(FILE, {-7: 128, -8: 64})
+
+
+def written(directory: Path, files: dict[str, bytes]) -> str:
+    for name, content in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_bytes(content)
+    return content_key(directory)
+
+
+def test_directories_of_the_same_files_have_one_key(tmp_path: Path) -> None:
+    files = {"bundle.mlir": b"a", "launch_0/sdsc_0.json": b"b"}
+    key = written(tmp_path / "one", files)
+    assert written(tmp_path / "two", files) == key
+    for number, other in enumerate(
+        [files | {"bundle.mlir": b"c"}, files | {"weights": b""}, {"bundle.mlir": b"a", "launch_1/sdsc_0.json": b"b"}]
+    ):
+        assert written(tmp_path / f"other {number}", other) != key
+    with let_pass("dead-store"):
+        assert content_key(tmp_path / "one") != key

@@ -127,3 +127,22 @@ def test_an_interrupted_command_may_clean_up(tmp_path: Path):
         os.killpg(process.pid, signal.SIGINT)
         assert process.wait(30) == 1
     assert (tmp_path / "clean").exists()
+
+
+def test_checks_run_side_by_side_and_every_failure_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each waits for the file of the other one, and prints in one piece."""
+    meet = "import pathlib, sys, time\npathlib.Path(sys.argv[1]).touch()\nprint('first', flush=True)\n"
+    meet += "while not pathlib.Path(sys.argv[2]).exists(): time.sleep(0.01)\nprint('last')\nsys.exit(int(sys.argv[3]))"
+    (tmp_path / "meet.py").write_text(meet)
+    commands = [(sys.executable, "meet.py", *words) for words in (("a", "b", "0"), ("b", "a", "3"))]
+    monkeypatch.setattr(dev, "make_environment", lambda: None)
+    monkeypatch.setattr(dev, "ROOT", tmp_path)
+    monkeypatch.setattr(dev, "checks", lambda: commands)
+    monkeypatch.setattr(dev.os, "cpu_count", lambda: 2)
+    assert dev.check([]) == 1
+    printed = capfd.readouterr().out
+    for command in commands:
+        assert f"+ {' '.join(command)}\nfirst\nlast\n" in printed
+    assert printed.endswith(f"failed: {' '.join(commands[1])}\nchecks failed\n")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.backend.check.bundle import Bundle
@@ -96,9 +97,10 @@ def check_bundle(directory: Path, context: Context, *, files: bool = True) -> tu
     """
     if not (directory / BUNDLE_FILE).exists() and (directory / PROGRAM_FILE).exists():
         return _check_launches(directory, context, files=files)
-    found = _check_folder(directory, context, files=files)
+    parsed: dict[Path, ModuleOp] = {}
+    found = _check_folder(directory, context, parsed, files=files)
     if not any(one.severity is Severity.ERROR for one in found):
-        found |= dict.fromkeys(check_host(directory, context))
+        found |= dict.fromkeys(check_host(directory, context, parsed))
     return _ordered(found)
 
 
@@ -106,11 +108,14 @@ def _ordered(found: Mapping[Finding, None]) -> tuple[Finding, ...]:
     return tuple(sorted(found, key=lambda one: one.severity is not Severity.ERROR))
 
 
-def _check_folder(directory: Path, context: Context, *, files: bool) -> dict[Finding, None]:
-    """Everything that one folder with a `bundle.mlir` breaks, and the files it runs."""
+def _check_folder(
+    directory: Path, context: Context, parsed: dict[Path, ModuleOp], *, files: bool
+) -> dict[Finding, None]:
+    """Everything that one folder with a `bundle.mlir` breaks, and the files it runs; keeps the module it has parsed."""
     bundle = _parsed(directory, context)
     if isinstance(bundle, Finding):
         return {bundle: None}
+    parsed[directory / BUNDLE_FILE] = bundle.module
     found: dict[Finding, None] = {}
     for rule in BUNDLE_RULES:
         found |= dict.fromkeys(_apply(rule, bundle))
@@ -126,15 +131,17 @@ def _check_folder(directory: Path, context: Context, *, files: bool) -> dict[Fin
 def _check_launches(directory: Path, context: Context, *, files: bool) -> tuple[Finding, ...]:
     """Everything that a program of several launches, or of none, breaks: each launch is a bundle in a folder."""
     found: dict[Finding, None] = {}
+    parsed: dict[Path, ModuleOp] = {}
     try:
-        folders = launch_folders(directory, read_module(directory / PROGRAM_FILE, context))
+        program = parsed[directory / PROGRAM_FILE] = read_module(directory / PROGRAM_FILE, context)
+        folders = launch_folders(directory, program)
     except ReadError as unreadable:
         problem = Problem(PROGRAM_FILE, "a host program", unreadable.message, unreadable.hint)
         return (host_files.finding(str(directory), problem),)
     for folder in folders.values():
-        found |= _check_folder(folder, context, files=files)
+        found |= _check_folder(folder, context, parsed, files=files)
     if not any(one.severity is Severity.ERROR for one in found):
-        found |= dict.fromkeys(check_host(directory, context))
+        found |= dict.fromkeys(check_host(directory, context, parsed))
     return _ordered(found)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.backend.check.bundle import Bundle
 from spyre_mlir.backend.check.layout_rules import OURS, launch_layout, manifest_layout
@@ -40,10 +41,16 @@ def manifest_current(_bundle: Bundle) -> Iterator[Problem]:
     yield from ()  # found beside the rule above
 
 
-def check_host(directory: Path, context: Context) -> Iterator[Finding]:
-    """Return violations of the rules above in a bundle whose public files violate none."""
+def check_host(directory: Path, context: Context, parsed: Mapping[Path, ModuleOp] | None = None) -> Iterator[Finding]:
+    """Return violations of the rules above in a bundle whose public files violate none.
+
+    Args:
+        directory: the bundle.
+        context: knows the dialects of its files.
+        parsed: modules of its files that were read and verified; they are used up.
+    """
     try:
-        stored = read_bundle(directory, context)
+        stored = read_bundle(directory, context, parsed)
         for name in (DATA_FILE, WEIGHTS_FILE):
             held = tensor_names(directory / name) if (directory / name).exists() else []
             if name == WEIGHTS_FILE:

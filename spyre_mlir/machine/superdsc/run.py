@@ -7,7 +7,7 @@ other byte by byte.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -36,19 +36,27 @@ def element_addresses(
         The global index along each dim the operand has, and the byte address (in LX: within that core's own
         scratchpad), as flat arrays of one length.
     """
+    return next(element_addresses_on(view, operand, (core,), symbols))
+
+
+def element_addresses_on(
+    view: Descriptor, operand: int, cores: Iterable[int], symbols: Mapping[int, int] | None = None
+) -> Iterator[tuple[dict[str, Ints], Ints]]:
+    """Return what `element_addresses` returns, for one core after another."""
     memory = ExactMemory()
     layout = OperandLayout(view, operand, memory, symbols)
-    access = layout.core(core)
-    addresses = access.addresses()
-    if view.operands[operand].component == "lx":
-        addresses = addresses - memory.scratchpad_address(core, 0)
-    grids = np.indices(access.visible)
-    coords = {
-        dim.label: (grids[place] + view.core_slices[core][dim.label] * dim.per_core).reshape(-1)
-        for place, dim in enumerate(view.dims)
-        if dim.label in layout.labels
-    }
-    return coords, addresses.reshape(-1)
+    for core in cores:
+        access = layout.core(core)
+        addresses = access.addresses()
+        if view.operands[operand].component == "lx":
+            addresses = addresses - memory.scratchpad_address(core, 0)
+        grids = np.indices(access.visible)
+        coords = {
+            dim.label: (grids[place] + view.core_slices[core][dim.label] * dim.per_core).reshape(-1)
+            for place, dim in enumerate(view.dims)
+            if dim.label in layout.labels
+        }
+        yield coords, addresses.reshape(-1)
 
 
 def execute(
@@ -177,4 +185,4 @@ def _combined(view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequenc
     return TrackedArray(values, written)
 
 
-__all__ = ["element_addresses", "execute"]
+__all__ = ["element_addresses", "element_addresses_on", "execute"]

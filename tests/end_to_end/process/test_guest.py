@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import pytest
 
@@ -28,11 +29,17 @@ except ValueError as error:
 """
 
 
-def run(code: str, **environment: str) -> tuple[str, str]:
-    """What a script prints in a process of its own: standard output and error."""
+def run(code: str, python: Sequence[str] = (sys.executable,), **environment: str) -> tuple[str, str]:
+    """What a script prints in a process of its own: standard output and error.
+
+    Args:
+        code: the script.
+        python: starts Python; by default anew, for scripts that look at what is loaded.
+        environment: variables.
+    """
     variables = {k: v for k, v in os.environ.items() if k != "SPYRE_MLIR_DEVICE"}
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=variables | environment, check=False
+        [*python, "-c", code], capture_output=True, text=True, env=variables | environment, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
@@ -71,20 +78,20 @@ def test_beside_a_package_that_takes_the_name_later() -> None:
     assert out.endswith("True\n")
 
 
-def test_a_package_that_comes_after_the_switch_is_told_who_has_the_name() -> None:
+def test_a_package_that_comes_after_the_switch_is_told_who_has_the_name(python: list[str]) -> None:
     caught = THEIRS.replace("\n", "\n    ")
-    out, _ = run(f"import spyre_mlir.device\ntry:{caught}\nexcept RuntimeError as error: print(error)")
+    out, _ = run(f"import spyre_mlir.device\ntry:{caught}\nexcept RuntimeError as error: print(error)", python)
     assert "already been registered with 'the device of spyre-mlir" in out
 
 
-def test_kernels_of_an_extension_that_has_no_name_are_seen() -> None:
+def test_kernels_of_an_extension_that_has_no_name_are_seen(python: list[str]) -> None:
     code = (
         "import torch; l = torch.library.Library('aten', 'IMPL'); l.impl('empty.memory_format', print, 'PrivateUse1')"
     )
-    assert "an extension without a name is there already" in run(code + SWITCH)[0]
+    assert "an extension without a name is there already" in run(code + SWITCH, python)[0]
 
 
-def test_tensors_of_another_package_are_not_taken_for_ours() -> None:
+def test_tensors_of_another_package_are_not_taken_for_ours(python: list[str]) -> None:
     code = """
 class There:
     class device: type = "spyre"
@@ -96,7 +103,7 @@ with mock.patch("spyre_mlir.torch_compile.backend.is_on_device", lambda graph: T
     try: Captured.of(graph, [{}])
     except Exception as error: print(error)
 """
-    assert "tensors on the device spyre of another package, <module 'torch_spyre'>" in run(THEIRS + code)[0]
+    assert "tensors on the device spyre of another package, <module 'torch_spyre'>" in run(THEIRS + code, python)[0]
 
 
 @pytest.mark.parametrize(("value", "there"), [("1", True), ("0", False), ("", False)])
@@ -161,7 +168,7 @@ start = state()
 """
 
 
-def test_importing_and_compiling_leave_torch_and_python_as_they_were() -> None:
+def test_importing_and_compiling_leave_torch_and_python_as_they_were(python: list[str]) -> None:
     out, _ = run(
         STATE
         + """
@@ -180,6 +187,7 @@ for refused in (lambda: spyre_mlir.compile(Depends(), (x,)),
                 lambda: torch.compile(Depends(), backend="spyre", fullgraph=True)(x)):
     try: refused()
     except spyre_mlir.SpyreError: print("refused", changed(start))
-"""
+""",
+        python,
     )
     assert out.splitlines() == ["import []", "compile []", "direct []", "refused []", "refused []"]

@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from tests.end_to_end.models import llama
 from tests.end_to_end.regions.stacks import Block, Stack, decode_step, pairs, stack
 
 Built = tuple[nn.Module, tuple[Tensor, ...]]
-# Models by name: what they are, calls, launches of the bundle.
+# Models by name: what they are, calls, launches of the bundle. Fewer layers would stay flat.
 MODELS: dict[str, tuple[Built, int, int]] = {
     "encoder": (stack(1.5, 1.5, 1.5, 1.5), 4, 6),
     "one differs": (stack(1.5, 1.5, 0.5, 1.5, 1.5), 4, 7),
@@ -37,9 +38,15 @@ MODELS: dict[str, tuple[Built, int, int]] = {
 
 def compiled(built: Built, **options: Any) -> CompiledModel:
     model, inputs = built
-    made = spyre_mlir.compile(model, inputs, **options)
-    assert isinstance(made, CompiledModel)
-    return made
+    found = spyre_mlir.compile(model, inputs, **options)
+    assert isinstance(found, CompiledModel)
+    return found
+
+
+@cache
+def made(name: str, *, regions: bool = True) -> CompiledModel:
+    """A model by name, compiled once for all tests that only read it."""
+    return compiled(MODELS[name][0], regions=regions)
 
 
 def results(model: CompiledModel, inputs: Sequence[Tensor], numerics: Numerics) -> list[np.ndarray]:
@@ -48,13 +55,13 @@ def results(model: CompiledModel, inputs: Sequence[Tensor], numerics: Numerics) 
 
 @pytest.fixture(scope="module", params=MODELS)
 def case(request: pytest.FixtureRequest) -> tuple[CompiledModel, Built, int, int]:
-    built, calls, launches = MODELS[request.param]
-    return compiled(built), built, calls, launches
+    return made(request.param), *MODELS[request.param]
 
 
 @pytest.fixture(scope="module")
 def flat(case: tuple[CompiledModel, Built, int, int]) -> CompiledModel:
-    return compiled(case[1], regions=False)
+    (name,) = (name for name, (built, _, _) in MODELS.items() if built is case[1])
+    return made(name, regions=False)
 
 
 def test_layers_are_there_once_and_launched_often(case: tuple[CompiledModel, Built, int, int]) -> None:
@@ -84,8 +91,7 @@ def test_every_level_and_the_checker_agree(case: tuple[CompiledModel, Built, int
 
 @pytest.fixture(scope="module")
 def encoder() -> tuple[CompiledModel, Built]:
-    built = stack(1.5, 1.5, 1.5, 1.5)
-    return compiled(built), built
+    return made("encoder"), MODELS["encoder"][0]
 
 
 def test_calls_share_the_files_of_one_folder(encoder: tuple[CompiledModel, Built], tmp_path: Path) -> None:
@@ -93,7 +99,7 @@ def test_calls_share_the_files_of_one_folder(encoder: tuple[CompiledModel, Built
     assert sorted(p.name for p in saved.iterdir() if p.is_dir()) == ["launch_0", "launch_1", "launch_2"]
     manifest = json.loads((saved / "manifest.json").read_text())
     assert manifest["calls"] == ["", *(f"layers.{n}" for n in range(4)), ""]
-    flat = compiled(encoder[1], regions=False).save(tmp_path / "flat")
+    flat = made("encoder", regions=False).save(tmp_path / "flat")
     assert len(list(saved.rglob("sdsc_*.json"))) < len(list(flat.rglob("sdsc_*.json"))) / 2
 
 
@@ -166,14 +172,13 @@ def test_the_host_may_have_a_part_between_layers() -> None:
             return x
 
     _, inputs = stack(1.5)
-    made = compiled((Between((1.5,) * 4).eval(), inputs))
-    assert made.mlir("spyre.kernel").count("func.call @") == len(made.host_steps) == 4
-    assert made.verify(*inputs)
+    between = compiled((Between((1.5,) * 4).eval(), inputs))
+    assert between.mlir("spyre.kernel").count("func.call @") == len(between.host_steps) == 4
+    assert between.verify(*inputs)
 
 
 def test_ktir_comes_from_the_flat_program() -> None:
-    built = stack(1.5, 1.5, 1.5, 1.5)
-    assert compiled(built).ktir() == compiled(built, regions=False).ktir()
+    assert made("encoder").ktir() == made("encoder", regions=False).ktir()
 
 
 def test_a_further_layer_costs_a_call() -> None:

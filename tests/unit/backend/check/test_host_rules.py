@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors.numpy import save_file
+from xdsl.parser import Parser
 
+from spyre_mlir.backend.check import check_bundle
 from spyre_mlir.backend.check.host_rules import HOST_RULES, check_host, file_digests, host_files, manifest_current
 from spyre_mlir.backend.digest import digest_of_file
 from spyre_mlir.backend.translate import module_to_directory
@@ -160,3 +162,16 @@ def test_a_finding_names_the_directory(directory: Path) -> None:
     (only,) = check_host(directory, make_context())
     assert isinstance(only, Finding)
     assert (only.file, only.path) == (str(directory), str(directory))
+
+
+def test_a_check_parses_each_program_once(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    parse = Parser.parse_module
+
+    def counted(self: Parser, *args: Any, **options: Any) -> Any:
+        parsed.append(Path(self.lexer.input.name).name)
+        return parse(self, *args, **options)
+
+    monkeypatch.setattr(Parser, "parse_module", counted)
+    assert check_bundle(directory, make_context()) == ()
+    assert sorted(parsed) == ["bundle.mlir", "program.mlir"]

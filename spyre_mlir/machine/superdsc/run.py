@@ -21,6 +21,7 @@ from spyre_mlir.machine.superdsc.bound_sizes import resolved
 from spyre_mlir.machine.superdsc.compute import Tile, compute, keep, run_in_place
 from spyre_mlir.machine.superdsc.core_places import settled
 from spyre_mlir.machine.superdsc.core_rules import run_special
+from spyre_mlir.machine.superdsc.known_states import note
 from spyre_mlir.machine.superdsc.launch_plans import LaunchPlan, LaunchPlans, make_plan
 from spyre_mlir.machine.superdsc.races import require_disjoint, require_no_race
 from spyre_mlir.machine.superdsc.result_checks import counted, require_integers, require_numbers
@@ -84,7 +85,9 @@ def execute(
 
     try:
         plan = (LaunchPlans() if plans is None else plans).plan(view, memory, symbols, make)
-        if plan is not None:
+        if plan is None:
+            past.repeatable = False
+        else:
             _run(plan, memory, past, tensors)
     finally:
         memory.element = None
@@ -96,6 +99,7 @@ def _run(plan: LaunchPlan, memory: Memory, past: History, tensors: Sequence[str 
         return
     layouts, view, log = plan.layouts, plan.view, memory.log
     log.settle = lambda found: settled(found, layouts, memory)
+    note(past, plan, memory)
     names = [*tensors, *[None] * (len(layouts) - len(tensors))]
     with np.errstate(all="ignore"), counted(view, memory):
         tiles = plan.by_core if plan.whole is None else (plan.whole,)
@@ -130,7 +134,9 @@ def _at_once(plan: LaunchPlan, tile: Tile, memory: Memory, past: History) -> Non
     doomed = [] if plan.picks or plan.in_place else past.doomed(memory, tile.accesses[-1])
     memory.log.why = lambda address: past.why(memory, address)
     if not run_in_place(plan.view, plan.meaning, tile, memory):
-        keep(tile, compute(plan.view, plan.meaning, tile, memory), memory)
+        result = compute(plan.view, plan.meaning, tile, memory)
+        past.kept[memory.step] = result.written
+        keep(tile, result, memory)
     past.end(memory, doomed, plan.name)
 
 

@@ -1,0 +1,118 @@
+"""Launches whose effect on the states of memory is known beforehand.
+
+What a launch leaves written where follows from the states that it finds, and hardly ever from numbers. Where an earlier
+launch found the same states, each check of them would come out as it did then; what remains is to compute, and to check
+the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spyre_mlir.dialects.superdsc.model.descriptor import IndirectKind
+from spyre_mlir.hw.spec import STICK_BYTES
+from spyre_mlir.machine.faults import Standing
+from spyre_mlir.machine.hardware_functions import Pointwise
+from spyre_mlir.machine.memory.exact import Bools, Memory
+from spyre_mlir.machine.memory.operand_views import ByteAccess, TrackedArray
+from spyre_mlir.machine.memory.shadow import FORMAT_TAGS, everywhere, spread
+from spyre_mlir.machine.superdsc.compute import Tile, compute, fetch, keep, run_in_place
+from spyre_mlir.machine.superdsc.core_places import settled
+from spyre_mlir.machine.superdsc.launch_plans import LaunchPlan
+from spyre_mlir.machine.superdsc.poison import chosen_written
+from spyre_mlir.machine.superdsc.result_checks import counted, require_integers, require_numbers
+from spyre_mlir.machine.superdsc.stale_reads import History
+
+
+class StatesDiffer(Exception):
+    """A number has decided otherwise what is written than in the run before."""
+
+
+def note(past: History, plan: LaunchPlan, memory: Memory) -> None:
+    """Note how the launch that is about to run depends on numbers in what it leaves written."""
+    if plan.whole is None or not _tables_are_full(plan, plan.whole, memory):
+        past.repeatable = False
+        return
+    if not isinstance(plan.meaning, Pointwise) or not plan.meaning.selects:
+        return
+    states = [access.written(memory) for access in plan.whole.accesses[:-1]]
+    if all(state is None for state in states):
+        return
+    past.chosen[memory.step] = states
+    if plan.view.mask_constant >= 0 and any(dim.valid is not None for dim in plan.view.dims):
+        past.repeatable = False
+
+
+def _tables_are_full(plan: LaunchPlan, tile: Tile, memory: Memory) -> bool:
+    """Return whether no index can pick an element that was not written."""
+    tables = (op.indirect is not None and op.indirect.kind is IndirectKind.VALUE for op in plan.view.operands)
+    return all(_is_full(a, memory) for table, a in zip(tables, tile.accesses, strict=True) if table)
+
+
+def _is_full(access: ByteAccess, memory: Memory) -> bool:
+    """Return whether all of the region that an access lies in is written in its format."""
+    states = memory.locate(access.low, access.high, access.span).states
+    return everywhere(states.tags == FORMAT_TAGS[access.format]) and everywhere(states.known == STICK_BYTES)
+
+
+@dataclass(frozen=True)
+class KnownLaunch:
+    """A launch of which it is known what it finds written, and what it leaves written.
+
+    Attributes:
+        plan: the launch.
+        standing: what runs, for faults.
+        kept: whether its result is computed as a whole and then stored; else it runs from memory to memory.
+        written: of a result that is stored, which elements count as written; None for all.
+        chosen: of operands of which the first chooses between the others, which elements are written.
+    """
+
+    plan: LaunchPlan
+    standing: Standing
+    kept: bool
+    written: Bools | None
+    chosen: Sequence[Bools | None] = ()
+
+    def run(self, memory: Memory) -> None:
+        """Compute, and check the numbers; the states of memory are neither asked nor changed.
+
+        Raises:
+            MachineFault: the numbers are wrong.
+            StatesDiffer: they choose other elements, of which others are written.
+        """
+        plan, log, view = self.plan, memory.log, self.plan.view
+        if plan.whole is None:
+            raise ValueError("only launches of all cores together are known")
+        log.standing = self.standing
+        log.settle = lambda found: settled(found, plan.layouts, memory)
+        memory.element, memory.step = memory.elements.get(view.index), memory.step + 1
+        with counted(view, memory):
+            self._compute(plan.whole, memory)
+            require_numbers((plan.whole,), memory)
+            require_integers(view, plan.meaning, plan.whole, memory)
+
+    def _compute(self, tile: Tile, memory: Memory) -> None:
+        view, meaning = self.plan.view, self.plan.meaning
+        if self.chosen:
+            self._require_choice(tile, memory)
+        if self.kept:
+            keep(tile, TrackedArray(compute(view, meaning, tile, memory).values, self.written), memory)
+        else:
+            run_in_place(view, meaning, tile, memory)
+
+    def _require_choice(self, tile: Tile, memory: Memory) -> None:
+        """Require that the first operand chooses as many written elements as before, at the same places."""
+        condition = tile.frame.joined(fetch(tile, 0, memory).values)
+        left = chosen_written(condition, self.chosen)
+        if left is None or self.written is None:
+            same = left is None or left.all()
+        else:
+            same = np.array_equal(spread(left, tile.accesses[-1].shape), self.written)
+        if not same:
+            raise StatesDiffer
+
+
+__all__ = ["KnownLaunch", "StatesDiffer", "note"]

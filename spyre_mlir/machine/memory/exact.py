@@ -76,6 +76,10 @@ class Memory(ABC):
         self.count_integers(np.asarray(values), format_name)
         target[...] = values
 
+    def move(self, target: Stored, values: npt.NDArray[Any], format_name: str) -> None:
+        """Store values that were read from memory in the same format; by default as any others."""
+        self.put(target, values, format_name)
+
     def put_codes(self, target: Stored, codes: npt.NDArray[Any], format_name: str) -> None:
         """Store what the host sends as the device's bits."""
         self.put(target, encoding.decode(codes, format_name), format_name, from_host=True)

@@ -7,24 +7,28 @@ the numbers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from spyre_mlir.dialects.superdsc.model.descriptor import IndirectKind
+from spyre_mlir.errors import FaultPlace, MachineFault
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.faults import Standing
 from spyre_mlir.machine.hardware_functions import Pointwise
+from spyre_mlir.machine.memory.device_numerics import DeviceMemory
 from spyre_mlir.machine.memory.exact import Bools, Memory
 from spyre_mlir.machine.memory.operand_views import ByteAccess, TrackedArray
 from spyre_mlir.machine.memory.shadow import FORMAT_TAGS, everywhere, spread
-from spyre_mlir.machine.superdsc.compute import Tile, compute, fetch, keep, run_in_place
+from spyre_mlir.machine.superdsc.compute import compute, fetch, keep, run_in_place
 from spyre_mlir.machine.superdsc.core_places import settled
 from spyre_mlir.machine.superdsc.launch_plans import LaunchPlan
 from spyre_mlir.machine.superdsc.poison import chosen_written
-from spyre_mlir.machine.superdsc.result_checks import counted, require_integers, require_numbers
+from spyre_mlir.machine.superdsc.result_checks import note_counts, open_settings, require_integers, require_numbers
 from spyre_mlir.machine.superdsc.stale_reads import History
+from spyre_mlir.machine.superdsc.work import Tile, Work
 
 
 class StatesDiffer(Exception):
@@ -83,25 +87,37 @@ class KnownLaunch:
             MachineFault: the numbers are wrong.
             StatesDiffer: they choose other elements, of which others are written.
         """
-        plan, log, view = self.plan, memory.log, self.plan.view
-        if plan.whole is None:
+        plan, log, tally = self.plan, memory.log, memory.tally
+        if plan.work is None:
             raise ValueError("only launches of all cores together are known")
         log.standing = self.standing
-        log.settle = lambda found: settled(found, plan.layouts, memory)
-        memory.element, memory.step = memory.elements.get(view.index), memory.step + 1
-        with counted(view, memory):
-            self._compute(plan.whole, memory)
-            require_numbers((plan.whole,), memory)
-            require_integers(view, plan.meaning, plan.whole, memory)
+        log.settle = self._settled(memory)
+        memory.element, memory.step = memory.elements.get(plan.view.index), memory.step + 1
+        floats, integers, tally.largest = tally.overflows, tally.integers, 0.0
+        self._compute(plan.work, memory)
+        require_numbers((plan.work.tile,), memory)
+        require_integers(plan.view, plan.meaning, plan.work.tile, memory)
+        if isinstance(memory, DeviceMemory):
+            for setting in self._settings:
+                log.depends.setdefault(setting, set()).add(plan.name)
+        if (tally.overflows, tally.integers) != (floats, integers):
+            note_counts(plan.view, memory, floats, integers)
 
-    def _compute(self, tile: Tile, memory: Memory) -> None:
-        view, meaning = self.plan.view, self.plan.meaning
+    @cached_property
+    def _settings(self) -> tuple[str, ...]:
+        return tuple(open_settings(self.plan.view))
+
+    def _settled(self, memory: Memory) -> Callable[[MachineFault], FaultPlace]:
+        layouts = self.plan.layouts
+        return lambda found: settled(found, layouts, memory)
+
+    def _compute(self, work: Work, memory: Memory) -> None:
         if self.chosen:
-            self._require_choice(tile, memory)
+            self._require_choice(work.tile, memory)
         if self.kept:
-            keep(tile, TrackedArray(compute(view, meaning, tile, memory).values, self.written), memory)
+            keep(work, TrackedArray(compute(work, memory).values, self.written), memory)
         else:
-            run_in_place(view, meaning, tile, memory)
+            run_in_place(work, memory)
 
     def _require_choice(self, tile: Tile, memory: Memory) -> None:
         """Require that the first operand chooses as many written elements as before, at the same places."""

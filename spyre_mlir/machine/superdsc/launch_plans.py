@@ -17,9 +17,9 @@ from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.hardware_functions import Meaning, meaning_of
 from spyre_mlir.machine.memory.exact import Bools, Ints, Memory
 from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, slice_table
-from spyre_mlir.machine.superdsc.compute import Tile
 from spyre_mlir.machine.superdsc.gather import share_table
 from spyre_mlir.machine.superdsc.races import require_no_race
+from spyre_mlir.machine.superdsc.work import Tile, Work
 
 Symbols = Mapping[int, int]
 
@@ -44,6 +44,11 @@ class LaunchPlan:
     layouts: tuple[OperandLayout, ...]
     whole: Tile | None
     by_core: tuple[Tile, ...] = ()
+
+    @cached_property
+    def work(self) -> Work | None:
+        """What all cores do together, where that is exactly what they do one by one."""
+        return None if self.whole is None else Work(self.view, self.meaning, self.whole)
 
     @property
     def name(self) -> str:

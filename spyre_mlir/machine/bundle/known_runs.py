@@ -3,6 +3,8 @@
 A function has no branches, and what its launches leave written follows from what they find written. So a run that
 begins with the states of an earlier one, at the same addresses, ends with the same states, and no check of a state
 fails in it that did not fail then. Runs that met a fault, or in which a number decided what is written, are not kept.
+
+Decision: docs/decisions/0126-known-states.md
 """
 
 from __future__ import annotations

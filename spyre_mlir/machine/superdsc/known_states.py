@@ -3,6 +3,8 @@
 What a launch leaves written where follows from the states that it finds, and hardly ever from numbers. Where an earlier
 launch found the same states, each check of them would come out as it did then; what remains is to compute, and to check
 the numbers.
+
+Decision: docs/decisions/0126-known-states.md
 """
 
 from __future__ import annotations

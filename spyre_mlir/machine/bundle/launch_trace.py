@@ -77,7 +77,7 @@ class BoundLaunch:
 
     @cached_property
     def standing(self) -> Standing:
-        """What runs, for messages."""
+        """File, level and line of the launch, for messages."""
         source = self.caller.places.source(source_of(self.op.location))
         return Standing(self.op.sdsc_filename.data, "superdsc", str(source) if source else None)
 

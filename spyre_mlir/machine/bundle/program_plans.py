@@ -1,4 +1,4 @@
-"""What is kept of a program's launches from run to run: plans, traces, and runs whose states are known."""
+"""Plans, traces and runs with known states: the parts of a program's launches that stay from run to run."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ from spyre_mlir.machine.memory.shadow import spread
 from spyre_mlir.machine.superdsc.constants import mask_value
 from spyre_mlir.machine.superdsc.gather import gather
 from spyre_mlir.machine.superdsc.poison import contracted_written, folded_written, pointwise_written, require_lane_zero
-from spyre_mlir.machine.superdsc.work import Tile, Work
+from spyre_mlir.machine.superdsc.work import Tile, TileWork
 from spyre_mlir.ops.function_facts import LaneOrder
 
 
-def keep(work: Work, tensor: TrackedArray, memory: Memory) -> None:
+def keep(work: TileWork, tensor: TrackedArray, memory: Memory) -> None:
     """Write a result; values in lanes that were never written do not count as overflows.
 
     Raises:
@@ -58,7 +58,7 @@ def fetch(tile: Tile, index: int, memory: Memory) -> TrackedArray:
     return TrackedArray(memory.numbers(tile.framed[index].elements(memory), access.format), written)
 
 
-def run_in_place(work: Work, memory: Memory) -> bool:
+def run_in_place(work: TileWork, memory: Memory) -> bool:
     """Run an element-wise function from memory to memory, part by part; return False if it cannot run so.
 
     Raises:
@@ -83,7 +83,7 @@ def run_in_place(work: Work, memory: Memory) -> bool:
     return True
 
 
-def compute(work: Work, memory: Memory) -> TrackedArray:
+def compute(work: TileWork, memory: Memory) -> TrackedArray:
     """Read the inputs of one tile and apply the function; the result has size-one axes for dims it lacks."""
     view, meaning, tile = work.view, work.meaning, work.tile
     accesses = tile.accesses[:-1]
@@ -109,7 +109,7 @@ def compute(work: Work, memory: Memory) -> TrackedArray:
     return _contract(work, inputs, memory.log)
 
 
-def _moved(work: Work, meaning: Movement, tensor: TrackedArray) -> TrackedArray:
+def _moved(work: TileWork, meaning: Movement, tensor: TrackedArray) -> TrackedArray:
     """The elements in the order they arrive in along the stick dim."""
     view, frame = work.view, work.tile.frame
     if meaning.lanes is LaneOrder.KEPT:
@@ -130,7 +130,7 @@ def _in_order(tensor: TrackedArray, frame: Frame, axis: int, lanes: LaneOrder, n
     return TrackedArray(values, rearranged(spread(tensor.written, joined.shape), axis, lanes, narrow))
 
 
-def _shaped(tensor: TrackedArray, work: Work) -> TrackedArray:
+def _shaped(tensor: TrackedArray, work: TileWork) -> TrackedArray:
     """Broadcast a result to the output's axes."""
     output, values, written = work.tile.accesses[-1], tensor.values, tensor.written
     if values.shape != work.shape:
@@ -141,7 +141,7 @@ def _shaped(tensor: TrackedArray, work: Work) -> TrackedArray:
     return TrackedArray(values, None if written is None else spread(written, output.shape))
 
 
-def _masked(work: Work, index: int, memory: Memory) -> TrackedArray:
+def _masked(work: TileWork, index: int, memory: Memory) -> TrackedArray:
     """Read an operand; what lies beyond the valid extents is the mask constant."""
     tile, tensor = work.tile, fetch(work.tile, index, memory)
     for place, first in work.masked[index]:
@@ -160,7 +160,7 @@ def _masked(work: Work, index: int, memory: Memory) -> TrackedArray:
     return tensor
 
 
-def _pointwise(work: Work, meaning: Pointwise, inputs: Sequence[TrackedArray], log: FaultLog) -> TrackedArray:
+def _pointwise(work: TileWork, meaning: Pointwise, inputs: Sequence[TrackedArray], log: FaultLog) -> TrackedArray:
     values = meaning.apply([tensor.values for tensor in inputs], work.constants)
     if all(tensor.written is None for tensor in inputs):
         return TrackedArray(values)
@@ -176,7 +176,7 @@ def _combined_states(meaning: Pointwise, inputs: Sequence[TrackedArray], frame: 
     return pointwise_written(meaning, inputs)
 
 
-def _reduce(work: Work, meaning: Reduction, tensor: TrackedArray, log: FaultLog) -> TrackedArray:
+def _reduce(work: TileWork, meaning: Reduction, tensor: TrackedArray, log: FaultLog) -> TrackedArray:
     written = folded_written(work.view, tensor, work.summed, work.tile.accesses[0], log)
     values = np.abs(tensor.values) if meaning.absolute else tensor.values
     # The outermost first: neighbours stay neighbours for as long as there is much to fold.
@@ -188,7 +188,7 @@ def _reduce(work: Work, meaning: Reduction, tensor: TrackedArray, log: FaultLog)
     return TrackedArray(values, written)
 
 
-def _contract(work: Work, inputs: Sequence[TrackedArray], log: FaultLog) -> TrackedArray:
+def _contract(work: TileWork, inputs: Sequence[TrackedArray], log: FaultLog) -> TrackedArray:
     """Sum of products as one batched matrix product, dims sorted by which operands have them."""
     axes = work.contracted
     written = contracted_written(work.view, inputs, axes.summed, work.tile.accesses, log)

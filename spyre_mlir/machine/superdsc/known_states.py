@@ -30,7 +30,7 @@ from spyre_mlir.machine.superdsc.launch_plans import LaunchPlan
 from spyre_mlir.machine.superdsc.poison import chosen_written
 from spyre_mlir.machine.superdsc.result_checks import note_counts, open_settings, require_integers, require_numbers
 from spyre_mlir.machine.superdsc.stale_reads import History
-from spyre_mlir.machine.superdsc.work import Tile, Work
+from spyre_mlir.machine.superdsc.work import Tile, TileWork
 
 
 class StatesDiffer(Exception):
@@ -113,7 +113,7 @@ class KnownLaunch:
         layouts = self.plan.layouts
         return lambda found: settled(found, layouts, memory)
 
-    def _compute(self, work: Work, memory: Memory) -> None:
+    def _compute(self, work: TileWork, memory: Memory) -> None:
         if self.chosen:
             self._require_choice(work.tile, memory)
         if self.kept:

@@ -19,7 +19,7 @@ from spyre_mlir.machine.memory.exact import Bools, Ints, Memory
 from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, slice_table
 from spyre_mlir.machine.superdsc.gather import share_table
 from spyre_mlir.machine.superdsc.races import require_no_race
-from spyre_mlir.machine.superdsc.work import Tile, Work
+from spyre_mlir.machine.superdsc.work import Tile, TileWork
 
 Symbols = Mapping[int, int]
 
@@ -46,9 +46,9 @@ class LaunchPlan:
     by_core: tuple[Tile, ...] = ()
 
     @cached_property
-    def work(self) -> Work | None:
-        """What all cores do together, where that is exactly what they do one by one."""
-        return None if self.whole is None else Work(self.view, self.meaning, self.whole)
+    def work(self) -> TileWork | None:
+        """The function on all cores together, where that is exactly what they do one by one."""
+        return None if self.whole is None else TileWork(self.view, self.meaning, self.whole)
 
     @property
     def name(self) -> str:

@@ -26,7 +26,7 @@ from spyre_mlir.machine.superdsc.launch_plans import LaunchPlan, LaunchPlans, ma
 from spyre_mlir.machine.superdsc.races import require_disjoint, require_no_race
 from spyre_mlir.machine.superdsc.result_checks import counted, require_integers, require_numbers
 from spyre_mlir.machine.superdsc.stale_reads import History, require_tensor
-from spyre_mlir.machine.superdsc.work import Work
+from spyre_mlir.machine.superdsc.work import TileWork
 
 
 def element_addresses(
@@ -130,7 +130,7 @@ def _run_untracked(plan: LaunchPlan, memory: Memory) -> None:
             keep(plan.work, compute(plan.work, memory), memory)
 
 
-def _at_once(plan: LaunchPlan, work: Work, memory: Memory, past: History) -> None:
+def _at_once(plan: LaunchPlan, work: TileWork, memory: Memory, past: History) -> None:
     """One pass for all cores."""
     doomed = [] if plan.picks or plan.in_place else past.doomed(memory, work.tile.accesses[-1])
     memory.log.why = lambda address: past.why(memory, address)
@@ -145,20 +145,20 @@ def _by_cores(plan: LaunchPlan, memory: Memory) -> None:
     """One core after the other."""
     require_no_race([tile.accesses for tile in plan.by_core], memory.log)
     # Every core reads before any core writes: an in-place operation must not see its own results.
-    works = [Work(plan.view, plan.meaning, tile) for tile in plan.by_core]
+    works = [TileWork(plan.view, plan.meaning, tile) for tile in plan.by_core]
     parts = [compute(work, memory) for work in works]
     _write_cohorts(plan.view, plan.meaning, memory, list(zip(works, parts, strict=True)))
 
 
 def _write_cohorts(
-    view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequence[tuple[Work, TrackedArray]]
+    view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequence[tuple[TileWork, TrackedArray]]
 ) -> None:
     """Add up the partial results of cores that work on the same output elements, then write each cohort once."""
-    cohorts: dict[tuple[int, ...], list[tuple[Work, TrackedArray]]] = {}
+    cohorts: dict[tuple[int, ...], list[tuple[TileWork, TrackedArray]]] = {}
     kept = [place for place, dim in enumerate(view.dims) if dim.label in view.output.order]
     for work, part in parts:
         cohorts.setdefault(tuple(work.tile.origin[place] for place in kept), []).append((work, part))
-    results: list[tuple[Work, TrackedArray]] = []
+    results: list[tuple[TileWork, TrackedArray]] = []
     for members in cohorts.values():
         first = members[0][0].tile.accesses[-1]
         if view.output.component == "lx" and len(members) > 1:

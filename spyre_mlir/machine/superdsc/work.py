@@ -79,7 +79,7 @@ class Contracted:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class TileWork:
     """A function on one tile.
 
     Args:
@@ -183,4 +183,4 @@ class Work:
         return Contracted(self.summed, batch, rows, columns, self.folded, shape, back)
 
 
-__all__ = ["Contracted", "PlainTile", "Tile", "Work"]
+__all__ = ["Contracted", "PlainTile", "Tile", "TileWork"]

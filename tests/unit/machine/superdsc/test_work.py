@@ -8,21 +8,21 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, 
 from spyre_mlir.machine.hardware_functions import meaning_of
 from spyre_mlir.machine.memory.exact import ExactMemory
 from spyre_mlir.machine.memory.operand_views import OperandLayout, slice_table
-from spyre_mlir.machine.superdsc.work import Tile, Work
+from spyre_mlir.machine.superdsc.work import Tile, TileWork
 
 DL16 = "SEN169_FP16"
 PADDED = (Dim("mb", 4, 2), Dim("out", 64, valid=40))
 PLAIN = (Dim("mb", 4, 2), Dim("out", 64))
 
 
-def work(function: str, dims: tuple[Dim, ...], *operands: Operand, mask: int = -1) -> Work:
+def work(function: str, dims: tuple[Dim, ...], *operands: Operand, mask: int = -1) -> TileWork:
     """A function on all cores together."""
     constants = (Constant("bound", DL16, 0x3E00),)  # 1.0
     view = Descriptor(0, function, "sfp", OpClass.POINTWISE, dims, operands, constants=constants, mask_constant=mask)
     accesses = [OperandLayout(view, number, ExactMemory()).whole(slice_table(view)) for number in range(len(operands))]
     tile = Tile((0, 1), (0,) * len(dims), tuple(access for access in accesses if access is not None))
     assert len(tile.accesses) == len(operands)
-    return Work(view, meaning_of(function), tile)
+    return TileWork(view, meaning_of(function), tile)
 
 
 def rows(start: int) -> Operand:

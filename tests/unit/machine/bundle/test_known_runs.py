@@ -8,8 +8,10 @@ import pytest
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
 from spyre_mlir.errors import FaultKind, MachineFault
+from spyre_mlir.machine.bundle.known_runs import KnownRun
 from spyre_mlir.machine.bundle.program_plans import ProgramPlans
 from spyre_mlir.machine.bundle.run import run_bundle
+from spyre_mlir.machine.levels.run import find_function
 from spyre_mlir.machine.memory.device_numerics import DeviceMemory
 from spyre_mlir.machine.memory.exact import ExactMemory, Memory
 from spyre_mlir.machine.memory.shadow import ShadowMemory
@@ -118,3 +120,33 @@ def test_padding_that_is_too_large_does_not_count_in_a_known_run() -> None:
         run_bundle(module, card, BASES, lambda _: view, plans=plans)
         counts.append(sum(met.count for met in card.log.overflows.values()))
     assert counts == [0, 1, 1]
+
+
+def test_sticks_that_are_read_before_they_are_written_are_cleared() -> None:
+    card = memory()
+    card.regions[1].cells.fill(1)
+    pads = np.zeros(card.spec.cores_per_card * card.spec.lx_bytes // 128, np.bool_)
+    pads[3] = True
+    known = KnownRun(0, (), (), {}, {BASES[1]: np.array([1, 3])}, pads)
+    assert known.again(card, lambda _: 0)
+    rows = card.regions[1].cells.reshape(4, -1)
+    assert rows.any(axis=1).tolist() == [True, False, True, False]
+    card.forget_scratchpads()
+    left = [dirty for kept in card.spare.values() for _, dirty in kept if dirty is not None]
+    assert [np.flatnonzero(dirty).tolist() for dirty in left] == [[3]]
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_choice_is_not_kept_with_a_result_over_what_was_there(written: bool) -> None:
+    module, plans, view = parse(bundle(4)), ProgramPlans(), where()
+
+    def card() -> Memory:
+        made = choosing(np.zeros(64))
+        if written:
+            made.store(FOUR[3] + 2 * np.arange(64), np.ones(64), DL16)
+        return made
+
+    run_bundle(module, first := card(), FOUR, lambda _: view, plans=plans)
+    assert outcome(first)[0].tolist() == [5.0] * 64
+    kept = plans.known_runs(find_function(module, "sdsc_bundle"), (*FOUR, first.free), card())
+    assert bool(kept) is not written

@@ -122,7 +122,7 @@ class KnownRun:
             if isinstance(step, KnownLaunch):
                 step.run(memory)
             else:
-                memory.locate((base := allocate(step)), base + 1).clear()
+                allocate(step)  # zeroed as a whole, as nobody keeps what is written where
 
     def _prepare(self, memory: Memory) -> None:
         """Make the scratchpads, and clear what the run reads without having written it."""

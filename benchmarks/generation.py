@@ -23,7 +23,7 @@ from transformers.generation.streamers import BaseStreamer
 import spyre_mlir
 from spyre_mlir import Generation
 
-LIMIT = 60.0
+LIMIT = 30.0
 PROMPT, WINDOW = 16, 32
 
 

@@ -24,9 +24,9 @@ from functools import partial
 from typing import Any
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-LIMITS = {"add": 8.0, "softmax": 5.5, "matmul": 4.0, "llama": 4.0, "decode": 90.0}
+LIMITS = {"add": 8.0, "softmax": 5.5, "matmul": 4.0, "llama": 3.0, "decode": 30.0}
 # Of the step of tiny kernels: microseconds a kernel, seconds of the first call.
-LAUNCH_US, FIRST_S = 450.0, 0.6
+LAUNCH_US, FIRST_S = 200.0, 0.6
 SHAPES = {
     "add": "2048x4096",
     "softmax": "2048x1024",

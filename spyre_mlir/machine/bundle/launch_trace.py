@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from spyre_mlir.dialects.places import Rebase, source_of
@@ -22,9 +21,6 @@ from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.superdsc.launch_plans import LaunchPlans
 from spyre_mlir.machine.superdsc.run import execute
 from spyre_mlir.machine.superdsc.stale_reads import History
-
-# Steps of a function that are kept; a loop adds those of every trip.
-_LONGEST = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,8 @@ class BoundLaunch:
     caller: LaunchSite = field(default_factory=LaunchSite)
 
     @cached_property
-    def _standing(self) -> Standing:
+    def standing(self) -> Standing:
+        """File, level and line of the launch, for messages."""
         source = self.caller.places.source(source_of(self.op.location))
         return Standing(self.op.sdsc_filename.data, "superdsc", str(source) if source else None)
 
@@ -91,7 +88,7 @@ class BoundLaunch:
     def run(self, memory: Memory, history: History | None = None, plans: LaunchPlans | None = None) -> None:
         """Run the operation on all its cores; a fault names the file, and its origin in the model."""
         log = memory.log
-        log.standing = self._standing
+        log.standing = self.standing
         try:
             execute(self.view, memory, self.symbols, history, self._tensors, plans)
         except MachineFault as fault:
@@ -103,38 +100,4 @@ class BoundLaunch:
 Trace = list[PoolAllocation | BoundLaunch]
 
 
-@dataclass
-class ProgramPlans:
-    """Everything about a program's launches that does not depend on data, kept from run to run.
-
-    Attributes:
-        launches: the plans of single launches.
-    """
-
-    launches: LaunchPlans = field(default_factory=LaunchPlans)
-    _traces: dict[tuple[int, tuple[int, ...]], tuple[FuncOp, Trace]] = field(
-        default_factory=dict[tuple[int, tuple[int, ...]], tuple[FuncOp, Trace]]
-    )
-
-    @property
-    def empty(self) -> bool:
-        """Return whether no function has run to its end."""
-        return not self._traces
-
-    def trace(self, function: FuncOp, addresses: Sequence[int]) -> Trace | None:
-        """Return the trace of a function.
-
-        Args:
-            function: a bundle function.
-            addresses: the values of its arguments, and where free memory begins.
-        """
-        known = self._traces.get((id(function), tuple(addresses)))
-        return None if known is None else known[1]
-
-    def keep(self, function: FuncOp, addresses: Sequence[int], trace: Trace) -> None:
-        """Keep the trace of a run that came to its end, unless it is very long."""
-        if len(trace) <= _LONGEST:
-            self._traces[id(function), tuple(addresses)] = function, trace
-
-
-__all__ = ["BoundLaunch", "LaunchSite", "PoolAllocation", "ProgramPlans", "Trace"]
+__all__ = ["BoundLaunch", "LaunchSite", "PoolAllocation", "Trace"]

@@ -19,7 +19,9 @@ from spyre_mlir.dialects.sdscbundle import (
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import InputError, SpyreError, UnsupportedError
 from spyre_mlir.machine.bundle.addresses import address_rules
-from spyre_mlir.machine.bundle.launch_trace import BoundLaunch, LaunchSite, PoolAllocation, ProgramPlans, Trace
+from spyre_mlir.machine.bundle.known_runs import RunRecorder
+from spyre_mlir.machine.bundle.launch_trace import BoundLaunch, LaunchSite, PoolAllocation, Trace
+from spyre_mlir.machine.bundle.program_plans import ProgramPlans
 from spyre_mlir.machine.faults import place_of
 from spyre_mlir.machine.levels.calls import FunctionRules
 from spyre_mlir.machine.levels.for_loops import ForFunctions
@@ -71,7 +73,7 @@ class BundleFunctions(InterpreterFunctions):
         self.trace: Trace = []
         self._load = load
         self._loaded: dict[str, Descriptor] = {}
-        self._history = History()
+        self.history = History()
         self._plans = plans
 
     @impl(InputArgExtractOp)
@@ -120,9 +122,19 @@ class BundleFunctions(InterpreterFunctions):
         if self._instead is not None:
             self._instead(bound.op, bound.view, self.memory, bound.symbols)
         else:
-            bound.run(self.memory, self._history, self._plans)
+            bound.run(self.memory, self.history, self._plans)
         if self.watch is not None:
             self.watch(bound.op, bound.view, self.memory, bound.symbols)
+
+    def release(self) -> None:
+        """Give the pools back."""
+        for name in self.pools:
+            self.memory.remove_region(name)
+
+    def begin_anew(self) -> None:
+        """Forget all allocations."""
+        self.release()
+        self.pools, self.trace = [], []
 
     def replay(self, trace: Trace) -> None:
         """Do what a trace says."""
@@ -175,17 +187,38 @@ def run_bundle(
     kept = ProgramPlans() if plans is None else plans
     memory.forget_scratchpads()
     functions = BundleFunctions(memory, load, watch, run, kept.launches, caller, before)
-    addresses = (*arguments, memory.free)
-    trace = kept.trace(function, addresses)
+    # Whoever watches may look at states after every launch, and after a fault a run goes on in another way.
+    plain = watch is None and before is None and run is None and memory.tracked and memory.log.on_fault == "raise"
     try:
-        if trace is not None:
-            functions.replay(trace)
-        else:
-            _interpret(module, function, arguments, functions)
-            kept.keep(function, addresses, functions.trace)
+        _run(module, function, arguments, functions, kept, plain=plain)
     finally:
-        for name in functions.pools:
-            memory.remove_region(name)
+        functions.release()
+
+
+def _run(
+    module: ModuleOp,
+    function: FuncOp,
+    arguments: Sequence[int],
+    functions: BundleFunctions,
+    kept: ProgramPlans,
+    *,
+    plain: bool,
+) -> None:
+    """Run a function, as briefly as earlier runs allow."""
+    memory = functions.memory
+    addresses = (*arguments, memory.free)
+    for known in kept.known_runs(function, addresses, memory) if plain else ():
+        if known.again(memory, functions.allocate):
+            return
+        functions.begin_anew()
+    recorder, trace = RunRecorder(memory) if plain else None, kept.trace(function, addresses)
+    if trace is not None:
+        functions.replay(trace)
+    else:
+        _interpret(module, function, arguments, functions)
+        kept.keep(function, addresses, functions.trace)
+    if recorder is not None and (known := recorder.known(functions.trace, kept.launches, functions.history)):
+        kept.keep_run(function, addresses, memory, known)
 
 
 def _interpret(module: ModuleOp, function: FuncOp, arguments: Sequence[int], functions: BundleFunctions) -> None:

@@ -19,12 +19,12 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.hw.arrangement import STANDARD, as_read, as_stored
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.arrays import Array, HostArray, Mask
-from spyre_mlir.machine.bundle.launch_trace import ProgramPlans
+from spyre_mlir.machine.bundle.program_plans import ProgramPlans
 from spyre_mlir.machine.faults import Place
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.memory.frames import Frame, StridedAxis, blocks
 from spyre_mlir.machine.memory.operand_views import ByteAccess
-from spyre_mlir.machine.memory.region import MemoryRegion, Spare
+from spyre_mlir.machine.memory.region import Leftover, MemoryRegion, Spare
 from spyre_mlir.machine.memory.shadow import ShadowMemory
 
 # Sticks of a weight that are decoded at a time.
@@ -51,7 +51,7 @@ class ResidentTensors:
         plans: what is known about the program's launches.
     """
 
-    spare: Spare = field(default_factory=dict[int, "list[tuple[npt.NDArray[np.uint8], ShadowMemory | None]]"])
+    spare: Spare = field(default_factory=dict[int, "list[Leftover]"])
     plans: ProgramPlans = field(default_factory=ProgramPlans)
     _constants: dict[int, tuple[Operation, Array]] = field(default_factory=dict[int, tuple[Operation, Array]])
     _images: dict[tuple[Any, ...], _Image] = field(default_factory=dict[tuple[Any, ...], _Image])

@@ -124,6 +124,14 @@ class DeviceMemory(Memory):
             target[...] = whole.astype(np.int64).astype(target.dtype)
 
     @override
+    def move(self, target: Stored, values: npt.NDArray[Any], format_name: str) -> None:
+        """Store values that are rounded already."""
+        if values.dtype == target.dtype:
+            np.copyto(target, values)
+        else:
+            self.put(target, values, format_name)
+
+    @override
     def put_codes(self, target: Stored, codes: npt.NDArray[Any], format_name: str) -> None:
         """Store what the host sends as the device's bits."""
         if format_name == DL16.name:

@@ -11,7 +11,7 @@ Decision: docs/decisions/0002-exact-memory.md
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,10 @@ class Memory(ABC):
         """
         self.count_integers(np.asarray(values), format_name)
         target[...] = values
+
+    def move(self, target: Stored, values: npt.NDArray[Any], format_name: str) -> None:
+        """Store values that were read from memory in the same format; by default as any others."""
+        self.put(target, values, format_name)
 
     def put_codes(self, target: Stored, codes: npt.NDArray[Any], format_name: str) -> None:
         """Store what the host sends as the device's bits."""
@@ -145,18 +149,20 @@ class Memory(ABC):
         except MemoryError as error:
             message = f"region {name}: the host cannot hold {size} bytes of device memory"
             raise InputError(message, hint="use symbolic addresses, with regions as large as the tensors") from error
-        for other in self._regions:
+        at = bisect_right(self._bases, base)
+        for other in self._regions[max(0, at - 1) : at + 1]:
             if other.base < region.end and region.base < other.end:
                 raise InputError(f"region {name} at {base:#x}..{region.end:#x} overlaps {other.name}")
-        insort(self._regions, region)
-        insort(self._bases, base)
+        self._regions.insert(at, region)
+        self._bases.insert(at, base)
         self._located.clear()
         return region
 
     @property
     def free(self) -> int:
         """The first byte behind all regions of the segments."""
-        return max((region.end for region in self._regions if region.base < self.scratchpad_base), default=0)
+        last = bisect_left(self._bases, self.scratchpad_base)
+        return self._regions[last - 1].end if last else 0
 
     def allocate(self, name: str, size: int, *, zeroed: bool = True) -> MemoryRegion:
         """Add an address range behind all existing ones; see `add_region`.
@@ -188,9 +194,8 @@ class Memory(ABC):
         self._bases = [region.base for region in self._regions]
         self._located.clear()
         for region in gone:
-            if not region.shared and (self.tracked or not region.sparse):  # a few sticks, which would all become zero
-                written = region.states if self.tracked and region.zeroed and not region.used else None
-                self.spare.setdefault(len(region.cells), []).append((region.cells, written))
+            if (left := region.leftover()) is not None:
+                self.spare.setdefault(len(region.cells), []).append(left)
 
     def scratchpad_address(self, core: int, address: int) -> int:
         """Return the card-wide address of a byte of one core's scratchpad."""
@@ -198,9 +203,8 @@ class Memory(ABC):
 
     def add_scratchpads(self) -> MemoryRegion:
         """Give every core its scratchpad, unless present; contents are uninitialised."""
-        for region in self._regions:
-            if region.base == self.scratchpad_base:
-                return region
+        if self._bases and self._bases[-1] >= self.scratchpad_base:
+            return self._regions[-1]
         size = self.spec.cores_per_card * self.spec.lx_bytes
         region = self.add_region("LX", self.scratchpad_base, size, sparse=True)
         region.scratch = True
@@ -255,6 +259,9 @@ class Memory(ABC):
             MachineFault: an address lies in no region, or another format was written there.
         """
         region, at, width = self._bytes(addresses, format_name)
+        if not self.tracked:
+            stored = self._elements(region, width, format_name)[at]
+            return self.numbers(stored, format_name), np.ones(at.shape, dtype=np.bool_)
         region.clear()
         reading = region.states.read_elements(at, width, format_name)
         if reading.wrong is not None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from typing_extensions import override
 
 from spyre_mlir.machine.memory.device_numerics import stored_type
-from spyre_mlir.machine.memory.exact import Bools, Floats, Ints, Memory, Stored
+from spyre_mlir.machine.memory.exact import Floats, Memory, Stored
 
 
 class PlainMemory(Memory):
@@ -47,13 +47,3 @@ class PlainMemory(Memory):
     def partial_sum(self, values: Floats, format_name: str) -> Floats:
         """Return the values themselves."""
         return values
-
-    @override
-    def load(self, addresses: Ints, format_name: str) -> tuple[Floats, Bools]:
-        """Read single elements, all of which count as written.
-
-        Raises:
-            MachineFault: an address lies in no region.
-        """
-        region, at, width = self._bytes(addresses, format_name)
-        return self.numbers(self._elements(region, width, format_name)[at], format_name), np.ones(at.shape, np.bool_)

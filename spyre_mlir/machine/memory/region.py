@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.memory.pages import sparse_zeros
-from spyre_mlir.machine.memory.shadow import ShadowMemory, StickBox
+from spyre_mlir.machine.memory.shadow import Bools, Ints, ShadowMemory, StickBox
 
 Stored = npt.NDArray[Any]  # elements as a kind of memory keeps them
-# Contents of regions that are gone, by size: memory the host has committed already.
-# With each, what was written there, if the rest is known to be zero.
-Spare = dict[int, "list[tuple[npt.NDArray[np.uint8], ShadowMemory | None]]"]
+# Contents of regions that are gone: memory the host has committed already.
+# With them, which sticks are not zero, if that is known.
+Leftover = tuple[npt.NDArray[np.uint8], Bools | None]
+Spare = dict[int, list[Leftover]]  # by size
 # Bytes that are zeroed sooner than it is found out which of them have to be.
 _SMALL = 1 << 23
 
@@ -50,31 +51,55 @@ class MemoryRegion:
     tracked: bool = field(default=True, compare=False, repr=False)
     # Whether sticks that nothing wrote may hold what a region before left, and have to be cleared when they are read.
     used: bool = field(init=False, default=False, compare=False, repr=False)
+    # The sticks of a sparse region that hold what regions before left.
+    dirty: Bools | None = field(init=False, default=None, compare=False, repr=False)
+    # The sticks that were cleared one by one; None if all of them were at once.
+    cleared: list[Ints] | None = field(init=False, default_factory=list[Ints], compare=False, repr=False)
+    # The sticks that a run writes, if that is known without a look at the states.
+    touched: Bools | None = field(init=False, default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         kept = self.spare.pop(self.size * self.scale, []) if self.spare is not None else []
         if kept and self.spare is not None:
-            self.cells, written = kept.pop()
+            self.cells, dirty = kept.pop()
             self.spare[self.size * self.scale] = kept
-            self._use_again(written)
+            self._use_again(dirty)
         elif not self.zeroed:
             self.cells = np.empty(self.size * self.scale, dtype=np.uint8)  # in huge pages, which numpy asks for here
         else:
             # zeros, not empty: the operating system commits a page at the first write only.
             count = self.size * self.scale
             self.cells = sparse_zeros(count) if self.sparse else np.zeros(count, dtype=np.uint8)
+            self._all_zero()
         self.states = ShadowMemory(self.size)
 
-    def _use_again(self, written: ShadowMemory | None) -> None:
+    def _use_again(self, dirty: Bools | None) -> None:
         """Zero contents that another region left, at once if that costs little, else when they are read."""
         if not self.zeroed:
             return
-        if self.sparse and written is not None:
-            self.cells.reshape(len(written.tags), -1)[(written.writer > 0) | (written.known > 0)] = 0
+        if self.sparse and self.tracked and dirty is not None:
+            self.used, self.dirty = True, dirty
         elif len(self.cells) <= _SMALL or self.sparse or not self.tracked:
             self.cells.fill(0)
+            self._all_zero()
         else:
             self.used = True
+
+    def _all_zero(self) -> None:
+        """Clear sticks of scratchpads one by one from here on, so that it is known which have to be."""
+        if self.sparse and self.tracked:
+            self.used, self.dirty = True, np.zeros(self.size // STICK_BYTES, dtype=np.bool_)
+
+    def leftover(self) -> Leftover | None:
+        """Return the contents for the next region of this size; None if they are not worth keeping, or shared."""
+        if self.shared or (self.sparse and not self.tracked):
+            return None
+        if self.dirty is None:
+            return self.cells, None
+        states, touched = self.states, self.touched
+        if touched is None:
+            touched = (states.writer > 0) | (states.known > 0)
+        return self.cells, touched | self.dirty
 
     @property
     def end(self) -> int:
@@ -91,13 +116,20 @@ class MemoryRegion:
             return
         states, width = self.states, STICK_BYTES * self.scale
         if box is None:
-            self.cells.reshape(-1, width)[(states.writer == 0) & (states.known == 0)] = 0
-            self.used = False
+            fresh = (states.writer == 0) & (states.known == 0)
+            self.cells.reshape(-1, width)[fresh if self.dirty is None else fresh & self.dirty] = 0
+            self.used, self.cleared = False, None
             return
         fresh = (box.view(states.writer) == 0) & (box.view(states.known) == 0)
         if np.count_nonzero(fresh):
             steps = (*(step * width for step in box.steps), 1)
             np.ndarray((*box.shape, width), np.uint8, self.cells.data, box.first * width, steps)[fresh] = 0
+            if self.cleared is not None:
+                self.cleared.append(box.sticks()[fresh])
+
+    def zero(self, sticks: Ints) -> None:
+        """Zero some sticks."""
+        self.cells.reshape(-1, STICK_BYTES * self.scale)[sticks] = 0
 
     def share(self, cells: npt.NDArray[np.uint8], states: ShadowMemory) -> None:
         """Take contents shared with other holders; they are copied before a write."""

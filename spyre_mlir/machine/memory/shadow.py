@@ -161,6 +161,20 @@ class ShadowMemory:
         made._bytes = None if self._bytes is None else self._bytes.copy()
         return made
 
+    @property
+    def empty(self) -> bool:
+        """Return whether nothing was ever written."""
+        return not (self.known.any() or self.writer.any())
+
+    def equals(self, other: ShadowMemory) -> bool:
+        """Return whether two states are known to be the same; False when in doubt, of mixed sticks."""
+        if self is other:
+            return True
+        if self._bytes is not None or other._bytes is not None:
+            return False
+        pairs = (self.known, other.known), (self.tags, other.tags), (self.writer, other.writer)
+        return all(np.array_equal(one, another) for one, another in pairs)
+
     def read(self, box: StickBox, format_name: str, *, scratch: bool = False) -> ShadowRead:
         """Return the state that a read of a box in a format finds.
 

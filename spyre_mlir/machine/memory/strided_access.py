@@ -148,16 +148,7 @@ class ByteAccess:
         Raises:
             MachineFault: out of bounds.
         """
-        if frame not in self._framed:
-            axes = [axis for place, own in enumerate(self.axes) for axis in fine_axes(own, frame.counts[place])]
-            self._framed[frame] = tuple(axis.count for axis in axes), tuple(axis.stride for axis in axes)
-        region, (shape, steps) = self._region(memory), self._framed[frame]
-        return StridedWindow(region, self.base - region.base, shape, steps).elements(memory.stored_type(self.format))
-
-    @cached_property
-    def _framed(self) -> dict[Frame, tuple[tuple[int, ...], tuple[int, ...]]]:
-        """Shape and steps along the axes of a frame."""
-        return {}
+        return FramedAccess.of(self, frame).elements(memory)
 
     def written(self, memory: Memory) -> Bools | None:
         """Return which elements were ever written; one axis per iteration dim, of size one where all are equal.
@@ -305,6 +296,46 @@ class ByteAccess:
         """Return the place of the element at an index of the iteration dims."""
         inside = tuple(min(i, n - 1) for i, n in zip(index, self.visible, strict=True))
         return self._place_of(int(np.ravel_multi_index(inside, self.visible)))
+
+
+@dataclass(frozen=True, eq=False)
+class FramedAccess:
+    """An access along the axes of a frame.
+
+    Args:
+        access: the elements.
+        shape: how many along each axis.
+        steps: bytes from one to the next along each axis.
+    """
+
+    access: ByteAccess
+    shape: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    @staticmethod
+    def of(access: ByteAccess, frame: Frame) -> FramedAccess:
+        """Cut an access as a frame says."""
+        axes = [axis for place, own in enumerate(access.axes) for axis in fine_axes(own, frame.counts[place])]
+        return FramedAccess(access, tuple(axis.count for axis in axes), tuple(axis.stride for axis in axes))
+
+    def elements(self, memory: Memory) -> Stored:
+        """Return a view of the elements in memory.
+
+        Raises:
+            MachineFault: out of bounds.
+        """
+        access = self.access
+        region = memory.locate(access.low, access.high, access.span)
+        scale, kind = region.scale, memory.stored_type(access.format)
+        if scale not in self._strides:
+            self._strides[scale] = tuple(step * scale for step in self.steps)
+        first = (access.base - region.base) * scale
+        return np.ndarray(self.shape, kind, region.cells.data, first, self._strides[scale])
+
+    @cached_property
+    def _strides(self) -> dict[int, tuple[int, ...]]:
+        """Steps in bytes of the host, by how many there are per byte."""
+        return {}
 
 
 def _with_lane(index: tuple[int, ...], lane: int | None) -> tuple[int, ...]:

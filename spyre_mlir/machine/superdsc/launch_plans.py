@@ -17,9 +17,9 @@ from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.hardware_functions import Meaning, meaning_of
 from spyre_mlir.machine.memory.exact import Bools, Ints, Memory
 from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, slice_table
-from spyre_mlir.machine.superdsc.compute import Tile
 from spyre_mlir.machine.superdsc.gather import share_table
 from spyre_mlir.machine.superdsc.races import require_no_race
+from spyre_mlir.machine.superdsc.work import Tile, TileWork
 
 Symbols = Mapping[int, int]
 
@@ -45,6 +45,11 @@ class LaunchPlan:
     whole: Tile | None
     by_core: tuple[Tile, ...] = ()
 
+    @cached_property
+    def work(self) -> TileWork | None:
+        """The function on all cores together, where that is exactly what they do one by one."""
+        return None if self.whole is None else TileWork(self.view, self.meaning, self.whole)
+
     @property
     def name(self) -> str:
         """The operation, as ``2:add``."""
@@ -69,6 +74,13 @@ class LaunchPlan:
         return any((a.base, a.axes) == (output.base, output.axes) for a in inputs)
 
 
+_Key = tuple[int, tuple[tuple[int, int], ...], bool]
+
+
+def _key(view: Descriptor, memory: Memory, symbols: Symbols | None) -> _Key:
+    return id(view), tuple((symbols or {}).items()), memory.partial_sums_are_wide
+
+
 @dataclass
 class LaunchPlans:
     """The plans of one program's launches, kept from run to run.
@@ -76,9 +88,12 @@ class LaunchPlans:
     A file's descriptor stands for the file, so a program that is read again needs plans of its own.
     """
 
-    _plans: dict[tuple[int, tuple[tuple[int, int], ...], bool], tuple[Descriptor, LaunchPlan]] = field(
-        default_factory=dict[tuple[int, tuple[tuple[int, int], ...], bool], tuple[Descriptor, LaunchPlan]]
-    )
+    _plans: dict[_Key, tuple[Descriptor, LaunchPlan]] = field(default_factory=dict[_Key, tuple[Descriptor, LaunchPlan]])
+
+    def known(self, view: Descriptor, memory: Memory, symbols: Symbols | None) -> LaunchPlan | None:
+        """Return the plan of an earlier launch, None if there is none."""
+        found = self._plans.get(_key(view, memory, symbols))
+        return None if found is None else found[1]
 
     def plan(
         self, view: Descriptor, memory: Memory, symbols: Symbols | None, make: Callable[[], LaunchPlan | None]
@@ -91,9 +106,8 @@ class LaunchPlans:
             symbols: byte address per symbol id.
             make: makes the plan.
         """
-        key = id(view), tuple((symbols or {}).items()), memory.partial_sums_are_wide
-        if key in self._plans:
-            plan = self._plans[key][1]
+        plan = self.known(view, memory, symbols)
+        if plan is not None:
             if plan.in_scratchpads:
                 memory.add_scratchpads()
             return plan
@@ -102,7 +116,10 @@ class LaunchPlans:
         if plan is not None and len(memory.log.faults) == before:
             if len(self._plans) >= _KEPT:
                 self._plans.clear()
-            self._plans[key] = view, plan  # with the descriptor, as its number must not become another one's
+            self._plans[_key(view, memory, symbols)] = (
+                view,
+                plan,
+            )  # with the descriptor, as its number must not become another one's
         return plan
 
 

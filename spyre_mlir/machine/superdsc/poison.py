@@ -16,7 +16,7 @@ import numpy as np
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.machine.faults import FaultKind, FaultLog, fault
 from spyre_mlir.machine.hardware_functions import Pointwise
-from spyre_mlir.machine.memory.exact import Bools
+from spyre_mlir.machine.memory.exact import Bools, Floats
 from spyre_mlir.machine.memory.operand_views import ByteAccess, TrackedArray
 from spyre_mlir.machine.memory.shadow import spread
 
@@ -54,16 +54,28 @@ def require_lane_zero(view: Descriptor, index: int, access: ByteAccess, tensor: 
 
 def pointwise_written(meaning: Pointwise, inputs: Sequence[TrackedArray]) -> Bools | None:
     """Mark an element as written when all its inputs were; a select considers only the selected input."""
-    rank = next((tensor.written.ndim for tensor in inputs if tensor.written is not None), None)
+    states = [tensor.written for tensor in inputs]
+    if meaning.selects:
+        return chosen_written(inputs[0].values, states)
+    known = [state for state in states if state is not None]
+    result = known[0] if known else None
+    for other in known[1:]:
+        result = other if result is None else result & other
+    return result
+
+
+def chosen_written(condition: Floats, states: Sequence[Bools | None]) -> Bools | None:
+    """Mark a selected element as written when the condition and what it chooses were.
+
+    Args:
+        condition: not 0 chooses the second operand, else the third.
+        states: of the three operands.
+    """
+    rank = next((state.ndim for state in states if state is not None), None)
     if rank is None:
         return None
-    known = [np.ones((1,) * rank, dtype=np.bool_) if t.written is None else t.written for t in inputs]
-    if meaning.selects:
-        return known[0] & np.where(inputs[0].values != 0, known[1], known[2])
-    result = known[0]
-    for other in known[1:]:
-        result = result & other
-    return result
+    first, second, third = (np.ones((1,) * rank, dtype=np.bool_) if s is None else s for s in states)
+    return first & np.where(condition != 0, second, third)
 
 
 def folded_written(

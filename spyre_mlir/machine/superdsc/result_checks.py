@@ -15,7 +15,8 @@ from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.hardware_functions import Meaning, Reduction
 from spyre_mlir.machine.memory.device_numerics import DeviceMemory
 from spyre_mlir.machine.memory.exact import Bools, Memory
-from spyre_mlir.machine.superdsc.compute import Tile, fetch
+from spyre_mlir.machine.superdsc.compute import fetch
+from spyre_mlir.machine.superdsc.work import Tile
 from spyre_mlir.ops.hardware_functions import function_of
 
 
@@ -32,22 +33,41 @@ def counted(view: Descriptor, memory: Memory) -> Generator[None]:
     """
     floats, integers, memory.tally.largest = memory.tally.overflows, memory.tally.integers, 0.0
     yield
-    name, log, output = f"{view.index}:{view.op_func_name}", memory.log, f"Tensor{len(view.operands) - 1}"
+    if isinstance(memory, DeviceMemory):
+        for setting in open_settings(view):
+            memory.log.depends.setdefault(setting, set()).add(_name(view))
+    note_counts(view, memory, floats, integers)
+
+
+def note_counts(view: Descriptor, memory: Memory, floats: int, integers: int) -> None:
+    """Note numbers that an operation rounded to others.
+
+    Args:
+        view: the operation.
+        memory: where it computed.
+        floats: how many overflows of floats there were before.
+        integers: and of integers.
+
+    Raises:
+        MachineFault: ``int32-overflow``.
+    """
+    name, log, output = _name(view), memory.log, f"Tensor{len(view.operands) - 1}"
     if (met := memory.tally.overflows - floats) > 0:
         log.overflow(name, output, met, memory.tally.largest)
-    if isinstance(memory, DeviceMemory):
-        for setting in _open_settings(view, met > 0):
-            log.depends.setdefault(setting, set()).add(name)
+        if isinstance(memory, DeviceMemory):
+            log.depends.setdefault("overflow", set()).add(name)
     if (met := memory.tally.integers - integers) > 0:
         message = f"{met} results are beyond the integers of {view.output.format}"
         place = Place(op=name, tensor=output)
         log.meet(fault(FaultKind.INT32_OVERFLOW, message, place, hint="bound the operands; a card keeps the low bits"))
 
 
-def _open_settings(view: Descriptor, overflows: bool) -> Generator[str]:
-    """Settings of the options that the results depend on."""
-    if overflows:
-        yield "overflow"
+def _name(view: Descriptor) -> str:
+    return f"{view.index}:{view.op_func_name}"
+
+
+def open_settings(view: Descriptor) -> Generator[str]:
+    """Return the settings of the options that results depend on, whatever the numbers are."""
     function = function_of(view.op_func_name)
     if function is not None and function.exact:
         return

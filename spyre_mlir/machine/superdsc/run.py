@@ -18,13 +18,15 @@ from spyre_mlir.machine.hardware_functions import Meaning, Reduction
 from spyre_mlir.machine.memory.exact import ExactMemory, Ints, Memory
 from spyre_mlir.machine.memory.operand_views import OperandLayout, TrackedArray
 from spyre_mlir.machine.superdsc.bound_sizes import resolved
-from spyre_mlir.machine.superdsc.compute import Tile, compute, keep, run_in_place
+from spyre_mlir.machine.superdsc.compute import compute, keep, run_in_place
 from spyre_mlir.machine.superdsc.core_places import settled
 from spyre_mlir.machine.superdsc.core_rules import run_special
+from spyre_mlir.machine.superdsc.known_states import note
 from spyre_mlir.machine.superdsc.launch_plans import LaunchPlan, LaunchPlans, make_plan
 from spyre_mlir.machine.superdsc.races import require_disjoint, require_no_race
 from spyre_mlir.machine.superdsc.result_checks import counted, require_integers, require_numbers
 from spyre_mlir.machine.superdsc.stale_reads import History, require_tensor
+from spyre_mlir.machine.superdsc.work import TileWork
 
 
 def element_addresses(
@@ -92,7 +94,9 @@ def execute(
 
     try:
         plan = (LaunchPlans() if plans is None else plans).plan(view, memory, symbols, make)
-        if plan is not None:
+        if plan is None:
+            past.repeatable = False
+        else:
             _run(plan, memory, past, tensors)
     finally:
         memory.element = None
@@ -104,6 +108,7 @@ def _run(plan: LaunchPlan, memory: Memory, past: History, tensors: Sequence[str 
         return
     layouts, view, log = plan.layouts, plan.view, memory.log
     log.settle = lambda found: settled(found, layouts, memory)
+    note(past, plan, memory)
     names = [*tensors, *[None] * (len(layouts) - len(tensors))]
     with np.errstate(all="ignore"), counted(view, memory):
         tiles = plan.by_core if plan.whole is None else (plan.whole,)
@@ -113,10 +118,10 @@ def _run(plan: LaunchPlan, memory: Memory, past: History, tensors: Sequence[str 
                     past.require_own(memory, layout, tile.accesses[place], names[place])
         for tile in tiles:
             require_tensor(memory, tile.accesses[-1], names[len(layouts) - 1])
-        if plan.whole is None:
+        if plan.work is None:
             _by_cores(plan, memory)
         else:
-            _at_once(plan, plan.whole, memory, past)
+            _at_once(plan, plan.work, memory, past)
         require_numbers(tiles, memory)
         for done in tiles:
             require_integers(view, plan.meaning, done, memory)
@@ -127,18 +132,20 @@ def _run(plan: LaunchPlan, memory: Memory, past: History, tensors: Sequence[str 
 def _run_untracked(plan: LaunchPlan, memory: Memory) -> None:
     """The computation alone."""
     with np.errstate(all="ignore"):
-        if plan.whole is None:
+        if plan.work is None:
             _by_cores(plan, memory)
-        elif not run_in_place(plan.view, plan.meaning, plan.whole, memory):
-            keep(plan.whole, compute(plan.view, plan.meaning, plan.whole, memory), memory)
+        elif not run_in_place(plan.work, memory):
+            keep(plan.work, compute(plan.work, memory), memory)
 
 
-def _at_once(plan: LaunchPlan, tile: Tile, memory: Memory, past: History) -> None:
+def _at_once(plan: LaunchPlan, work: TileWork, memory: Memory, past: History) -> None:
     """One pass for all cores."""
-    doomed = [] if plan.picks or plan.in_place else past.doomed(memory, tile.accesses[-1])
+    doomed = [] if plan.picks or plan.in_place else past.doomed(memory, work.tile.accesses[-1])
     memory.log.why = lambda address: past.why(memory, address)
-    if not run_in_place(plan.view, plan.meaning, tile, memory):
-        keep(tile, compute(plan.view, plan.meaning, tile, memory), memory)
+    if not run_in_place(work, memory):
+        result = compute(work, memory)
+        past.kept[memory.step] = result.written
+        keep(work, result, memory)
     past.end(memory, doomed, plan.name)
 
 
@@ -146,32 +153,33 @@ def _by_cores(plan: LaunchPlan, memory: Memory) -> None:
     """One core after the other."""
     require_no_race([tile.accesses for tile in plan.by_core], memory.log)
     # Every core reads before any core writes: an in-place operation must not see its own results.
-    parts = [compute(plan.view, plan.meaning, tile, memory) for tile in plan.by_core]
-    _write_cohorts(plan.view, plan.meaning, memory, list(zip(plan.by_core, parts, strict=True)))
+    works = [TileWork(plan.view, plan.meaning, tile) for tile in plan.by_core]
+    parts = [compute(work, memory) for work in works]
+    _write_cohorts(plan.view, plan.meaning, memory, list(zip(works, parts, strict=True)))
 
 
 def _write_cohorts(
-    view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequence[tuple[Tile, TrackedArray]]
+    view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequence[tuple[TileWork, TrackedArray]]
 ) -> None:
     """Add up the partial results of cores that work on the same output elements, then write each cohort once."""
-    cohorts: dict[tuple[int, ...], list[tuple[Tile, TrackedArray]]] = {}
+    cohorts: dict[tuple[int, ...], list[tuple[TileWork, TrackedArray]]] = {}
     kept = [place for place, dim in enumerate(view.dims) if dim.label in view.output.order]
-    for tile, part in parts:
-        cohorts.setdefault(tuple(tile.origin[place] for place in kept), []).append((tile, part))
-    results: list[tuple[Tile, TrackedArray]] = []
+    for work, part in parts:
+        cohorts.setdefault(tuple(work.tile.origin[place] for place in kept), []).append((work, part))
+    results: list[tuple[TileWork, TrackedArray]] = []
     for members in cohorts.values():
-        first = members[0][0].accesses[-1]
+        first = members[0][0].tile.accesses[-1]
         if view.output.component == "lx" and len(members) > 1:
             message = "a reduction over several cores with its result in LX: which core holds it is not published"
             raise UnsupportedError(message, where=str(first.place), hint="put the result in HBM")
-        for tile, _ in members[1:]:
+        for tile in (work.tile for work, _ in members[1:]):
             if tile.accesses[-1].base != first.base:
-                message = f"cores {members[0][0].cores} and {tile.cores} share output elements but not an address"
+                message = f"cores {members[0][0].tile.cores} and {tile.cores} share output elements but not an address"
                 raise fault(FaultKind.COHORT_MISMATCH, message, tile.accesses[-1].place)
         results.append((members[0][0], _combined(view, meaning, memory, [part for _, part in members])))
-    require_disjoint([tile.accesses[-1] for tile, _ in results], memory.log)
-    for tile, tensor in results:
-        keep(tile, tensor, memory)
+    require_disjoint([work.tile.accesses[-1] for work, _ in results], memory.log)
+    for work, tensor in results:
+        keep(work, tensor, memory)
 
 
 def _combined(view: Descriptor, meaning: Meaning, memory: Memory, parts: Sequence[TrackedArray]) -> TrackedArray:

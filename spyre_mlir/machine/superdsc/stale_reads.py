@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spyre_mlir.machine.faults import FaultKind, Place, fault
-from spyre_mlir.machine.memory.exact import Memory
+from spyre_mlir.machine.memory.exact import Bools, Memory
 from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout
 from spyre_mlir.machine.memory.shadow import STICK, UNINITIALISED
 
@@ -47,10 +47,21 @@ class Producer:
 
 @dataclass
 class History:
-    """Writes by the launches of one run, by launch number."""
+    """Writes by the launches of one run, by launch number.
+
+    Attributes:
+        producers: what each launch wrote.
+        ended: why the tensor of a launch is none any more.
+        kept: of a launch that computed its result as a whole, which of its elements count as written; None for all.
+        chosen: of a launch that chooses between its operands by number, which of their elements were written.
+        repeatable: whether nothing else that is written depends on a number.
+    """
 
     producers: dict[int, Producer] = field(default_factory=dict[int, Producer])
     ended: dict[int, str] = field(default_factory=dict[int, str])
+    kept: dict[int, Bools | None] = field(default_factory=dict[int, "Bools | None"])
+    chosen: dict[int, list[Bools | None]] = field(default_factory=dict[int, "list[Bools | None]"])
+    repeatable: bool = True
 
     def wrote(self, memory: Memory, layout: OperandLayout, access: ByteAccess | None, tensor: str | None) -> None:
         """Record the output of the running launch."""

@@ -10,12 +10,27 @@ from numpy.typing import NDArray
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
 from spyre_mlir.machine.bundle.host_program import DeviceProgram
+from spyre_mlir.machine.memory.exact import ExactMemory, Memory
 from tests.unit.machine.modules import device, parse
 
 Array = NDArray[Any]
 DL16 = "SEN169_FP16"
 ROWS = device((4, 64), 1)  # four rows of a stick
 ARG = "!sdscbundle.input_arg<index>"
+BASES = (1 << 20, 2 << 20)
+# The result goes to the pool and is lost, and from there to the argument.
+POOL = """func.func @sdsc_bundle(%p0: !sdscbundle.input_arg<index>, %p1: !sdscbundle.input_arg<index>) {
+  %step = arith.constant 256 : index
+  %pool = sdscbundle.device_mem_allocate 512 bytes : index
+  %pool1 = arith.addi %pool, %step : index
+  %a = sdscbundle.input_arg_extract value from %p0 : !sdscbundle.input_arg<index> -> index
+  %a1 = arith.addi %a, %step : index
+  %b = sdscbundle.input_arg_extract value from %p1 : !sdscbundle.input_arg<index> -> index
+  %b1 = arith.addi %b, %step : index
+  sdscbundle.sdsc_execute (%a, %a1, %pool, %pool1) {sdsc_filename="sdsc_0.json", symbol_ids=[-1, -2, -3, -4]}
+  sdscbundle.sdsc_execute (%pool, %pool1, %b, %b1) {sdsc_filename="sdsc_0.json", symbol_ids=[-1, -2, -3, -4]}
+  func.return
+}"""
 
 
 def negation(*starts: str, symbolic: bool = True, index: int = 0) -> Descriptor:
@@ -68,3 +83,12 @@ def program(
 def numbers() -> Array:
     """Four rows that DLFloat16 holds exactly."""
     return np.arange(-128.0, 128.0).reshape(4, 64)
+
+
+def memory() -> Memory:
+    """Memory of the two arguments of a bundle, the first with numbers."""
+    made = ExactMemory()
+    for base in BASES:
+        made.add_region(f"at {base}", base, 512)
+    made.store(BASES[0] + 2 * np.arange(256), numbers().reshape(-1), DL16)
+    return made

@@ -128,3 +128,14 @@ def test_codes_are_stored_as_the_numbers_that_they_encode() -> None:
     sent = np.empty(8, np.float32)
     memory.put_codes(sent, words, "IEEE_FP32")
     assert sent.tolist() == words.tolist()
+
+
+def test_what_is_rounded_already_is_moved_as_it_is() -> None:
+    memory = DeviceMemory()
+    held, moved = np.zeros(3, np.float32), np.zeros(3, np.float32)
+    memory.put(held, [1.0, 1e10, 1.0 + 2**-12], "SEN169_FP16")
+    memory.move(moved, held, "SEN169_FP16")
+    assert moved.tobytes() == held.tobytes()
+    memory.move(moved, np.array([1.0, 2.0, 1.0 + 2**-12]), "SEN169_FP16")  # wide numbers are rounded as any others
+    assert moved.tolist() == [1.0, 2.0, 1.0]
+    assert memory.tally.overflows == 1

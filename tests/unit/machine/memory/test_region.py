@@ -37,22 +37,37 @@ def test_sticks_are_cleared_when_they_are_written_in_part_and_all_when_memory_is
     assert memory.regions == (region,)
 
 
-def test_small_contents_and_those_of_scratchpads_are_zeroed_at_once() -> None:
+def test_small_contents_are_zeroed_at_once() -> None:
     _, region = _reused()
     assert not region.cells.any() and not region.used
-    for left in (1, 5):
-        memory = ExactMemory()
-        memory.spare = {512 * memory.scale: []}
-        first = memory.add_region("LX", 0, 512, sparse=True)
-        memory.store(
-            np.arange(0, 128 * left, 128), np.full(left, 5.0), "SEN169_FP16"
-        ) if left < 4 else first.cells.fill(1)
-        memory.remove_region("LX")
-        if left > 4:
-            memory.spare = {size: [(cells, None) for cells, _ in kept] for size, kept in memory.spare.items()}
-        again = memory.add_region("LX", 0, 512, sparse=True)
-        assert again.cells is first.cells
-        assert not again.cells.any()
+
+
+def test_scratchpads_are_cleared_where_they_are_read() -> None:
+    memory = ExactMemory()
+    memory.add_region("LX", 0, 512, sparse=True)
+    memory.store(128 * np.arange(3), np.full(3, 5.0), "SEN169_FP16")
+    memory.remove_region("LX")
+    region = memory.add_region("LX", 0, 512, sparse=True)
+    rows = region.cells.reshape(4, -1)
+    assert rows.any(axis=1).tolist() == [True, True, True, False]
+    region.clear(StickBox(1, (2,), (2,), 64, 2))
+    assert rows.any(axis=1).tolist() == [True, False, True, False]
+    assert [sticks.tolist() for sticks in region.cleared or ()] == [[1, 3]]
+
+
+def test_all_that_earlier_scratchpads_left_is_cleared_by_a_look_at_all() -> None:
+    memory = ExactMemory()
+    region = memory.add_region("LX", 0, 512, sparse=True)
+    memory.store(128 * np.arange(3), np.full(3, 5.0), "SEN169_FP16")
+    memory.remove_region("LX")
+    again = memory.add_region("LX", 0, 512, sparse=True)
+    assert again.cells is region.cells and again.cells.any()
+    again.clear()
+    assert not again.cells.any() and again.cleared is None
+    memory.remove_region("LX")
+    memory.spare = {size: [(cells, None) for cells, _ in kept] for size, kept in memory.spare.items()}
+    again.cells.fill(1)
+    assert not memory.add_region("LX", 0, 512, sparse=True).cells.any()
 
 
 def test_a_window_steps_over_bytes_of_the_device() -> None:

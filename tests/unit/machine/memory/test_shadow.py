@@ -242,3 +242,17 @@ def test_a_copy_changes_on_its_own() -> None:
     assert states.read(box(1, 1), DL16).written is None
     assert states.writer.tolist() == [1, 2, 0, 0, 0, 0, 0, 0]
     assert ShadowMemory(SIZE).copy().tags_of(0, 4).tolist() == [0, 0, 0, 0]
+
+
+def test_states_are_equal_if_all_is_and_nothing_is_mixed() -> None:
+    box = StickBox(1, (2,), (1,), 64, 2)
+    one, other = ShadowMemory(512), ShadowMemory(512)
+    assert one.empty and one.equals(other)
+    one.write(box, "SEN169_FP16", None, 3)
+    assert not one.empty and not one.equals(other)
+    other.write(box, "SEN169_FP16", None, 4)
+    assert not one.equals(other)
+    other.write(box, "SEN169_FP16", None, 3)
+    assert one.equals(other) and one.equals(one.copy())
+    one.write_elements(np.array([6]), 4, "IEEE_FP32", None, 3)
+    assert one.equals(one) and not one.equals(one.copy())

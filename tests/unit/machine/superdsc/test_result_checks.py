@@ -15,8 +15,8 @@ from spyre_mlir.machine.memory.choice import memory_for
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.memory.operand_views import OperandLayout
 from spyre_mlir.machine.options import MachineOptions
-from spyre_mlir.machine.superdsc.compute import Tile
 from spyre_mlir.machine.superdsc.result_checks import counted, require_integers, require_numbers
+from spyre_mlir.machine.superdsc.work import Tile
 
 DL16, FP32, INT32 = "SEN169_FP16", "IEEE_FP32", "IEEE_INT32"
 A, C = 0, 1 << 20

@@ -202,7 +202,7 @@ def _dynamic(
 
     def build(made: Program) -> CompiledModel:
         with progress(LEVELS[-1], options.progress) as step:
-            return _lowered(made, options, step)
+            return _lowered(made, options, step, rare=not buckets)
 
     def static(args: Sequence[Any], kwargs: Mapping[str, Any]) -> CompiledModel:
         return _compile(model, tuple(args), kwargs, options)
@@ -234,9 +234,9 @@ def _imported(
     return program
 
 
-def _lowered(program: Program, options: CompileOptions, step: Step) -> CompiledModel:
+def _lowered(program: Program, options: CompileOptions, step: Step, *, rare: bool = False) -> CompiledModel:
     with paused_collector():
-        lowered = lower_once(program.module, make_context(options.spec), options, watch=PassLog(step))
+        lowered = lower_once(program.module, make_context(options.spec), options, watch=PassLog(step), rare=rare)
     lowered.losses.tell()
     return CompiledModel(program, lowered, options)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, SymbolRange, declared_symbols
+from spyre_mlir.dialects.modules import copy_of
 from spyre_mlir.errors import InputError
 from spyre_mlir.pipeline import LEVELS, check_level
 from spyre_mlir.report import Accuracy, Verification
@@ -45,7 +46,7 @@ def specialized(program: Program, sizes: Mapping[str, int]) -> Program:
     """
     from spyre_mlir.frontend import static_program
 
-    module = program.module.clone()
+    module = copy_of(program.module)
     SpecializeShapesPass(dict(sizes)).apply(make_context(), module)
     return static_program(program, module, sizes)
 

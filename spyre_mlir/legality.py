@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_sizes import GuardOp
+from spyre_mlir.dialects.modules import ops_in
 from spyre_mlir.dialects.sdscbundle import InputArgType, Sdscbundle
 from spyre_mlir.dialects.spyre import host, kernel, loop
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
@@ -105,7 +106,7 @@ class LegalForms:
         Raises:
             LoweringError: an op or a type is illegal.
         """
-        for op in module.walk():
+        for op in ops_in(module):
             family = self.family(type(op))
             if family is None:
                 names = ", ".join(f.name for f in self.families)
@@ -114,10 +115,14 @@ class LegalForms:
                     where=str(op.location),
                     hint=f"legal are {names}; {self.remedy}",
                 )
-            for what, values, types in _values(op, family):
-                for number, value in enumerate(values):
-                    if not types.hold(value.type):
-                        raise self._illegal(op, f"{what} {number}", value.type, types)
+            if op.regions or not all(family.types.hold(value.type) for value in (*op.operands, *op.results)):
+                self._check_values(op, family)
+
+    def _check_values(self, op: Operation, family: OpFamily) -> None:
+        for what, values, types in _values(op, family):
+            for number, value in enumerate(values):
+                if not types.hold(value.type):
+                    raise self._illegal(op, f"{what} {number}", value.type, types)
 
     def _illegal(self, op: Operation, what: str, type_: Attribute, types: Types) -> LoweringError:
         return LoweringError(

@@ -171,9 +171,9 @@ class CompileOptions:
     )
     cache: bool = _option(
         True,
-        "a program that was lowered before, by any process, is taken from the cache on disk; the environment variables "
-        "``SPYRE_MLIR_CACHE`` (a directory, or ``off``) and ``SPYRE_MLIR_CACHE_SIZE`` (such as 500M) say where it is "
-        "and how large it gets",
+        "a program that was lowered before, by any process, is taken from the cache on disk, which keeps a size of a "
+        "model with symbols when it comes the second time; the environment variables ``SPYRE_MLIR_CACHE`` (a "
+        "directory, or ``off``) and ``SPYRE_MLIR_CACHE_SIZE`` (such as 500M) say where it is and how large it gets",
     )
     progress: Progress = _option(
         None,

@@ -20,11 +20,13 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir import legality
 from spyre_mlir.choices import HostFallback
+from spyre_mlir.dialects.modules import OpsByClass, copy_of, ops_in
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConvertOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import trips_of
+from spyre_mlir.dialects.superdsc import SdscOp
 from spyre_mlir.errors import InputError, LoweringError, UnsupportedError
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.legality import LegalForms
@@ -233,7 +235,7 @@ def _with_regions(
     module: ModuleOp, context: Context, until: str, options: PassOptions, watch: PassWatcher | None
 ) -> Lowered | None:
     """The program lowered with its regions as functions; None if it has none, or they cannot be lowered."""
-    outlined = module.clone()
+    outlined = copy_of(module)
     for pass_ in _passes(STAGES[0], options):
         _apply(pass_, context, outlined, watch)
     if not has_calls(outlined):
@@ -251,7 +253,7 @@ def _lower(module: ModuleOp, context: Context, until: str, options: PassOptions,
     modules, records, current = dict[str, ModuleOp](), list[StageRecord](), module
     for stage in STAGES[: LEVELS.index(until) + 1]:
         started = time.perf_counter()
-        current = current.clone() if modules else current
+        current = copy_of(current) if modules else current
         _run(stage, current, context, options, watch)
         modules[stage.level] = current
         records.append(_record(stage.level, current, time.perf_counter() - started))
@@ -277,7 +279,7 @@ def lower_last(module: ModuleOp, context: Context, options: PassOptions) -> Modu
         context: dialects, passes and the machine.
         options: fields of passes, as for `lower`.
     """
-    lowered = module.clone()
+    lowered = copy_of(module)
     _run(STAGES[-1], lowered, context, options)
     return lowered
 
@@ -336,7 +338,7 @@ def lower_to_ktir(module: ModuleOp, context: Context) -> ModuleOp:
         UnsupportedError: kernels have no KTIR; all of them are listed.
         LoweringError: the module is of another level.
     """
-    lowered = module.clone()
+    lowered = copy_of(module)
     _factories()[KTIR_PASS]()().apply(context, lowered)
     verify_module(lowered)
     KTIR.legal.check(lowered)
@@ -352,18 +354,17 @@ def _calls(op: KernelOp, calls: Mapping[str, int]) -> int:
 
 
 def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
-    ops = list(module.walk())
-    kernels = [op for op in ops if isinstance(op, KernelOp)]
-    count = len(kernels) + sum(op.name == "superdsc.sdsc" for op in ops)
-    makers = [op for op in ops if not isinstance(op, TileOp)]
-    tensors = [device_tensor(r) for op in makers for r in op.results if isinstance(r.type, DeviceTensorType)]
-    pool = sum(op.size.value.data for op in ops if isinstance(op, DeviceMemAllocateOp))
+    ops = ops_in(module)
+    those = OpsByClass(ops)
+    kernels, count = those.of(KernelOp), len(those.of(KernelOp)) + len(those.of(SdscOp))
+    results = [r for op in ops for r in op.results if type(r.type) is DeviceTensorType]
+    tensors = [device_tensor(r) for r in results if not isinstance(r.owner, TileOp)]
+    pool = sum(op.size.value.data for op in those.of(DeviceMemAllocateOp))
     arguments = sum(t.sticks for t in tensors if t.space == "hbm") * STICK_BYTES
-    local = [
-        op for op in ops if isinstance(op, AllocOp) and op.offset is not None and device_tensor(op.result).space == "lx"
-    ]
+    placed = [op for op in those.of(AllocOp) if op.offset is not None]
+    local = [op for op in placed if device_tensor(op.result).space == "lx"]
     used = max((op.end for op in local), default=0)
-    calls = Counter(op.callee.root_reference.data for op in ops if isinstance(op, func.CallOp))
+    calls = Counter(op.callee.root_reference.data for op in those.of(func.CallOp))
     traffic = sum(op.hbm_bytes() * trips_of(op) * _calls(op, calls) for op in kernels)
     steps = len(host_steps_of(module))
     integers = sum(op.is_watched for op in kernels)

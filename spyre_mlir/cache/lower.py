@@ -31,6 +31,7 @@ def lower_once(
     *,
     until: str = LEVELS[-1],
     watch: PassWatcher | None = None,
+    rare: bool = False,
 ) -> Lowered:
     """Lower an aten module, or take from the cache what lowering it has given before.
 
@@ -40,6 +41,8 @@ def lower_once(
         options: which may refuse the cache.
         until: the last level wanted; only programs at all levels are cached.
         watch: is told of every pass that runs.
+        rare: whether the program is one of many that may never come again; then only the second time keeps it, because
+            writing an entry takes nearly as long as lowering.
 
     Raises:
         InputError: the environment asks for a cache of no size.
@@ -53,7 +56,7 @@ def lower_once(
         return found
     fields, fallback = options.passes(), options.host_fallback
     lowered = lower(module, context, until=until, options=fields, watch=watch, host_fallback=fallback)
-    if store is not None and key is not None:
+    if store is not None and key is not None and (not rare or store.met(key)):
         _keep(store, key, lowered)
     return lowered
 

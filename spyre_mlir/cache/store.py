@@ -21,6 +21,8 @@ _MAGIC = b"spyre-mlir cache entry\n"
 _SUFFIX, _PART = ".entry", ".part"
 _ENTRY = re.compile(rf"[0-9a-f]{{64}}{re.escape(_SUFFIX)}")
 _PARTIAL = re.compile(rf"\.[0-9a-f]{{64}}-\w+{re.escape(_PART)}")
+_MET = "met-once"
+_MOST_MET = 1 << 16  # bytes of the keys that are remembered; with one more they are forgotten
 _DIGEST_BYTES = 32
 _ABANDONED_SECONDS = 3600
 
@@ -83,6 +85,20 @@ class Store:
             os.utime(path)  # used last
         return content
 
+    def met(self, key: str) -> bool:
+        """Return whether a key was met before, by any process, and remember it."""
+        path, line = self.directory / _MET, f"{key}\n".encode()
+        try:
+            known = path.read_bytes() if path.exists() else b""
+            if line in known:
+                return True
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with path.open("ab" if len(known) < _MOST_MET else "wb") as file:
+                file.write(line)
+        except OSError as error:
+            log.info("not remembered: %s: %s", path, error.strerror)
+        return False
+
     def write(self, key: str, content: bytes) -> bool:
         """Write an entry, then remove the least recently used beyond the limit; return whether it was written."""
         data = _MAGIC + _digest(key, content) + content
@@ -143,6 +159,8 @@ class Store:
         before = self.usage()
         for file in (*self._files(_ENTRY), *self._files(_PARTIAL)):
             file.path.unlink(missing_ok=True)
+        if (met := self.directory / _MET).exists():
+            met.unlink(missing_ok=True)
         return before
 
     def _files(self, form: re.Pattern[str]) -> list[_File]:

@@ -51,6 +51,20 @@ _FORMAT = (
     "`(` $inputs `)` custom<Arguments>($arguments) (`wide` $wide^)? (`host` $host^)? "
     "(`because` custom<Quoted>($reason)^)? attr-dict-with-keyword `:` functional-type($inputs, $outputs)"
 )
+# Python types that arguments of a kind may have.
+_ALLOWED: dict[ArgKind, tuple[type, ...]] = {
+    ArgKind.INT: (int,),
+    ArgKind.FLOAT: (float, int),
+    ArgKind.NUMBER: (float, int),
+    ArgKind.BOOL: (bool,),
+    ArgKind.INTS: (tuple, int),
+    ArgKind.STRING: (str,),
+    ArgKind.DTYPE: (str,),
+    ArgKind.TENSOR: (float, int),
+    ArgKind.TENSORS: (),
+    ArgKind.FLOATS: (tuple,),
+    ArgKind.BOOLS: (tuple,),
+}
 
 
 class AtenOp(IRDLOperation):
@@ -145,22 +159,9 @@ class AtenOp(IRDLOperation):
         return param.default
 
     def _checked(self, param: Param, value: Value) -> Value:
-        allowed: dict[ArgKind, tuple[type, ...]] = {
-            ArgKind.INT: (int,),
-            ArgKind.FLOAT: (float, int),
-            ArgKind.NUMBER: (float, int),
-            ArgKind.BOOL: (bool,),
-            ArgKind.INTS: (tuple, int),
-            ArgKind.STRING: (str,),
-            ArgKind.DTYPE: (str,),
-            ArgKind.TENSOR: (float, int),
-            ArgKind.TENSORS: (),
-            ArgKind.FLOATS: (tuple,),
-            ArgKind.BOOLS: (tuple,),
-        }
         if (value is None and (not param.required or param.kind is ArgKind.TENSOR)) or isinstance(value, SizeAttr):
             return value
-        if not isinstance(value, allowed[param.kind]):
+        if not isinstance(value, _ALLOWED[param.kind]):
             raise VerifyException(f"argument '{param.name}' of {self.name} is {value!r}, expected {param.kind.value}")
         return (value,) if param.kind is ArgKind.INTS and isinstance(value, int) else value
 

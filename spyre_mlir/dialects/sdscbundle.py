@@ -36,6 +36,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.integers import i64_attribute
 from spyre_mlir.dialects.superdsc.dialect.attributes import parse_optional_text, print_text
 from spyre_mlir.dialects.target import spec_at
 
@@ -162,7 +163,7 @@ class SdscExecuteOp(IRDLOperation):
     )
 
     def __init__(self, filename: str, addresses: Sequence[SSAValue | Operation] = (), ids: Sequence[int] = ()) -> None:
-        given = ArrayAttr([IntegerAttr(number, i64) for number in ids]) if ids else None
+        given = ArrayAttr([i64_attribute(number) for number in ids]) if ids else None
         super().__init__(
             operands=[list(addresses)], properties={"sdsc_filename": StringAttr(filename), "symbol_ids": given}
         )

@@ -60,7 +60,7 @@ class TypedValue:
 
 def as_tensor_type(attribute: Attribute) -> TensorType[Attribute] | None:
     """Return the type as a ranked tensor, or None if it is none."""
-    return cast(TensorType[Attribute], attribute) if isinstance(attribute, TensorType) else None
+    return cast("TensorType[Attribute]", attribute) if isinstance(attribute, TensorType) else None
 
 
 def tensor_type_of(value: SSAValue | TypedValue) -> TensorType[Attribute]:

@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from spyre_mlir.hw.hashed_once import hashed_once
+
 UNIT = -1
 
 
@@ -23,6 +25,7 @@ class StickError(ValueError):
     """An access that sticks cannot express; the message says why."""
 
 
+@hashed_once
 @dataclass(frozen=True)
 class LinearExpr:
     """A constant plus a sum of coefficient * iteration dimension."""
@@ -57,6 +60,7 @@ class LinearExpr:
 IndexMap = tuple[LinearExpr, ...]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class StickLayout:
     """Device layout of a tensor's elements.

@@ -10,10 +10,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.modules import ops_in
 from spyre_mlir.errors import ReadError
 from spyre_mlir.text.parser import SpyreParser
 from spyre_mlir.text.printer import SpyrePrinter
 from spyre_mlir.text.verify import UseBeforeDefinition, verify_dominance
+from spyre_mlir.text.verify_ops import verify_ops
 
 
 class InvalidOperation(VerifyException):
@@ -127,7 +129,7 @@ def verify_module(module: ModuleOp) -> None:
     if (parent := _with_empty_block(module)) is not None:
         raise InvalidOperation("a block is empty; try a terminator, each of several blocks needs one", parent)
     try:
-        module.verify()
+        verify_ops(module)
     except UseBeforeDefinition:
         raise
     except VerifyException as error:
@@ -142,7 +144,7 @@ def verify_module(module: ModuleOp) -> None:
 
 def _with_empty_block(module: ModuleOp) -> Operation | None:
     """The first op with an empty block beside others; xDSL lets it pass, and takes quadratic time to."""
-    for op in module.walk():
+    for op in ops_in(module):
         for region in op.regions:
             if region.first_block is not region.last_block and any(block.is_empty for block in region.blocks):
                 return op

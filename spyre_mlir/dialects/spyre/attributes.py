@@ -20,9 +20,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.arrangement import block
+from spyre_mlir.hw.hashed_once import hashed_once
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout
 
 
+@hashed_once
 @dataclass(frozen=True)
 class IterDim:
     """One named loop: its extent, and over how many cores it is divided."""
@@ -56,6 +58,7 @@ def print_dim(printer: Printer, dim: IterDim) -> None:
         printer.print_string(f" over {dim.split}")
 
 
+@hashed_once
 @irdl_attr_definition
 class SpaceAttr(Data[tuple[IterDim, ...]]):
     """A named iteration space: ``#spyre.space<m = 128 over 32, n = 256>``."""
@@ -106,6 +109,7 @@ def parse_expr(parser: AttrParser) -> LinearExpr:
             return LinearExpr(const, tuple(terms.items()))
 
 
+@hashed_once
 @irdl_attr_definition
 class IndexMapAttr(Data[IndexMap]):
     """Element read or written by an operand: ``#spyre.map<b, h * 64 + d>``, one expression per dimension."""
@@ -128,6 +132,7 @@ class IndexMapAttr(Data[IndexMap]):
         return {n for e in self.data for n, _ in e.terms}
 
 
+@hashed_once
 @dataclass(frozen=True)
 class DeviceTensor:
     """Contents of a device tensor's type.
@@ -166,6 +171,7 @@ SPACES = ("hbm", "lx")
 ARRANGEMENTS = ("standard", "dl16_to_fp32", "fp32_to_dl16", "qfp8ch", "qfp8wt", "exx2")
 
 
+@hashed_once
 @irdl_attr_definition
 class DeviceTensorType(Data[DeviceTensor], TypeAttribute):
     """A tensor in device memory: ``!spyre.tensor<[128, 200] x SEN169_FP16, order [1, 0], stick 1, hbm>``.

@@ -10,6 +10,8 @@ from collections.abc import Callable, Hashable
 from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+_HELD = "_facts"
+
 
 class Factual(Protocol):
     """An object with cached facts."""
@@ -30,6 +32,15 @@ def _facts_about(_identity: Hashable) -> dict[Hashable, Any]:
     return {}
 
 
+def _facts_of(subject: Factual) -> dict[Hashable, Any]:
+    """The answers about an object: held by it as long as its identity is the same, so that this is not hashed again."""
+    identity, holder = subject.identity(), vars(subject)
+    held = holder.get(_HELD)
+    if held is None or held[0] != identity:
+        holder[_HELD] = held = identity, _facts_about(identity)
+    return held[1]
+
+
 def fact(question: Callable[Concatenate[_Subject, _Asked], _Told]) -> Callable[Concatenate[_Subject, _Asked], _Told]:
     """Decorator: a method whose result depends only on the object's identity and the arguments.
 
@@ -38,7 +49,7 @@ def fact(question: Callable[Concatenate[_Subject, _Asked], _Told]) -> Callable[C
 
     @wraps(question)
     def answer(self: _Subject, *args: _Asked.args, **kwargs: _Asked.kwargs) -> _Told:
-        facts, key = _facts_about(self.identity()), (question, args, *kwargs.items())
+        facts, key = _facts_of(self), (question, args, *kwargs.items())
         if key not in facts:
             facts[key] = question(self, *args, **kwargs)
         return facts[key]

@@ -77,7 +77,7 @@ class KernelOp(IRDLOperation):
 
     def identity(self) -> Hashable:
         """The inputs of its accesses and slices: the op's class, its properties and the types of its operands."""
-        return (type(self), *self.properties.items(), *(operand.type for operand in self.operands))
+        return (type(self), *self.properties, *self.properties.values(), *(operand.type for operand in self.operands))
 
     @property
     def tensors(self) -> tuple[DeviceTensor, ...]:

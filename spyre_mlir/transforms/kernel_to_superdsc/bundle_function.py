@@ -6,14 +6,15 @@ Decision: docs/decisions/0032-shared-files-are-an-option.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, LocationAttr, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IndexType, LocationAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from spyre_mlir.dialects.integers import index_attribute
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, InputArgType, SdscExecuteOp
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds
 from spyre_mlir.dialects.superdsc.codec.build import build
@@ -25,6 +26,7 @@ from spyre_mlir.transforms.kernel_to_superdsc.bundle_loops import AddressSteps, 
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Placed
 
 _INDEX = IndexType()
+_NO_FLAGS: Mapping[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr("none")}
 LABELS = "labels"
 
 
@@ -88,7 +90,7 @@ class SymbolicBundle:
     _files: dict[_Key, _File] = field(default_factory=dict[Any, "_File"])
     _setup: list[Operation] = field(default_factory=list[Operation])
     _body: LoopNest = field(default_factory=LoopNest)
-    _values: dict[tuple[Base, int], SSAValue] = field(default_factory=dict[tuple[Base, int], SSAValue])
+    _values: dict[tuple[int | None, int], SSAValue] = field(default_factory=dict[tuple[int | None, int], SSAValue])
     _constants: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
     _block: Block = field(init=False)
     _next_symbol: int = -1
@@ -106,7 +108,7 @@ class SymbolicBundle:
             if base.local:
                 operands.append(replace(operand, start=base.local_starts(offsets)))
                 continue
-            addresses = [self._body.advance(self._address(base, o), base.steps) for o in offsets]
+            addresses = self._addresses(base, offsets)
             start = tuple(str(places.setdefault(a, len(places))) for a in addresses)
             operands.append(replace(operand, start=start, symbolic=True))
         descriptor = replace(placed.descriptor, operands=tuple(operands))
@@ -136,32 +138,38 @@ class SymbolicBundle:
         self.sdscs.append(op)
         return _File(op.file_name, tuple(range(first, first - symbols, -1)))
 
-    def _address(self, base: Base, offset: int) -> SSAValue:
-        start = Base(base.argument)
-        key = (start, base.offset_bytes + offset)
+    def _addresses(self, base: Base, offsets: Sequence[int]) -> list[SSAValue]:
+        starts = [self._at(base.argument, base.offset_bytes + offset) for offset in offsets]
+        return [self._body.advance(start, base.steps) for start in starts] if base.steps else starts
+
+    def _at(self, argument: int | None, offset: int) -> SSAValue:
+        """The address at an offset of an argument, or of the pool."""
+        key = argument, offset
         if key not in self._values:
-            self._values[key] = self._base(start) if key[1] == 0 else self._sum(self._address(start, 0), key[1])
+            self._values[key] = self._sum(self._at(argument, 0), offset) if offset else self._start(argument)
         return self._values[key]
 
-    def _base(self, base: Base) -> SSAValue:
-        if base.argument is None:
+    def _start(self, argument: int | None) -> SSAValue:
+        if argument is None:
             op: Operation = DeviceMemAllocateOp(self.pool_bytes)
             op.results[0].name_hint = "pool"
         else:
-            op = InputArgExtractOp(self._block.args[base.argument])
-            op.results[0].name_hint = f"arg{base.argument}"
+            op = InputArgExtractOp(self._block.args[argument])
+            op.results[0].name_hint = f"arg{argument}"
         self._setup.append(op)
         return op.results[0]
 
     def _sum(self, base: SSAValue, offset: int) -> SSAValue:
-        total = arith.AddiOp(base, self._constant(offset))
+        # A bundle has thousands of sums: `create` leaves out what the constructor finds out by itself.
+        operands = [base, self._constant(offset)]
+        total = arith.AddiOp.create(operands=operands, result_types=[_INDEX], properties=_NO_FLAGS)
         total.result.name_hint = f"{base.name_hint}_at{offset}"
         self._setup.append(total)
         return total.result
 
     def _constant(self, value: int) -> SSAValue:
         if value not in self._constants:
-            constant = arith.ConstantOp(IntegerAttr(value, _INDEX))
+            constant = arith.ConstantOp.create(result_types=[_INDEX], properties={"value": index_attribute(value)})
             constant.result.name_hint = f"c{value}"
             self._setup.append(constant)
             self._constants[value] = constant.result

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp, f32
 
+from spyre_mlir.dialects.modules import ops_in
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre import kernel, loop
 from spyre_mlir.dialects.tensors import as_tensor_type, element_of
@@ -48,7 +49,7 @@ def is_narrowed(step: PlannedKernel) -> bool:
 
 def narrowed(module: ModuleOp) -> Counter[str]:
     """Return hardware functions that compute in DL16 although float32 is to be kept, with their kernel counts."""
-    ops = [op for op in module.walk() if isinstance(op, kernel.ComputeOp) and op.narrowed is not None]
+    ops = [op for op in ops_in(module) if isinstance(op, kernel.ComputeOp) and op.narrowed is not None]
     return Counter(op.function_name for op in ops)
 
 
@@ -87,7 +88,7 @@ def narrowed_text(module: ModuleOp) -> str:
 
 def rounded_text(module: ModuleOp) -> str:
     """Return the message about kernels that round values from integers; empty if there are none."""
-    ops = [op for op in module.walk() if isinstance(op, kernel.ComputeOp) and op.rounded is not None]
+    ops = [op for op in ops_in(module) if isinstance(op, kernel.ComputeOp) and op.rounded is not None]
     if not ops:
         return ""
     found = Counter(f"{op.function_name} at {describe_location(op)}" for op in ops)

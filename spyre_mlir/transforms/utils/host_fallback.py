@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from spyre_mlir.choices import HostFallback
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import ORIGIN
+from spyre_mlir.dialects.modules import ops_in
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.errors import LoweringError, UnsupportedError, frames_of_ours
@@ -46,7 +47,7 @@ def host_steps_of(module: ModuleOp) -> tuple[HostStep, ...]:
     """Return the host steps of a module below the aten level, without those that only follow other host steps."""
     return tuple(
         HostStep(op.callee.data, op.reason.data, str(source_of(op.location) or ""))
-        for op in module.walk()
+        for op in ops_in(module)
         if isinstance(op, HostOp) and op.reason is not None
     )
 

@@ -82,6 +82,22 @@ def test_a_program_is_lowered_once(lowerings: list[str], directory: Path) -> Non
     assert len(entries(directory)) == 1
 
 
+def test_a_rare_program_is_kept_the_second_time(lowerings: list[str], directory: Path) -> None:
+    shapes = {"dynamic_shapes": ({0: torch.export.Dim("rows", min=2, max=9)},)}
+    counts: list[tuple[int, int]] = []
+    for rows in (5, 5, 5, 6):
+        spyre_mlir.compile(Relu(), (X,), **shapes).compiled_for(torch.randn(rows, 64))  # pyright: ignore[reportAttributeAccessIssue]
+        counts.append((len(lowerings), len(list(directory.glob("*.entry")))))
+    assert counts == [(1, 0), (2, 1), (2, 1), (3, 1)]
+
+
+def test_a_bucket_is_kept_at_once(lowerings: list[str], directory: Path) -> None:
+    shapes = ({0: torch.export.Dim("rows", min=2, max=9)},)
+    for _ in range(2):
+        spyre_mlir.compile(Relu(), (X,), dynamic_shapes=shapes, buckets=[6])
+    assert (len(lowerings), len(list(directory.glob("*.entry")))) == (1, 1)
+
+
 def test_a_recalled_program_is_verified_and_saved_like_the_first(directory: Path, tmp_path: Path) -> None:
     first, second = compiled(Softmax()), compiled(Softmax())
     assert second.verify(X)

@@ -159,3 +159,27 @@ def test_clearing_removes_entries_and_nothing_else(store: Store) -> None:
     size = 2 * (len("spyre-mlir cache entry\n") + 32 + 3)
     assert store.usage() == store.clear() == Usage(2, size)
     assert names(store) == {path.name for path in left} | {f"{C}.entry"}
+
+
+def test_a_key_is_met_once_and_known_from_then_on(store: Store) -> None:
+    assert (store.met(A), store.met(B)) == (False, False)
+    assert Store(store.directory, store.limit).met(A) and store.met(B)
+    assert (store.usage(), store.read(A)) == (Usage(0, 0), None)
+    assert store.directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_met_keys_are_forgotten_when_they_are_many_or_cleared(store: Store) -> None:
+    store.met(A)
+    (store.directory / "met-once").write_bytes(f"{A}\n".encode() * 2000)
+    assert store.met(A)
+    assert not store.met(B)
+    assert (store.met(B), store.met(A)) == (True, False)
+    store.clear()
+    assert names(store) == set()
+    assert not store.met(B)
+
+
+def test_where_nothing_can_be_written_no_key_is_met(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file in the place of the directory")
+    store = Store(tmp_path / "cache", 1000)
+    assert (store.met(A), store.met(A)) == (False, False)

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.modules import copy_of
 from spyre_mlir.dialects.superdsc.codec import symbolic_fields, window_fields
 from spyre_mlir.dialects.superdsc.codec.check_descriptor import check
 from spyre_mlir.dialects.superdsc.codec.coordinate_rules import coordinate_rules
@@ -83,7 +84,7 @@ def build(descriptor: Descriptor, version: Version = Version.TS26, spec: SpyreSp
             op.verify()
     except VerifyException as error:
         raise EmitError(str(error.args[0]), where=root) from error
-    made[:] = [op.clone()]
+    made[:] = [copy_of(op)]
     return op
 
 
@@ -110,7 +111,7 @@ def _without_places(descriptor: Descriptor) -> Descriptor:
 
 def _twin(made: SdscOp, root: str, operands: Sequence[Operand]) -> SdscOp | None:
     """A copy of a SuperDSC with another number and other start addresses; None if these are spelled in an odd way."""
-    op = made.clone()
+    op = copy_of(made)
     op.properties |= root_properties(root)
     (dsc,) = op.dscs()
     for node, operand in zip(dsc.items(AllocateOp), operands, strict=True):

@@ -31,7 +31,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import HasParent, IsolatedFromAbove, NoTerminator, SymbolOpInterface
 
-from spyre_mlir.dialects.superdsc.dialect import links, typed_fields, verify
+from spyre_mlir.dialects.superdsc.dialect import links, short_form, typed_fields, verify
 from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr, parse_word, print_word
 from spyre_mlir.dialects.superdsc.dialect.fields_op import FieldsOp
 from spyre_mlir.dialects.superdsc.dialect.layouts import (
@@ -334,7 +334,9 @@ class SdscOp(FieldsOp):
     @override
     def verify(self, verify_nested_ops: bool = True) -> None:
         """Verify the op: its start addresses, and the rest unless a SuperDSC of the same skeleton verified."""
-        super().verify(verify_nested_ops=False)
+        # No skeleton knows the attributes of the op itself, or that it is the last of its block.
+        if not verify_nested_ops or self.next_op is None or short_form.PARTIAL in self.attributes:
+            super().verify(verify_nested_ops=False)
         if not verify_nested_ops:
             return
         _verify_whole(self, spec_at(self))

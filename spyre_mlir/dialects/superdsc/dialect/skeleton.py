@@ -90,7 +90,7 @@ def _function(name: Attribute) -> Hashable:
     """The name of a SuperDSC without its number."""
     text = getattr(name, "data", None)
     index, _, function = text.partition("_") if isinstance(text, str) else ("", "", "")
-    return function if index.isdecimal() else name
+    return (type(name), function) if index.isdecimal() else name
 
 
 __all__ = ["by_skeleton", "skeleton_of"]

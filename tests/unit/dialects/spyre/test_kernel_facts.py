@@ -58,3 +58,13 @@ def test_a_question_that_fails_is_asked_again() -> None:
 def test_a_fact_is_documented_as_its_method() -> None:
     assert Subject.plus.__name__ == "plus"
     assert Subject.plus.__doc__ == "A sum."
+
+
+def test_an_object_that_becomes_another_has_the_answers_of_that() -> None:
+    one = Subject("before")
+    assert one.plus(2) == 2
+    one.who = "after"
+    assert one.plus(2) == 2
+    one.who = "before"
+    assert one.plus(2) == 2
+    assert one.asked == [(2, 0, 1), (2, 0, 1)]

@@ -7,11 +7,15 @@ import re
 from collections.abc import Callable
 
 import pytest
+from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import Block, Region
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.backend.read import read_json
+from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
 from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, LabeledDsOp, SdscOp
+from spyre_mlir.dialects.superdsc.dialect.short_form import PARTIAL
 from spyre_mlir.dialects.superdsc.dialect.skeleton import by_skeleton, skeleton_of
 from tests.paths import DATA
 
@@ -32,6 +36,10 @@ def renamed(op: SdscOp) -> None:
     op.properties["sym_name"] = StringAttr("0_sub")
 
 
+def misnamed(op: SdscOp) -> None:
+    op.properties["sym_name"] = JsonAttr("0_add")
+
+
 def reformatted(op: SdscOp) -> None:
     next(o for o in op.walk() if isinstance(o, LabeledDsOp)).properties["format"] = StringAttr("IEEE_FP32")
 
@@ -45,7 +53,7 @@ def marked(op: SdscOp) -> None:
     next(o for o in op.walk() if isinstance(o, LabeledDsOp)).attributes["mark"] = IntegerAttr(1, i64)
 
 
-@pytest.mark.parametrize("change", [renamed, reformatted, relinked, marked])
+@pytest.mark.parametrize("change", [renamed, misnamed, reformatted, relinked, marked])
 def test_everything_else_does(change: Callable[[SdscOp], None]) -> None:
     op = read()
     change(op)
@@ -77,3 +85,18 @@ def test_a_twin_of_what_verified_is_still_checked_where_it_differs() -> None:
     node.properties["start"] = type(node.start).from_list(i64, [64, *node.start.get_values()[1:]])
     with pytest.raises(VerifyException, match="64, which is no multiple of 128"):
         twin.verify()
+
+
+def test_a_twin_of_what_verified_is_checked_for_its_own_attributes() -> None:
+    read().verify()
+    twin = read()
+    twin.attributes[PARTIAL] = JsonAttr("{}")
+    with pytest.raises(VerifyException, match="in short form outside"):
+        twin.verify()
+
+
+def test_a_twin_of_what_verified_ends_no_block_that_wants_a_terminator() -> None:
+    read().verify()
+    function = func.FuncOp("f", ([], []), Region(Block([read()])))
+    with pytest.raises(VerifyException, match="not a terminator"):
+        function.verify()

@@ -1,0 +1,78 @@
+"""Whole modules in one go: their ops as a list, and their copies.
+
+xDSL walks by generators inside generators and copies in two passes, because it allows for blocks in any order. In our
+programs values are defined before they are used, and regions have one block.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import TypeVar
+
+from xdsl.ir import Block, Operation, SSAValue
+
+_Op = TypeVar("_Op", bound=Operation)
+
+
+def ops_in(op: Operation) -> list[Operation]:
+    """Return an op and those in it, in the order of `Operation.walk`."""
+    found = [op]
+    if op.regions:
+        _collect(op, found)
+    return found
+
+
+def _collect(op: Operation, found: list[Operation]) -> None:
+    for region in op.regions:
+        for block in region.blocks:
+            inner = block.first_op
+            while inner is not None:
+                found.append(inner)
+                if inner.regions:
+                    _collect(inner, found)
+                inner = inner.next_op
+
+
+class OpsByClass:
+    """Ops, found by their class without a look at each: most of a bundle's are of two classes.
+
+    Args:
+        ops: in any order.
+    """
+
+    def __init__(self, ops: Iterable[Operation]) -> None:
+        self._found: defaultdict[type[Operation], list[Operation]] = defaultdict(list)
+        for op in ops:
+            self._found[type(op)].append(op)
+
+    def of(self, kind: type[_Op]) -> list[_Op]:
+        """Return the ops of a class and of those below it, class by class."""
+        return [op for own, ops in self._found.items() if issubclass(own, kind) for op in ops if isinstance(op, kind)]
+
+
+def copy_of(op: _Op) -> _Op:
+    """Return what `Operation.clone` does.
+
+    Args:
+        op: defines every value before it is used.
+    """
+    several = any(region.first_block is not region.last_block for inner in ops_in(op) for region in inner.regions)
+    return op.clone() if several else _copy(op, {})
+
+
+def _copy(op: _Op, values: dict[SSAValue, SSAValue]) -> _Op:
+    made = op.clone_without_regions(values)
+    for region, into in zip(op.regions, made.regions, strict=True):
+        if (block := region.first_block) is None:
+            continue
+        copied = Block(arg_types=block.arg_types)
+        for argument, new in zip(block.args, copied.args, strict=True):
+            new.location, new.name_hint = argument.location, argument.name_hint
+            values[argument] = new
+        into.add_block(copied)
+        copied.add_ops(_copy(inner, values) for inner in block.ops)
+    return made
+
+
+__all__ = ["OpsByClass", "copy_of", "ops_in"]

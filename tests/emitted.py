@@ -115,17 +115,18 @@ def check_public(directory: Path, spec: SpyreSpec) -> None:
     for launch in launches:
         path = directory / launch.filename
         value = json.loads(path.read_text())
-        if (key := key_of(value, launch.symbols)) not in CHECKED_FILES:
+        if (key := key_of(value, launch.symbols, spec)) not in CHECKED_FILES:
             check_file(path, value, dict(launch.symbols), spec)
             CHECKED_FILES.add(key)
 
 
-def key_of(value: dict[str, Any], symbols: Mapping[int, int]) -> str:
+def key_of(value: dict[str, Any], symbols: Mapping[int, int], spec: SpyreSpec = SPYRE) -> str:
     """What equal operations share: all but their number, those of their symbols, and those of their segments.
 
     Args:
         value: a SuperDSC.
         symbols: addresses by symbol.
+        spec: the card it is for.
     """
     ((root, body),) = value.items()
     text = json.dumps({ROOT_NUMBER.sub("", root): body})
@@ -134,12 +135,12 @@ def key_of(value: dict[str, Any], symbols: Mapping[int, int]) -> str:
     segments = {segment: n for n, segment in enumerate(dict.fromkeys(segment for segment, _ in found))}
     places = [(segments[segment], offset) for segment, offset in found]
     numbered = SYMBOL.sub(lambda name: f"symbol {used[name[1]]}", text)
-    return hashlib.sha256(f"{numbered}{places}".encode()).hexdigest()
+    return hashlib.sha256(f"{numbered}{places}{spec}".encode()).hexdigest()
 
 
 def check_value(name: str, value: dict[str, Any], spec: SpyreSpec = SPYRE) -> None:
     """Holds one SuperDSC against the schemas and our rules, once."""
-    if (key := key_of(value, {})) in CHECKED_VALUES:
+    if (key := key_of(value, {}, spec)) in CHECKED_VALUES:
         return
     for schema in DEVIATIONS:
         assert not (wrong := problems(schema, value)), (name, wrong[:3])

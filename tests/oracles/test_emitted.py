@@ -1,11 +1,13 @@
 """How two readings of a file's addresses are compared, and which files count as the same."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from spyre_mlir.hw.spec import SPYRE
 from tests.emitted import SEGMENT_BYTES, assert_same, content_key, key_of, let_pass
 
 COORDS = {"mb": np.asarray([0, 0, 1, 1]), "out": np.asarray([2, 3, 2, 3])}
@@ -57,6 +59,11 @@ def test_number_symbols_and_segment_make_no_other_file() -> None:
 )
 def test_everything_else_makes_another_file(other: dict[str, Any], symbols: dict[int, int]) -> None:
     assert key_of(other, symbols) != key_of(FILE, {-7: 128, -8: 64})
+
+
+def test_what_is_right_for_one_card_is_looked_at_for_another() -> None:
+    large = replace(SPYRE, cores_per_card=64)
+    assert key_of(FILE, {}) == key_of(FILE, {}, SPYRE) != key_of(FILE, {}, large)
 
 
 def written(directory: Path, files: dict[str, bytes]) -> str:

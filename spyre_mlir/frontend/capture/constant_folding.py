@@ -70,7 +70,7 @@ class Folded:
         empty = {n: v for n in nodes if (v := _without_elements(n)) is not None}
         self._values |= empty
         self._leaves = frozenset(n for n in self._names if n not in self._earlier) | {
-            n for n in empty if n.op == "placeholder"
+            n for n in empty if n.op == "placeholder" and n not in self._earlier
         }
         for node in nodes:
             if node in empty or self._folds(node, empty):

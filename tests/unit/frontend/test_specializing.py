@@ -130,3 +130,16 @@ def test_a_specialised_program_takes_weights_later() -> None:
     assert found.values.keys() == expected.values.keys()
     for name, value in expected.values.items():
         assert torch.equal(found.values[name], value)
+
+
+class Growing(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([torch.tensor([]), x], 1) * 2
+
+
+def test_a_constant_without_elements_is_that_of_a_static_export() -> None:
+    """As a growing cache of transformers begins with."""
+    rows = Dim("rows", max=64)
+    symbolic = import_program(Growing(), (torch.ones(4, 64),), dynamic_shapes=({0: rows},))
+    made = static(symbolic, s0=5)
+    assert module_text(made.module) == module_text(import_program(Growing(), (torch.ones(5, 64),)).module)

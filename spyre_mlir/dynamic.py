@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, SymbolRange, declared_symbols
-from spyre_mlir.dialects.modules import copy_of
+from spyre_mlir.dialects.ir.modules import copy_of
 from spyre_mlir.errors import InputError
 from spyre_mlir.pipeline import LEVELS, check_level
 from spyre_mlir.report import Accuracy, Verification

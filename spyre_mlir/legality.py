@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_sizes import GuardOp
-from spyre_mlir.dialects.modules import ops_in
+from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.sdscbundle import InputArgType, Sdscbundle
 from spyre_mlir.dialects.spyre import host, kernel, loop
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType

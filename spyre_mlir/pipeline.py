@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir import legality
 from spyre_mlir.choices import HostFallback
-from spyre_mlir.dialects.modules import OpsByClass, copy_of, ops_in
+from spyre_mlir.dialects.ir.modules import OpsByClass, copy_of, ops_in
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConvertOp, KernelOp, device_tensor

@@ -36,7 +36,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.integers import i64_attribute
+from spyre_mlir.dialects.ir.integers import i64_attribute
 from spyre_mlir.dialects.superdsc.dialect.attributes import parse_optional_text, print_text
 from spyre_mlir.dialects.target import spec_at
 

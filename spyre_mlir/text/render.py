@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.modules import ops_in
+from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.errors import ReadError
 from spyre_mlir.text.parser import SpyreParser
 from spyre_mlir.text.printer import SpyrePrinter

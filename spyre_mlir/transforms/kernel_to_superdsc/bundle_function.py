@@ -14,7 +14,7 @@ from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import DictionaryAttr, IndexType, LocationAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from spyre_mlir.dialects.integers import index_attribute
+from spyre_mlir.dialects.ir.integers import index_attribute
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, InputArgType, SdscExecuteOp
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds
 from spyre_mlir.dialects.superdsc.codec.build import build

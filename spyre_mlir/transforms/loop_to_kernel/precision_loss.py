@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp, f32
 
-from spyre_mlir.dialects.modules import ops_in
+from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre import kernel, loop
 from spyre_mlir.dialects.tensors import as_tensor_type, element_of

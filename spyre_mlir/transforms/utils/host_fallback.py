@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from spyre_mlir.choices import HostFallback
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import ORIGIN
-from spyre_mlir.dialects.modules import ops_in
+from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.errors import LoweringError, UnsupportedError, frames_of_ours

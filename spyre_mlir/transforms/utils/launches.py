@@ -8,7 +8,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
-from spyre_mlir.dialects.modules import ops_in
+from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 

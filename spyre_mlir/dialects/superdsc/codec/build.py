@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.modules import copy_of
+from spyre_mlir.dialects.ir.modules import copy_of
 from spyre_mlir.dialects.superdsc.codec import symbolic_fields, window_fields
 from spyre_mlir.dialects.superdsc.codec.check_descriptor import check
 from spyre_mlir.dialects.superdsc.codec.coordinate_rules import coordinate_rules

@@ -2,7 +2,7 @@
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
 
-from spyre_mlir.dialects.integers import i64_attribute, index_attribute
+from spyre_mlir.dialects.ir.integers import i64_attribute, index_attribute
 
 
 def test_they_are_what_the_constructor_makes() -> None:

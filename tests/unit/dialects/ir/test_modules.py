@@ -10,7 +10,7 @@ from xdsl.dialects.cf import Cf
 from xdsl.dialects.func import Func, FuncOp
 from xdsl.dialects.scf import Scf
 
-from spyre_mlir.dialects.modules import OpsByClass, copy_of, ops_in
+from spyre_mlir.dialects.ir.modules import OpsByClass, copy_of, ops_in
 from spyre_mlir.text import parse_module
 from spyre_mlir.text.render import module_text
 

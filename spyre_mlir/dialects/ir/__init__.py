@@ -1,0 +1,1 @@
+"""Helpers for IR of any level: whole modules, and integers as attributes."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, TypeVar
 
 from spyre_mlir.errors import RegistrationError
 from spyre_mlir.ops.call_info import Registered
 from spyre_mlir.ops.registry import owner_of
+from spyre_mlir.plugins.points import AtPoints
 
 P = TypeVar("P", bound=Callable[..., Any])
 
@@ -21,18 +21,8 @@ class GraphHook(Enum):
     DECOMPOSED = "decomposed"
 
 
-_PASSES: dict[GraphHook, list[Registered]] = {}
-
-
-@contextmanager
-def isolated() -> Generator[None]:
-    """Undo at the end of the block the passes registered inside it."""
-    before = {point: list(found) for point, found in _PASSES.items()}
-    try:
-        yield
-    finally:
-        _PASSES.clear()
-        _PASSES.update(before)
+_PASSES = AtPoints[GraphHook]()
+isolated = _PASSES.isolated
 
 
 def register_graph_pass(point: GraphHook | str, *, priority: int = 0) -> Callable[[P], P]:
@@ -60,9 +50,7 @@ def register_graph_pass(point: GraphHook | str, *, priority: int = 0) -> Callabl
             raise RegistrationError(
                 f"a pass on a graph is a function, got {given!r}", hint="use register_graph_pass as a decorator"
             )
-        known = _PASSES.setdefault(where, [])
-        known.append(Registered(f"graph pass at {where.value}", function, owner_of(function), priority))
-        known.sort(key=lambda r: -r.priority)
+        _PASSES.add(where, Registered(f"graph pass at {where.value}", function, owner_of(function), priority))
         return function
 
     return add
@@ -70,7 +58,7 @@ def register_graph_pass(point: GraphHook | str, *, priority: int = 0) -> Callabl
 
 def graph_passes_at(point: GraphHook | str) -> list[Registered]:
     """Plugin passes on the graph at a point, in execution order."""
-    return list(_PASSES.get(GraphHook(point), ()))
+    return _PASSES.at(GraphHook(point))
 
 
 __all__ = ["GraphHook", "graph_passes_at", "isolated", "register_graph_pass"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from enum import Enum
 from typing import TypeVar, cast
 
@@ -12,6 +11,7 @@ from xdsl.passes import ModulePass
 from spyre_mlir.errors import RegistrationError
 from spyre_mlir.ops.call_info import Registered
 from spyre_mlir.ops.registry import owner_of
+from spyre_mlir.plugins.points import AtPoints
 
 P = TypeVar("P", bound=type[ModulePass])
 
@@ -25,18 +25,8 @@ class PassHook(Enum):
     SCHEDULE = "spyre.kernel"
 
 
-_PASSES: dict[PassHook, list[Registered]] = {}
-
-
-@contextmanager
-def isolated() -> Generator[None]:
-    """Undo at the end of the block the passes registered inside it."""
-    before = {point: list(found) for point, found in _PASSES.items()}
-    try:
-        yield
-    finally:
-        _PASSES.clear()
-        _PASSES.update(before)
+_PASSES = AtPoints[PassHook]()
+isolated = _PASSES.isolated
 
 
 def register_pass(point: PassHook | str, *, priority: int = 0) -> Callable[[P], P]:
@@ -62,9 +52,7 @@ def register_pass(point: PassHook | str, *, priority: int = 0) -> Callable[[P], 
         for other in all_passes():
             if other.op == name:
                 raise RegistrationError(f"the pass {name} is claimed by both {other.owner} and {owner_of(pass_type)}")
-        known = _PASSES.setdefault(where, [])
-        known.append(Registered(name, pass_type, owner_of(pass_type), priority))
-        known.sort(key=lambda r: -r.priority)
+        _PASSES.add(where, Registered(name, pass_type, owner_of(pass_type), priority))
         return pass_type
 
     return add
@@ -80,7 +68,7 @@ def _point(point: PassHook | str) -> PassHook:
 
 def passes_at(point: PassHook | str) -> list[Registered]:
     """Plugin passes at a hook, in execution order."""
-    return list(_PASSES.get(_point(point), ()))
+    return _PASSES.at(_point(point))
 
 
 def all_passes() -> list[Registered]:

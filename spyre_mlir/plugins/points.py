@@ -1,0 +1,42 @@
+"""What is registered at points of the compiler, in order of priority."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Generic, TypeVar
+
+from spyre_mlir.ops.call_info import Registered
+
+Point = TypeVar("Point", bound=Enum)
+
+
+class AtPoints(Generic[Point]):
+    """Registered functions and passes by point; the highest priority comes first."""
+
+    def __init__(self) -> None:
+        """Starts with nothing registered."""
+        self._found: dict[Point, list[Registered]] = {}
+
+    def add(self, point: Point, registered: Registered) -> None:
+        """Register at a point, behind what has the same priority."""
+        known = self._found.setdefault(point, [])
+        known.append(registered)
+        known.sort(key=lambda one: -one.priority)
+
+    def at(self, point: Point) -> list[Registered]:
+        """Return what is registered at a point, in execution order."""
+        return list(self._found.get(point, ()))
+
+    @contextmanager
+    def isolated(self) -> Generator[None]:
+        """Undo at the end of the block what is registered inside it."""
+        before = {point: list(found) for point, found in self._found.items()}
+        try:
+            yield
+        finally:
+            self._found = before
+
+
+__all__ = ["AtPoints"]

@@ -83,6 +83,7 @@ SUITES = (
     ),
     Suite("tooling", "developer tools, pages, structure of the checkout", ("tests/tooling",)),
     Suite("models", "46 models, by every route", ("tests/models",)),
+    Suite("clients", "models of other packages, where they are installed", ("tests/clients",)),
     Suite("op-cases", "the op cases of another front end", ("tests/op_cases",)),
     Suite("opinfo", "PyTorch's operator database", ("tests/opinfo",), module="tests.opinfo"),
     Suite("mutants", "damaged programs are noticed", ("tests/mutants",)),

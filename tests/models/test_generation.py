@@ -12,7 +12,7 @@ import transformers
 import spyre_mlir
 from spyre_mlir import Generation, torch_compile
 from spyre_mlir.choices import CacheKind
-from tests.models.zoo.entry import DECODER, VOCABULARY
+from tests.models.entry import DECODER, VOCABULARY
 
 WINDOW = 8
 SIZES = {**DECODER, "vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": None}

@@ -17,6 +17,7 @@ from torch.export.graph_signature import InputKind
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend.capture.archive import check_archive
 from spyre_mlir.frontend.capture.constant_values import ConstantValues
+from spyre_mlir.frontend.capture.python_state import python_state_kept
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.unsupported import DATA
 from spyre_mlir.frontend.locations import place_of, raised_at, raised_by_torch
@@ -139,7 +140,7 @@ def _export(
 ) -> ExportedProgram:
     name = type(model).__name__
     try:
-        with torch_noise_hidden(), torch.no_grad(), _fake_instead_of_meta(model) as fake:
+        with torch_noise_hidden(), torch.no_grad(), python_state_kept(model), _fake_instead_of_meta(model) as fake:
             fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
             with nullcontext() if strict else ConstantValues():
                 return torch.export.export(

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch.export import ExportedProgram
 
-from spyre_mlir.frontend.capture.export import clone_examples
+from spyre_mlir.frontend.capture.export import REFUSED, clone_examples
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import Argument, Program
@@ -70,7 +70,8 @@ def double_reference(
     """Same as `torch_reference`, with weights and inputs in double precision, on a copy of the model.
 
     Casts that the model spells out by a dtype of its own stay what they are, and what torch cannot do in double
-    precision it does in single precision.
+    precision it does in single precision. So does a whole model that refuses tensors in double precision, as quantized
+    layers of torchao do.
     """
     reference = program.reference
     # A copy in any case: the module of an exported program shares its tensors.
@@ -87,8 +88,11 @@ def double_reference(
     )
     with flat_dataclasses(args, kwargs):
         wide_args, wide_kwargs = tree_map(_wide_tensor, (tuple(args), dict(kwargs or {})))
-    with in_doubles():
-        return torch_reference(wide, wide_args, wide_kwargs)
+    try:
+        with in_doubles():
+            return torch_reference(wide, wide_args, wide_kwargs)
+    except REFUSED:
+        return torch_reference(program, args, kwargs)
 
 
 def _drop_dtype_checks(module: torch.fx.GraphModule) -> None:

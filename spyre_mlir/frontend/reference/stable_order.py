@@ -47,7 +47,8 @@ def _topk(x: torch.Tensor, k: int, dim: int = -1, largest: bool = True, sorted: 
     if not x.dim():
         return aten.topk.default(x, k, dim, largest, sorted)
     values, places = _sort(x, dim, largest)
-    return values.narrow(dim, 0, k), places.narrow(dim, 0, k)
+    # Not the parts themselves: models call `view` on what `topk` returns, which torch lays out densely.
+    return values.narrow(dim, 0, k).contiguous(), places.narrow(dim, 0, k).contiguous()
 
 
 def _kthvalue(x: torch.Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Pair:
@@ -66,7 +67,7 @@ def _median(x: torch.Tensor, dim: int, keepdim: bool = False) -> Pair:
 def _of_rank(x: torch.Tensor, rank: int, dim: int, keepdim: bool) -> torch.Tensor:
     """Return the index of the element of a given rank."""
     places = _sort(x, dim)[1]
-    return places.narrow(dim, rank, 1) if keepdim else places.select(dim, rank)
+    return (places.narrow(dim, rank, 1) if keepdim else places.select(dim, rank)).contiguous()
 
 
 def _mode(x: torch.Tensor, dim: int = -1, keepdim: bool = False) -> Pair:

@@ -16,7 +16,7 @@ from spyre_mlir.ops.native import activations, pointwise
 from spyre_mlir.ops.parameters import ArgKind
 from spyre_mlir.ops.table import Family, OpEntry, Sample
 from tests.end_to_end.ops import cases
-from tests.unit.ops.test_table import OF_SMALL_FLOATS
+from tests.unit.ops.test_table import OF_SMALL_NUMBERS
 
 GOOD = cases.good_cases()
 BAD = [(e, s) for e in ATEN for s in e.samples if s.breaks is not None]
@@ -69,7 +69,7 @@ def test_every_overload_is_compared_with_torch() -> None:
     # torch has no `spyre::resample`: every interpolation is compared instead.
     # What transformers defines is compared in test_grouped.py.
     # 8-bit floats are compared in machine/test_small_floats.py.
-    small = {o for e in ATEN if e.name in OF_SMALL_FLOATS for o in e.overloads}
+    small = {o for e in ATEN if e.name in OF_SMALL_NUMBERS for o in e.overloads}
     elsewhere = {"squeeze", "spyre::resample", "transformers::grouped_mm_fallback", *cases.ELSEWHERE, *small}
     assert {o for e in ATEN for o in e.overloads} - compared == elsewhere
 

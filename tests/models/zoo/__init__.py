@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
+from tests.models.entry import VOCABULARY, Built, Entry
 from tests.models.zoo.decoders import DECODERS
 from tests.models.zoo.encoders import ENCODERS
-from tests.models.zoo.entry import VOCABULARY, Built, Entry
 from tests.models.zoo.functions import FUNCTIONS
 from tests.models.zoo.modules import MODULES
 

@@ -8,7 +8,7 @@ import torch
 import transformers
 from torch import nn
 
-from tests.models.zoo.entry import (
+from tests.models.entry import (
     CACHE_LENGTH,
     DECODER,
     SENTENCES,

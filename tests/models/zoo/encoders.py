@@ -6,7 +6,7 @@ import torch
 import transformers
 from torch import nn
 
-from tests.models.zoo.entry import (
+from tests.models.entry import (
     ENCODER,
     PIXELS,
     SENTENCES,

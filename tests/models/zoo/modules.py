@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from tests.models.zoo.entry import Built, entries
+from tests.models.entry import Built, entries
 
 Tensors = tuple[torch.Tensor, ...]
 

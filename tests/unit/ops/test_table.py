@@ -19,14 +19,15 @@ ENTRIES = list(ATEN)
 FOR_COMPOSITIONS = {"resample", "floor_divide_integers"}
 # Operators that other packages define, with a test of their own: test_grouped.py.
 OF_PACKAGES = {"grouped_mm"}
-# Samples are drawn in float32: what takes 8-bit floats is compared by name in machine/test_small_floats.py.
-OF_SMALL_FLOATS = {
+# Samples are drawn in float32: what takes 8-bit numbers is compared in end_to_end/device_numerics, by name.
+OF_SMALL_NUMBERS = {
     "scaled_mm",
     "scaled_mm_of_aten",
     "scaled_mm_by_recipes",
     "quantized",
     "quantized_with_scale",
     "dequantized",
+    "product_of_bytes",
 }
 
 # Constraints on values, which a sample does not give: test_resampling.py, and below.
@@ -40,7 +41,7 @@ def name(entry: OpEntry) -> str:
 @pytest.mark.parametrize("entry", ENTRIES, ids=name)
 def test_entry_is_complete(entry: OpEntry) -> None:
     assert entry.doc.splitlines()[0].endswith("."), "the first line is a sentence"
-    if entry.name in FOR_COMPOSITIONS | OF_PACKAGES | OF_SMALL_FLOATS:
+    if entry.name in FOR_COMPOSITIONS | OF_PACKAGES | OF_SMALL_NUMBERS:
         return
     assert [s for s in entry.samples if s.breaks is None], "an entry has a good sample"
     lowered = entry.opfunc is not None or entry.decompose is not None

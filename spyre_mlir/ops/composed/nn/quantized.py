@@ -1,7 +1,7 @@
-"""Eight-bit floats: conversions with a scale, and products whose scales follow.
+"""Eight-bit numbers: conversions of floats with a scale, and products, of floats with the scales that follow.
 
-Products run on DL16, which has all numbers of float8_e4m3fn and their products: the matrix unit's function on eight
-bits takes its second operand packed from two rows, and what packs it is not public enough to be trusted.
+Products of floats run on DL16, which has all numbers of float8_e4m3fn and their products: the matrix unit's function on
+eight bits takes its second operand packed from two rows, and what packs it is not public enough to be trusted.
 """
 
 from __future__ import annotations
@@ -96,6 +96,12 @@ def scaled_mm(build: Build, a: Value, b: Value, *, out_dtype: DType) -> Value:
     return build.cast(_product(build, a, b), out_dtype)
 
 
+@ATEN.composed(aten=["_int_mm"], ulps=0)
+def product_of_bytes(b: Build, self: Value, mat2: Value) -> Value:
+    """The product of two matrices of eight-bit integers, as 32-bit integers."""
+    return b.call("mm", b.cast(self, "i32"), b.cast(mat2, "i32"))
+
+
 @ATEN.composed(aten=["spyre::qfp8ch", "spyre::qfp8wt"], ulps=0)
 def quantized(b: Build, input: Value) -> Value:
     """The nearest eight-bit floats; how they are packed is up to the compiler."""
@@ -116,4 +122,4 @@ def dequantized(b: Build, input: Value, scale: Value) -> Value:
 
 
 # Samples are drawn in float32, which none of these ops gives or takes alone; their tests are in
-# tests/end_to_end/device_numerics/test_small_floats.py.
+# tests/end_to_end/device_numerics, test_small_floats.py and test_small_integers.py.

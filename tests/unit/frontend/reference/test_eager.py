@@ -50,6 +50,33 @@ def test_results_and_then_what_is_written_without_writing_it() -> None:
     assert (model.count.tolist(), Y.tolist()) == ([0, 0], [10, 20])
 
 
+def test_a_model_that_refuses_doubles_is_run_as_it_is() -> None:
+    class Single(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            assert x.dtype is torch.float32
+            return x * 2 + 1
+
+    (got,) = double_reference(import_program(Single(), (X,)), (X,))
+    assert got.dtype == np.float32
+    assert got.tolist() == [7, 11]
+
+
+def test_an_error_of_the_model_itself_is_not_hidden() -> None:
+    class Failing(nn.Module):
+        fails = False
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if self.fails:
+                raise ValueError("no more")
+            return x + 1
+
+    model = Failing()
+    program = import_program(model, (X,))
+    model.fails = True
+    with pytest.raises(ValueError, match="no more"):
+        double_reference(program, (X,))
+
+
 def test_double_precision_widens_weights_and_inputs() -> None:
     model = Counting()
     program = import_program(model, (X, Y), {"factor": 2})

@@ -45,6 +45,15 @@ def test_equal_elements_keep_their_order(name: str) -> None:
         assert np.array_equal(function(X).numpy(), wanted)
 
 
+@pytest.mark.parametrize("name", [*CASES, "values_of_topk"])
+def test_results_are_laid_out_as_those_of_torch(name: str) -> None:
+    """Else a model that calls `view` on one of them, as mixtures of experts do, would run in torch alone."""
+    function = CASES[name][0] if name in CASES else lambda x: torch.topk(x, 5)[0]
+    wanted = function(X).stride()
+    with EqualsInOrder():
+        assert function(X).stride() == wanted
+
+
 def test_torch_itself_is_not_stable() -> None:
     """Else all of this could go."""
     assert not np.array_equal(torch.sort(X)[1].numpy(), RISING)

@@ -1,4 +1,4 @@
-"""Eight-bit floats: conversions against ml_dtypes, and products with the scales of rows and columns."""
+"""Eight-bit numbers: conversions against ml_dtypes, and products with the scales of rows and columns."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ def test_scales_of_rows_and_columns() -> None:
     same(result("_scaled_mm", A, W, ROWS, COLUMNS, out_dtype="f32"), wanted)
     same(result("_scaled_mm", A, W, ROWS, COLUMNS, BIAS, out_dtype="f32"), wanted + BIAS)
     same(result("_scaled_mm_v2", A, W, [ROWS], [COLUMNS], BIAS, **RECIPES, out_dtype="f32"), wanted + BIAS)
+
+
+def test_products_of_bytes_are_wider_than_bytes() -> None:
+    left, right = np.array([[127, -128], [-128, 0]], np.int8), np.array([[127], [-128]], np.int8)
+    same(result("_int_mm", left, right), [[32_513], [-16_256]])
+    assert types(calling("_int_mm"), left, right) == [((2, 1), "i32")]
 
 
 @pytest.mark.parametrize(("given", "element"), [({"out_dtype": "f16"}, "f16"), ({}, "f8E4M3FN")])
@@ -123,7 +129,7 @@ def test_numbers_come_back_as_halves() -> None:
 def test_budgets() -> None:
     products, rounded = (
         ("scaled_mm_of_aten", "scaled_mm_by_recipes", "scaled_mm"),
-        ("quantized", "quantized_with_scale"),
+        ("quantized", "quantized_with_scale", "product_of_bytes"),
     )
     wanted = dict.fromkeys(products, (8, False)) | dict.fromkeys(rounded, (0, False)) | {"dequantized": (1, False)}
     assert budgets(quantized.__name__) == wanted

@@ -1,4 +1,4 @@
-"""What is registered at points of the compiler, in order of priority."""
+"""Tables of what plugins register at points of the compiler, in order of priority."""
 
 from __future__ import annotations
 

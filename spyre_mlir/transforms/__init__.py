@@ -52,10 +52,11 @@ def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     return ours | {r.op: partial(_of_plugin, r) for r in registry.all_passes()}
 
 
-def _of_plugin(registered: registry.Registered[type[ModulePass]]) -> type[ModulePass]:
+def _of_plugin(registered: registry.Registered) -> type[ModulePass]:
     """A pass as its author wrote it; mistakes in it, and IR that does not verify, are told with the author's name."""
+    theirs = cast("type[ModulePass]", registered.function)
 
-    class Blamed(registered.function):
+    class Blamed(theirs):
         def apply(self, ctx: Context, op: ModuleOp) -> None:
             with registered.blamed():
                 cast(Any, super()).apply(ctx, op)

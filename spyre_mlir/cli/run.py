@@ -77,9 +77,9 @@ def run(argv: Sequence[str] | None = None) -> int:
         text, outputs, seen = run_foreign_files(foreign, given, options.seed, machine, met)
         say_overflows(options.on_overflow, met)
         return _finish(options, outputs, lambda: seen, text, predicted, met)
-    from spyre_mlir.cli.run_accuracy import accuracy_of_directory, check_directory
-
     if options.accuracy:
+        from spyre_mlir.cli.run_accuracy import check_directory
+
         check_directory(path)
     runnable = _load(path, machine, met)
     refuse_errors(path, insist=options.no_check or options.bisect)
@@ -90,6 +90,8 @@ def run(argv: Sequence[str] | None = None) -> int:
 
         return bisect_directory(path, inputs, machine)
     if options.accuracy:
+        from spyre_mlir.cli.run_accuracy import accuracy_of_directory
+
         return accuracy_of_directory(path, inputs)
     started = time.perf_counter()
     outputs = _outputs(runnable, inputs)

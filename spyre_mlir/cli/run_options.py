@@ -48,17 +48,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="also write the result of an op to NAME.npy, in --output or here: sdsc_3 of a bundle, %%value of an "
         ".mlir file; 'list' lists the names",
     )
-    parser.add_argument(
-        "--bisect",
-        action="store_true",
-        help="compare a bundle directory with its levels, and name the first op whose value differs",
-    )
-    parser.add_argument(
-        "--accuracy",
-        action="store_true",
-        help="run a bundle directory in device and in exact numerics side by side, and list the launches that add most "
-        "to the error",
-    )
+    _add_comparisons(parser)
     parser.add_argument(
         "--no-check",
         action="store_true",
@@ -76,6 +66,21 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     if options.bisect and options.accuracy:
         parser.error("--bisect and --accuracy are two comparisons; choose one")
     return options
+
+
+def _add_comparisons(parser: argparse.ArgumentParser) -> None:
+    """Options that compare two runs instead of giving results."""
+    parser.add_argument(
+        "--bisect",
+        action="store_true",
+        help="compare a bundle directory with its levels, and name the first op whose value differs",
+    )
+    parser.add_argument(
+        "--accuracy",
+        action="store_true",
+        help="run a bundle directory in device and in exact numerics side by side, and list the launches that add most "
+        "to the error",
+    )
 
 
 def _add_responses(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
+from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import Enum
@@ -48,7 +48,7 @@ class _Registry:
         functions: by kind and operation.
         whole: operations that stay whole, and for whom.
         unchecked: names that were registered before torch was loaded.
-        met: operations that a program had, or that a function of a plugin asked for.
+        met: operations that torch does not have, and a conversion made.
     """
 
     functions: dict[tuple[HookKind, str], list[Registered]] = field(
@@ -65,14 +65,12 @@ _REGISTRY = _Registry()
 @contextmanager
 def isolated() -> Generator[None]:
     """Undo at the end of the block the functions registered inside it."""
-    before = copy(_REGISTRY)
-    _REGISTRY.functions = {key: list(found) for key, found in before.functions.items()}
-    _REGISTRY.whole, _REGISTRY.unchecked = dict(before.whole), list(before.unchecked)
+    before = vars(deepcopy(_REGISTRY, {id(r): r for found in _REGISTRY.functions.values() for r in found}))
     try:
         with ATEN.isolated():
             yield
     finally:
-        _REGISTRY.functions, _REGISTRY.whole, _REGISTRY.unchecked = before.functions, before.whole, before.unchecked
+        vars(_REGISTRY).update(before)
 
 
 def _key(op: object) -> str:
@@ -145,7 +143,7 @@ def meet(op: str) -> None:
 
 
 def unknown_ops() -> list[str]:
-    """Return operations with functions that torch does not have and no program had, sorted; torch has to be loaded."""
+    """Return registered operations that neither torch has nor a conversion made, sorted; torch has to be loaded."""
     return [op for op in registered_ops() if not exists(op) and op not in _REGISTRY.met]
 
 
@@ -197,18 +195,15 @@ def map_op(
         _check_callable(op, function)
         family = Family.POINTWISE if combine is None else Family.REDUCTION
         facts = {"shape": reduced_shape, "combine": combine} if combine is not None else {}
-        taken = override and ATEN.find(_key(op)) is not None
-        name = f"override::{_key(op)}" if taken else _key(op)
+        key = _key(op)
+        taken = override and ATEN.find(key) is not None
         if not taken:
             _check_free(op, function)
-        if strange := [name for name in op_info or () if name not in signature(function).parameters]:
-            raise RegistrationError(
-                f"{op}: {owner_of(function)} has no parameter {', '.join(strange)}, which op_info names"
-            )
+        _check_parameters(op, function, op_info or {})
         entry = _declared(
             partial(ATEN.declare, family),
             function,
-            aten=[name],
+            aten=[f"override::{key}" if taken else key],
             opfunc=opfunc,
             op_info=dict(op_info or {}),
             unit=unit,
@@ -270,9 +265,17 @@ def _check_constants(op: str, opfunc: str, op_info: Mapping[str, str]) -> None:
         )
 
 
+def _check_parameters(op: str, function: Hook, op_info: Mapping[str, str]) -> None:
+    """Raises RegistrationError if a function has no parameters of the names that stand for constants."""
+    if strange := [name for name in op_info if name not in signature(function).parameters]:
+        raise RegistrationError(
+            f"{op}: {owner_of(function)} has no parameter {', '.join(strange)}, which op_info names"
+        )
+
+
 def _check_free(op: str, function: object) -> None:
     """Raises RegistrationError if the op table has an operation already."""
-    taken = ATEN.find(_key(op))
+    taken = ATEN.find(canonical(op))
     if taken is not None:
         owner = taken.owner or owner_of(taken.decompose if taken.family is Family.COMPOSITE else taken.meaning)
         raise RegistrationError(
@@ -302,12 +305,12 @@ def register_decomposition(
 
     def add(function: F) -> F:
         _check_callable(op, function)
-        if ATEN.find(_key(op)) is None:
+        if ATEN.find(key := _key(op)) is None:
             # Its rewrites are those that are registered; the entry's own is asked where none of them wants a call.
             _declared(
-                partial(ATEN.composed, decompose=partial(_none_wants, _key(op))),
+                partial(ATEN.composed, decompose=partial(_none_wants, key)),
                 function,
-                aten=[_key(op)],
+                aten=[key],
                 promote=promote,
                 ulps=ulps,
                 owner=owner_of(function),
@@ -359,16 +362,19 @@ def register_fallback(op: str, *, when: Callable[..., bool] | None = None, prior
 
 
 def register_op(op: str, *, priority: int = 0) -> Callable[[F], F]:
-    """Decorator: at import the function below replaces a call of an operation by other operations, with a `Build`.
+    """Decorator: at import the function below replaces a call of an operation by other operations, or by an `OpNode`.
 
-    It is called with a `NodeInfo` and a `Build`, and gives a list with one value per result.
+    It is called with a `NodeInfo`, and with a `Build` if it takes a second argument. It gives a list with one value per
+    result, or an `OpNode`, which the executor of its type computes.
     """
     return lambda function: _add(HookKind.CONVERSION, op, function, priority)
 
 
 def register_executor(op: str, *, priority: int = 0) -> Callable[[F], F]:
-    """Decorator: the function below computes on the host an operation that torch cannot compute.
+    """Decorator: the function below computes an operation on the host, where torch cannot or shall not.
 
-    It is called with the list of its tensors and the dictionary of its other arguments, and gives a list of tensors.
+    It is called with the list of its tensors and the dictionary of its other arguments, defaults of the schema among
+    them, and gives a list of tensors. An operation of ATen becomes a host step by it, unless a decomposition is
+    registered too.
     """
     return lambda function: _add(HookKind.EXECUTOR, op, function, priority)

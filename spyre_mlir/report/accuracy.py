@@ -77,8 +77,7 @@ class Accuracy(ShownAsText):
     @property
     def worst_first(self) -> list[KernelError]:
         """Launches by what they add to the error; those with numbers beyond DLFloat16 or lost go first, as they ran."""
-        spoilt = [one for one in self.launches if one.overflows or one.lost]
-        return spoilt + sorted((o for o in self.launches if o not in spoilt), key=lambda one: -one.added)
+        return sorted(self.launches, key=lambda one: (0, 0.0) if one.overflows or one.lost else (1, -one.added))
 
     def by_function(self) -> list[ErrorGroup]:
         """Launches by hardware function, the worst first."""

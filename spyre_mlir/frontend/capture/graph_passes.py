@@ -57,7 +57,10 @@ def _run(passes: Iterable[Registered], graph: Graph, signature: ExportGraphSigna
         registered(graph)
         with registered.blamed():
             _complete(graph, registered.owner)
-        for old, new in zip(before, _results(graph), strict=True):
+            results = _results(graph)
+            if len(results) != len(before):
+                raise ValueError(f"the graph had {len(before)} results, and has {len(results)}")
+        for old, new in zip(before, results, strict=True):
             if old != new.name:
                 signature.replace_all_uses(old, new.name)
 

@@ -76,7 +76,7 @@ def _takes_build(function: Callable[..., Any]) -> bool:
     """Return whether a conversion takes the `Build` behind the `NodeInfo`."""
     try:
         signature(function).bind(None, None)
-    except TypeError:
+    except (TypeError, ValueError):  # another number of arguments, or a function of C that does not say
         return False
     return True
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from queue import Queue
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from spyre_mlir.choices import Numerics
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
+from spyre_mlir.errors import InputError
 from spyre_mlir.hw.formats import DL16, DL16_LARGEST, DL16_SMALLEST
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 from spyre_mlir.machine.bundle.probes import operand_labels, operand_values, without_padding
@@ -131,11 +132,21 @@ def kernel_errors(
 
     Raises:
         MachineFault: a run fails.
+        InputError: a loop runs more often than the launches say.
     """
     errors: list[KernelError] = []
     with _exact_launches(program, inputs, extents) as exact:
-        device = _Watch(lambda seen: errors.append(_error(next(launches), seen, next(exact))), extents)
-        device.run(program, inputs, "device")
+
+        def compare(seen: _Seen) -> None:
+            launch, wanted = next(launches, None), next(exact, None)
+            if launch is None or wanted is None:
+                raise InputError(
+                    "the program runs more launches than its files tell",
+                    hint="a loop of unknown length cannot be compared launch by launch",
+                )
+            errors.append(_error(launch, seen, wanted))
+
+        _Watch(compare, extents).run(program, inputs, "device")
     return errors
 
 
@@ -145,7 +156,7 @@ def _exact_launches(
 ) -> Generator[Iterator[_Seen]]:
     """Values around every launch of a run in exact numerics; its thread runs only while they are waited for."""
     asked: Queue[bool] = Queue()
-    given: Queue[_Seen | BaseException | None] = Queue()
+    given: Queue[_Seen | None] = Queue()
 
     def wait() -> None:
         if not asked.get():
@@ -156,30 +167,24 @@ def _exact_launches(
         wait()
 
     def run() -> None:
-        try:
-            wait()
-            _Watch(take, extents).run(program, inputs, "exact")
-            given.put(None)  # the end
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that asks
-            given.put(error)
+        wait()
+        _Watch(take, extents).run(program, inputs, "exact")
 
-    def values() -> Iterator[_Seen]:
-        while True:
+    with ThreadPoolExecutor(1) as pool:
+        ended = pool.submit(run)
+        ended.add_done_callback(lambda _: given.put(None))
+
+        def values() -> Iterator[_Seen]:
             asked.put(True)
-            found = given.get()
-            if isinstance(found, BaseException):
-                raise found
-            if found is None:
-                return
-            yield found
+            while (found := given.get()) is not None:
+                yield found
+                asked.put(True)
+            ended.result()  # raises what ended it
 
-    thread = Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        yield values()
-    finally:
-        asked.put(False)
-        thread.join()
+        try:
+            yield values()
+        finally:
+            asked.put(False)
 
 
 class _StoppedError(Exception):

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import floor, log10
-from typing import Literal
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.console import JustifyMethod
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.backend.directory import split_module
@@ -26,9 +24,9 @@ from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline, make_timel
 from spyre_mlir.report.advice import advice
 from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.shares import Share, by_function, by_module, moving_us
-from spyre_mlir.report.tables import rendered
+from spyre_mlir.report.tables import listing
 
-COLUMNS: dict[str, Literal["left", "right"]] = {
+COLUMNS: dict[str, JustifyMethod] = {
     "file": "left",
     "op": "left",
     "shape": "left",
@@ -78,15 +76,9 @@ def timing_text(timeline: Timeline, host: Sequence[HostWork] = (), shown: int = 
     """Format the longest-running kernels, in execution order, and totals; `host` is the host work that they omit."""
     order = sorted(range(len(timeline.kernels)), key=lambda n: -timeline.kernels[n].cost.total)
     longest, rest = set(order[:shown]), order[shown:]
-    table = Table(title=f"predicted time, {timeline.profile} profile", title_justify="left", box=SIMPLE_HEAD)
-    for name, justify in COLUMNS.items():
-        table.add_column(name, justify=justify, no_wrap=True)
-    for number, kernel in enumerate(timeline.kernels):
-        if number in longest:
-            table.add_row(*_cells(kernel))
-    for step in timeline.host_steps:
-        table.add_row("host", step.op, "", UNKNOWN, "host", *[""] * 6, step.source)
-    lines = [_stripped(table)]
+    kernels = [_cells(kernel) for number, kernel in enumerate(timeline.kernels) if number in longest]
+    steps = [("host", step.op, "", UNKNOWN, "host", *[""] * 6, step.source) for step in timeline.host_steps]
+    lines = [listing(f"predicted time, {timeline.profile} profile", COLUMNS, [*kernels, *steps], WIDTH)]
     if rest:
         together = sum(timeline.kernels[n].cost.total for n in rest)
         lines.append(f"and {_count(len(rest), 'shorter kernel')}, {three_digits(together)} us together")
@@ -96,23 +88,19 @@ def timing_text(timeline: Timeline, host: Sequence[HostWork] = (), shown: int = 
 
 
 def _share_table(what: str, shares: Sequence[Share], shown: int = SHOWN_SHARES) -> str:
-    table = Table(title=f"time by {what}", title_justify="left", box=SIMPLE_HEAD)
-    for name in (what, "us", "part", "rearranging", "kernels"):
-        table.add_column(name, justify="left" if name == what else "right", no_wrap=True)
+    rows: list[tuple[str, ...]] = []
     for share in shares[:shown]:
         times = f"{share.name}, {share.times} times" if what == "module" and share.times > 1 else share.name
         moving = three_digits(share.moving_us) if share.moving_us else ""
-        table.add_row(times, three_digits(share.us), f"{share.part:.0%}", moving, str(len(share.kernels)))
+        rows.append((times, three_digits(share.us), f"{share.part:.0%}", moving, str(len(share.kernels))))
     if rest := shares[shown:]:
         us, part = sum(share.us for share in rest), sum(share.part for share in rest)
         moving = sum(share.moving_us for share in rest)
         count = sum(len(share.kernels) for share in rest)
-        table.add_row(f"{len(rest)} more", three_digits(us), f"{part:.0%}", three_digits(moving), str(count))
-    return _stripped(table)
-
-
-def _stripped(table: Table) -> str:
-    return "\n".join(line.rstrip() for line in rendered(table, WIDTH).splitlines())
+        rows.append((f"{len(rest)} more", three_digits(us), f"{part:.0%}", three_digits(moving), str(count)))
+    numbers = ("us", "part", "rearranging", "kernels")
+    columns: dict[str, JustifyMethod] = {what: "left", **dict.fromkeys(numbers, "right")}
+    return listing(f"time by {what}", columns, rows, WIDTH)
 
 
 def _cells(kernel: TimedKernel) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import spyre_mlir
 from spyre_mlir.backend.stored import read_bundle
 from spyre_mlir.debug.error_walk import KernelError, kernel_errors, launches_of, relative_error
 from spyre_mlir.debug.stored_runs import stored_program
-from spyre_mlir.errors import FaultKind, MachineFault
+from spyre_mlir.errors import FaultKind, InputError, MachineFault
 from spyre_mlir.universe import make_context
 
 GROWS = 1e6
@@ -79,6 +79,13 @@ def test_the_second_run_ends_with_the_first(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(MachineFault, match="stop"):
         errors_of(torch.nn.ReLU(), tmp_path / "again")
     assert threading.active_count() == before
+
+
+def test_a_program_that_runs_more_than_was_told_is_refused(tmp_path: Path) -> None:
+    directory = spyre_mlir.compile(torch.nn.ReLU(), (X,)).save(tmp_path / "bundle")
+    stored = read_bundle(directory, make_context())
+    with pytest.raises(InputError, match="runs more launches than its files tell"):
+        kernel_errors(stored_program(stored), [X.double().numpy()], iter(()), {})
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tests.clients.catalogue import CATALOGUE, DISTRIBUTIONS
 from tests.paths import ROOT
-from tests.states import states_text
+from tests.states import load_rows, save_rows, states_text
 
 FILE = ROOT / "docs" / "reference" / "clients.md"
 RESULTS = Path(__file__).with_name("results.json")
@@ -58,16 +56,12 @@ NOT_RUN = Row(trouble="not run")
 
 def load() -> dict[str, Row]:
     """The rows kept, by name."""
-    if not RESULTS.exists():
-        return {}
-    found: Mapping[str, Mapping[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return {name: Row(**facts) for name, facts in found.items()}
+    return load_rows(RESULTS, Row)
 
 
 def save(rows: Mapping[str, Row]) -> None:
-    """Keeps rows in the order of the catalogue, one to a line."""
-    lines = [f" {json.dumps(name)}: {json.dumps(vars(rows[name]))}" for name in CATALOGUE if name in rows]
-    RESULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    """Keeps rows."""
+    save_rows(RESULTS, rows, CATALOGUE)
 
 
 def page_text(rows: Mapping[str, Row]) -> str:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from spyre_mlir.errors import SpyreError
 from tests.models.zoo import ZOO
 from tests.paths import ROOT
-from tests.states import code_digest, states_text
+from tests.states import code_digest, load_rows, save_rows, states_text
 
 FILE = ROOT / "docs" / "reference" / "zoo.md"
 RESULTS = Path(__file__).with_name("results.json")
@@ -80,16 +78,12 @@ def row_of(name: str) -> Row:
 
 def load() -> dict[str, Row]:
     """The rows kept, by model."""
-    if not RESULTS.exists():
-        return {}
-    found: Mapping[str, Mapping[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return {name: Row(**facts) for name, facts in found.items()}
+    return load_rows(RESULTS, Row)
 
 
 def save(rows: Mapping[str, Row]) -> None:
-    """Keeps rows in the order of the zoo, one to a line."""
-    lines = [f" {json.dumps(name)}: {json.dumps(vars(rows[name]))}" for name in ZOO if name in rows]
-    RESULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    """Keeps rows."""
+    save_rows(RESULTS, rows, ZOO)
 
 
 def page_text(rows: Mapping[str, Row]) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from spyre_mlir.hw.cost import CostKind, MatmulLoops, Traffic, Work, cost
-from spyre_mlir.hw.cost_parameters import PROFILES, CostParameters, scaled, uncertain
+from spyre_mlir.hw.cost_parameters import LAWS, PROFILES, CostParameters, scaled, uncertain
 from spyre_mlir.hw.formats import DL16
 
 DATA = Path(__file__).parent / "data" / "measurements.csv"
@@ -35,12 +35,15 @@ class Point:
     shape: tuple[int, ...]
     cores: int
     splits: tuple[int, int, int, int]
+    inside: tuple[bool, bool, bool]  # whether the batch of left, right and result lies inside of the rows in memory
     trips: int
     us: float
     source: str
 
     def __str__(self) -> str:
         split = "" if self.group not in PRODUCTS else f" over {'x'.join(map(str, self.splits))}"
+        if self.group == "batched matmul":
+            split += f", outermost {' '.join('rows' if inner else 'batch' for inner in self.inside)},"
         loops = f", {self.trips} trips" if self.trips > 1 else ""
         return f"{self.op} {'x'.join(map(str, self.shape))}{split} on {self.cores}{loops}"
 
@@ -56,10 +59,10 @@ def read(path: Path = DATA) -> list[Point]:
 def _point(row: dict[str, str]) -> Point:
     splits = tuple(map(int, (row["split"] or "1_1_1_1").split("_")))
     shape = tuple(map(int, row["shape"].split("x")))
-    assert len(splits) == 4
-    return Point(
-        row["class"], row["op"], shape, int(row["cores"]), splits, int(row["trips"]), float(row["us"]), row["source"]
-    )
+    inside = tuple(flag == "1" for flag in (row["inside"] or "1_1_1").split("_"))  # the front end's default layout
+    assert len(splits) == 4 and len(inside) == 3
+    trips, us = int(row["trips"]), float(row["us"])
+    return Point(row["class"], row["op"], shape, int(row["cores"]), splits, inside, trips, us, row["source"])
 
 
 def sticks(elements: int) -> int:
@@ -74,9 +77,10 @@ def tensor(rows: int, columns: int, cores: int, *, written: bool = False, small:
     return Traffic(bytes=size, needed=rows * columns * BYTES, per_core=share, written=written, small=small)
 
 
-def product(shape: Sequence[int], splits: tuple[int, int, int, int], cores: int) -> Work:
+def product(point: Point) -> Work:
     """A matrix product, operands in device memory."""
-    batch, m, k, n = shape
+    batch, m, k, n = point.shape
+    cores, splits = point.cores, point.splits
     _, sm, sn, sk = splits
     left, right, out = (batch * a * sticks(b) * BYTES for a, b in ((m, k), (k, n), (m, n)))
     operands = (
@@ -84,7 +88,9 @@ def product(shape: Sequence[int], splits: tuple[int, int, int, int], cores: int)
         Traffic(bytes=right, needed=right, per_core=right * sm // cores, readers=sm),
         Traffic(bytes=out, needed=out, per_core=out * sk // cores, written=True),
     )
-    loops = MatmulLoops(batch=batch, rows=m, columns=n, depth=k, splits=splits)
+    left_inside, right_inside, out_inside = (batch if inner else 1 for inner in point.inside)
+    inside = left_inside, right_inside, out_inside
+    loops = MatmulLoops(batch=batch, rows=m, columns=n, depth=k, splits=splits, inside=inside)
     return Work(kind=CostKind.PRODUCT, cores=cores, elements=loops.macs, operands=operands, product=loops)
 
 
@@ -95,7 +101,7 @@ def plain(kind: CostKind, rows: int, columns: int, cores: int, operands: Sequenc
 def kernels(point: Point) -> list[Work]:
     """The kernels that a measurement ran, one after the other."""
     if point.group in PRODUCTS:
-        return [product(point.shape, point.splits, point.cores)]
+        return [product(point)]
     rows, columns = point.shape
     if point.op.startswith("softmax"):
         return softmax(point.op, rows, columns, point.cores, point.trips)
@@ -230,9 +236,10 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--profile", choices=list(PROFILES), default="calibrated")
+    parser.add_argument("--law", choices=list(LAWS), help="a variant of the calibrated profile")
     parser.add_argument("--points", action="store_true", help="print every point")
     arguments = parser.parse_args()
-    parameters, points = PROFILES[arguments.profile], read()
+    parameters, points = LAWS.get(arguments.law, PROFILES[arguments.profile]), read()
     e = errors(points, parameters)
     if arguments.points:
         print(f"{'class':16} {'measured us':>11} {'model us':>9} {'error':>7}  kernel")

@@ -78,6 +78,8 @@ class MatmulLoops:
         shared_batch: extent of further result loops that only the left operand has, beside its rows.
         rows, columns, depth: extents of the result's rows and columns, and of the sum.
         splits: over how many cores batch, rows, columns and depth are divided.
+        inside: how much of the batch lies inside of the rows in memory, for the left operand, the right one and the
+            result; 1 where the batch is outermost.
     """
 
     batch: int
@@ -86,6 +88,7 @@ class MatmulLoops:
     depth: int
     splits: tuple[int, int, int, int]
     shared_batch: int = 1
+    inside: tuple[int, int, int] = (1, 1, 1)
 
     @property
     def macs(self) -> int:
@@ -153,6 +156,7 @@ class Cost:
         ring: between cores.
         scratchpad: the busiest core's scratchpad.
         reread: operands read again because a core's tile of the result is too large; not hidden.
+        exposed: part of a product's shorter time, arithmetic or memory, that does not hide behind the longer.
         fixed: launch and loop overhead.
         fill: part of the PE array that is busy while it works; 1 for what does not use it.
         roofline: the least time any division could take at the hardware's peak.
@@ -167,11 +171,12 @@ class Cost:
     fixed: float
     fill: float
     roofline: float
+    exposed: float = 0.0
 
     @property
     def total(self) -> float:
         """Time of the busiest engine, plus the time that does not overlap."""
-        return max(self.compute, self.memory, self.ring, self.scratchpad) + self.reread + self.fixed
+        return max(self.compute, self.memory, self.ring, self.scratchpad) + self.reread + self.exposed + self.fixed
 
     @property
     def bound(self) -> Bottleneck:
@@ -189,9 +194,11 @@ class Cost:
 def cost(work: Work, parameters: CostParameters = CALIBRATED, spec: SpyreSpec = SPYRE) -> Cost:
     """Predicts the time of one kernel on a card."""
     scale = work.trips / _NS_PER_US
+    compute, memory = compute_ns(work, parameters) * scale, memory_ns(work, parameters) * scale
+    hidden = parameters.product_overlap if work.product is not None else 1.0
     return Cost(
-        compute=compute_ns(work, parameters) * scale,
-        memory=memory_ns(work, parameters) * scale,
+        compute=compute,
+        memory=memory,
         memory_per_core=own_copies_ns(work, parameters) * scale,
         ring=ring_ns(work, parameters) * scale,
         scratchpad=scratchpad_ns(work, parameters) * scale,
@@ -199,6 +206,7 @@ def cost(work: Work, parameters: CostParameters = CALIBRATED, spec: SpyreSpec = 
         fixed=parameters.kernel_fixed_us * work.trips + parameters.trip_fixed_us * work.iterations,
         fill=fill(work, parameters),
         roofline=roofline_us(work.macs, work.needed, spec) * work.trips,
+        exposed=(1 - hidden) * min(compute, memory),
     )
 
 
@@ -225,12 +233,20 @@ def compute_ns(work: Work, p: CostParameters) -> float:
 
 
 def _mac_rate(product: MatmulLoops, cores: int, p: CostParameters) -> float:
+    """Return the rate of the PE array, which falls where a batch lies inside of the rows in memory."""
+    left, right, result = product.inside
     if product.batch == 1 and product.shared_batch > 1:
+        if left == 1:
+            return p.pe_mac_per_ns_per_core
         few = product.shared_batch <= p.pe_batched_from_batch
         return p.pe_shared_small_batch_mac_per_ns_per_core if few else p.pe_shared_large_batch_mac_per_ns_per_core
-    if product.batch >= p.pe_batched_from_batch and cores >= p.pe_batched_from_cores:
-        return p.pe_batched_mac_per_ns_per_core
-    return p.pe_mac_per_ns_per_core
+    if cores < p.pe_batched_from_cores:
+        return p.pe_mac_per_ns_per_core
+    inputs = sum(batch >= p.pe_batched_from_batch for batch in (left, right))
+    if inputs == 0 and result >= p.pe_batched_from_batch:
+        return p.pe_batched_result_mac_per_ns_per_core
+    rates = p.pe_mac_per_ns_per_core, p.pe_batched_one_input_mac_per_ns_per_core, p.pe_batched_mac_per_ns_per_core
+    return rates[inputs]
 
 
 def memory_ns(work: Work, p: CostParameters) -> float:
@@ -243,7 +259,8 @@ def memory_ns(work: Work, p: CostParameters) -> float:
         return sum(o.bytes for o in outside) / rate
     delivered = sum(o.bytes * _delivery(o, p) for o in outside)
     reads, writes = work.moved(written=False), work.moved(written=True)
-    return delivered / p.hbm_gb_per_s + p.hbm_turnaround_ns_per_byte * min(reads, writes)
+    ns = delivered / p.hbm_gb_per_s + p.hbm_turnaround_ns_per_byte * min(reads, writes)
+    return ns / stream_share(work.cores, p)
 
 
 def _delivery(operand: Traffic, p: CostParameters) -> float:
@@ -257,31 +274,46 @@ def _access_rate(work: Work, outside: Sequence[Traffic], p: CostParameters) -> f
     """The measured rate of an access pattern, turnaround included; None where the general rule holds."""
     match work.kind:
         case CostKind.RESTICKIFY:
-            return p.restickify_gb_per_s
+            return p.restickify_gb_per_s * stream_share(work.cores, p)
         case CostKind.OUTER_REDUCTION:
-            return p.outer_reduction_gb_per_s
+            return p.outer_reduction_gb_per_s * reduction_share(work.cores, p)
         case CostKind.ROW_REDUCTION:
             slope = exp(-work.rows / p.reduction_rows)
             rate = min(p.hbm_gb_per_s, p.reduction_floor_gb_per_s + p.reduction_extra_gb_per_s * slope)
-            return rate * _share_of_bus(work.cores, p)
+            return rate * reduction_share(work.cores, p)
         case CostKind.POINTWISE:
             inputs = [o for o in outside if not o.written]
             mixed = any(o.small for o in inputs) and not all(o.small for o in inputs)
-            return p.broadcast_gb_per_s if mixed else None
+            return p.broadcast_gb_per_s * stream_share(work.cores, p) if mixed else None
         case _:
             return None
 
 
-def _share_of_bus(cores: int, p: CostParameters) -> float:
-    """Part of the memory's rate that so many reducing cores reach; between measured counts, linear in the logarithm."""
-    known = (
-        (1, p.reduction_share_of_1_core),
-        (2, p.reduction_share_of_2_cores),
-        (4, p.reduction_share_of_4_cores),
-        (8, p.reduction_share_of_8_to_16_cores),
-        (16, p.reduction_share_of_8_to_16_cores),
-        (SPYRE.cores_per_card, 1.0),
+def reduction_share(cores: int, p: CostParameters) -> float:
+    """Return the part of the memory's rate that so many reducing cores reach."""
+    shares = (
+        p.reduction_share_of_1_core,
+        p.reduction_share_of_2_cores,
+        p.reduction_share_of_4_cores,
+        p.reduction_share_of_8_to_16_cores,
     )
+    return _share(cores, shares)
+
+
+def stream_share(cores: int, p: CostParameters) -> float:
+    """Return the part of the memory's rate that so many cores reach that do not reduce."""
+    shares = (
+        p.stream_share_of_1_core,
+        p.stream_share_of_2_cores,
+        p.stream_share_of_4_cores,
+        p.stream_share_of_8_to_16_cores,
+    )
+    return _share(cores, shares)
+
+
+def _share(cores: int, shares: tuple[float, float, float, float]) -> float:
+    """Interpolate between the measured counts of cores, linearly in the logarithm."""
+    known = (*zip((1, 2, 4, 8), shares, strict=True), (16, shares[-1]), (SPYRE.cores_per_card, 1.0))
     for (low, share), (high, next_share) in pairwise(known):
         if cores <= high:
             part = max(0.0, log2(cores / low) / log2(high / low))

@@ -51,6 +51,8 @@ def _number(
     return field(default=calibrated, metadata={"number": number})
 
 
+_SHARES = "torch-spyre, issue 4690: the shares of reductions for every access to device memory"
+_CUBE = "HieronZhang/torch-spyre, bmm_layout_effects.md, batch 4, 32 cores"
 _DRAM = "torch-spyre, work_division.py and docs"
 _LINK = "torch-spyre docs, spyre_accelerator.md: PCIe 5.0 x16, one direction after line coding; not measured"
 _CLOCK = "at 1.5 GHz, the clock at which the published peak is reached"
@@ -80,6 +82,10 @@ class CostParameters:
     reduction_share_of_2_cores: float = _number(0.22, _FIT, peak=1.0)
     reduction_share_of_4_cores: float = _number(0.43, _FIT, peak=1.0)
     reduction_share_of_8_to_16_cores: float = _number(0.54, _FIT, peak=1.0)
+    stream_share_of_1_core: float = _number(0.11, _SHARES, peak=1.0)
+    stream_share_of_2_cores: float = _number(0.22, _SHARES, peak=1.0)
+    stream_share_of_4_cores: float = _number(0.43, _SHARES, peak=1.0)
+    stream_share_of_8_to_16_cores: float = _number(0.54, _SHARES, peak=1.0)
     outer_reduction_gb_per_s: float = _number(113.0, f"{_FIT}: sums across rows", peak=204.8)
     restickify_gb_per_s: float = _number(116.0, _FIT, peak=204.8)
     broadcast_gb_per_s: float = _number(118.0, f"{_FIT}: one operand whole, one small", peak=204.8)
@@ -88,6 +94,12 @@ class CostParameters:
     pe_fill_exponent: float = _number(0.35, f"{_FIT}: loss with fewer rows", peak=0.0)
     pe_batched_mac_per_ns_per_core: float = _number(
         160.0, f"{_FIT}: the batch inside of the rows in memory", peak=1536.0, peak_source=_SPLITS
+    )
+    pe_batched_one_input_mac_per_ns_per_core: float = _number(
+        267.0, f"160, times 1.67 for one input with the batch outside: {_CUBE}", peak=1536.0, peak_source=_SPLITS
+    )
+    pe_batched_result_mac_per_ns_per_core: float = _number(
+        670.0, f"1140, less a factor of 1.70 for the result alone: {_CUBE}", peak=1536.0, peak_source=_SPLITS
     )
     pe_batched_from_batch: float = _number(4.0, _FIT, peak=4.0)
     pe_batched_from_cores: float = _number(8.0, _FIT, peak=8.0)
@@ -99,6 +111,9 @@ class CostParameters:
     )
     pe_divided_sum_slowdown: float = _number(
         2.0, f"{_SPLITS}: a divided sum keeps one corelet of a core busy", peak=1.0
+    )
+    product_overlap: float = _number(
+        1.0, f"{_FIT}: the shorter of arithmetic and memory time of a product hides behind the longer", peak=1.0
     )
     reread_from_tile_elements: float = _number(
         131072.0, f"{_FIT}: a core's tile of the result that no longer fits", peak=131072.0
@@ -161,6 +176,26 @@ def scaled(parameters: CostParameters, name: str, factor: float) -> CostParamete
 CALIBRATED = CostParameters()
 PEAK = CostParameters(**{n: number_of(n).peak for n in names()})
 PROFILES: dict[Profile, CostParameters] = {"calibrated": CALIBRATED, "peak": PEAK}
+
+# Sources disagree about how much of the memory's rate few cores reach outside of reductions. `CALIBRATED` takes the
+# shares of reductions, which the products of one row on 25 cores support (torch-spyre, issue 4032: 1.29 times as long
+# as on 32). `QUICK_STREAMS` takes what pointwise kernels reach on 8 and 16 cores (13 % to 15 % less than on 32:
+# HieronZhang/torch-spyre, cost_model_report.md) and a softmax of 1 MB on one core (88 GB/s of 150: torch-spyre,
+# scratchpad_planning.md); what lies between is interpolated. Likely, both.
+QUICK_STREAMS = replace(
+    CALIBRATED,
+    stream_share_of_1_core=0.59,
+    stream_share_of_2_cores=0.68,
+    stream_share_of_4_cores=0.78,
+    stream_share_of_8_to_16_cores=0.87,
+)
+# A later report hides less: of the shorter time of a product, 46 % (cost_model_report.md, section 11). Likely.
+PARTIAL_OVERLAP = replace(CALIBRATED, product_overlap=0.46)
+LAWS: dict[str, CostParameters] = {
+    "calibrated": CALIBRATED,
+    "quick-streams": QUICK_STREAMS,
+    "partial-overlap": PARTIAL_OVERLAP,
+}
 
 # The planner follows the model only where measurements support it: the shortest kernel among them took 15.5 us, and
 # the RMS error over products is 22 % (benchmarks/cost_model.py).

@@ -10,11 +10,28 @@ from hypothesis import strategies as st
 
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.hw.cost import Bottleneck, CostKind, MatmulLoops, Traffic, Work, cost, roofline_us
-from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK, CostParameters, names, number_of, scaled, uncertain
+from spyre_mlir.hw.cost_parameters import (
+    CALIBRATED,
+    LAWS,
+    PEAK,
+    QUICK_STREAMS,
+    CostParameters,
+    names,
+    number_of,
+    scaled,
+    uncertain,
+)
 from spyre_mlir.hw.split_model import ProductShape, best_split, split_score
 
 
-def product(m: int, k: int, n: int, splits: tuple[int, int, int, int] = (1, 4, 8, 1), batch: int = 1) -> Work:
+def product(
+    m: int,
+    k: int,
+    n: int,
+    splits: tuple[int, int, int, int] = (1, 4, 8, 1),
+    batch: int = 1,
+    rows_outermost: tuple[bool, bool, bool] = (True, True, True),
+) -> Work:
     cores = splits[0] * splits[1] * splits[2] * splits[3]
     sizes = [2 * batch * size for size in (m * k, k * n, m * n)]
     readers = (splits[2], splits[1], 1)
@@ -22,7 +39,8 @@ def product(m: int, k: int, n: int, splits: tuple[int, int, int, int] = (1, 4, 8
         Traffic(bytes=size, needed=size, per_core=size * r // cores, readers=r, written=place == 2)
         for place, (size, r) in enumerate(zip(sizes, readers, strict=True))
     )
-    loops = MatmulLoops(batch=batch, rows=m, columns=n, depth=k, splits=splits)
+    left, right, out = (batch if outer else 1 for outer in rows_outermost)
+    loops = MatmulLoops(batch=batch, rows=m, columns=n, depth=k, splits=splits, inside=(left, right, out))
     return Work(kind=CostKind.PRODUCT, cores=cores, elements=loops.macs, operands=operands, product=loops)
 
 
@@ -103,6 +121,53 @@ def test_a_divided_sum_halves_the_rate_and_goes_round_the_ring() -> None:
 def test_a_batch_inside_of_the_rows_is_slow() -> None:
     assert cost(product(1024, 2048, 1024, batch=4)).compute == pytest.approx(4 * 1024 * 2048 * 1024 / 32 / 160 / 1000)
     assert cost(product(1024, 2048, 1024, batch=2)).compute == pytest.approx(2 * 1024 * 2048 * 1024 / 32 / 1140 / 1000)
+
+
+# Whether the rows of left, right and result are outermost, and microseconds on a card for [4, 1024, 2048] times
+# [4, 2048, 1024]: HieronZhang/torch-spyre, bmm_layout_effects.md.
+CUBE = {
+    (True, True, True): 3792,
+    (True, True, False): 3857,
+    (True, False, True): 2276,
+    (True, False, False): 2340,
+    (False, True, True): 2246,
+    (False, True, False): 2249,
+    (False, False, True): 777,
+    (False, False, False): 458,
+}
+
+
+def test_the_layout_of_a_batched_product_orders_as_measured() -> None:
+    predicted = {case: cost(product(1024, 2048, 1024, batch=4, rows_outermost=case)).compute for case in CUBE}
+    for case, us in CUBE.items():
+        for other, other_us in CUBE.items():
+            if us > 1.1 * other_us:
+                assert predicted[case] > predicted[other], (case, other)
+    slowest, fastest = (True, True, True), (False, False, False)
+    assert predicted[slowest] / predicted[fastest] == pytest.approx(1140 / 160)
+    # A layout does not matter to a few cores, nor to the peak.
+    few = [cost(product(1024, 2048, 1024, (1, 2, 2, 1), 4, case)).compute for case in CUBE]
+    assert len(set(few)) == 1
+    assert len({cost(product(1024, 2048, 1024, batch=4, rows_outermost=case), PEAK).compute for case in CUBE}) == 1
+
+
+def test_fewer_cores_reach_less_of_the_memory() -> None:
+    whole = cost(pointwise(2, 2048 * 4096)).memory
+    for law, shares in ((CALIBRATED, (0.11, 0.22, 0.43, 0.54, 0.54)), (QUICK_STREAMS, (0.59, 0.68, 0.78, 0.87, 0.87))):
+        for cores, share in zip((1, 2, 4, 8, 16), shares, strict=True):
+            assert cost(pointwise(2, 2048 * 4096, cores=cores), law).memory == pytest.approx(whole / share)
+    # A product of one row: 25 cores took 1762 us, 32 took 1365 us (torch-spyre, issue 4032).
+    one_row = [cost(product(1, 4096, 25600, (1, 1, n, 1))).total for n in (25, 32)]
+    assert one_row[0] == pytest.approx(1762, rel=0.06) and one_row[1] == pytest.approx(1365, rel=0.06)
+    assert cost(pointwise(2, 2**20, cores=1), PEAK).memory == cost(pointwise(2, 2**20), PEAK).memory
+
+
+def test_a_variant_hides_less_of_a_product() -> None:
+    work = product(512, 4096, 4096)
+    usual, less = cost(work), cost(work, LAWS["partial-overlap"])
+    assert usual.exposed == 0 and usual.total == max(usual.compute, usual.memory)
+    assert less.total == pytest.approx(less.compute + less.memory - 0.46 * min(less.compute, less.memory))
+    assert cost(pointwise(1, 2**20), LAWS["partial-overlap"]) == cost(pointwise(1, 2**20))
 
 
 def test_a_large_tile_over_many_cores_is_read_again() -> None:

@@ -5,7 +5,7 @@ The planner asks it about divisions it considers, reports and timelines about th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from math import prod
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
@@ -101,7 +101,32 @@ def _product(descriptor: Descriptor) -> MatmulLoops:
         columns=columns[0],
         depth=depth[0],
         splits=(batch[1] * shared[1], own[1], columns[1], depth[1]),
+        inside=_batch_inside(descriptor),
     )
+
+
+def _batch_inside(descriptor: Descriptor) -> tuple[int, int, int]:
+    """Elements of the batch that lie inside of the rows of the left operand, the right one and the result.
+
+    The rows of an operand are its loop that is neither batch nor in the lanes.
+    """
+    left, right, kept = (set(descriptor.operands[n].order) for n in (0, 1, -1))
+    extents = {d.label: d.extent for d in descriptor.dims}
+    rows = [d.label for d in descriptor.dims if d.label in kept & left - right]
+    batch = (kept & left & right) | set(rows[:-1])
+    found = tuple(
+        prod(extents[label] for label in _before(operand.order, batch | {operand.stick}) if label in batch)
+        for operand in (*descriptor.operands[:2], descriptor.output)
+    )
+    return found[0], found[1], found[2]
+
+
+def _before(order: tuple[str, ...], passed: Container[str | None]) -> tuple[str, ...]:
+    """Labels of an order, innermost first, up to the first that is not to be passed; none if there is no such."""
+    for place, label in enumerate(order):
+        if label not in passed:
+            return order[:place]
+    return ()
 
 
 def _extent(dims: Iterable[Dim]) -> tuple[int, int]:

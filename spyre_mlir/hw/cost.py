@@ -17,7 +17,7 @@ from enum import Enum
 from itertools import pairwise
 from math import exp, log2
 
-from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK, CostParameters
+from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
 
 _NS_PER_US = 1000.0
@@ -159,7 +159,7 @@ class Cost:
         exposed: part of a product's shorter time, arithmetic or memory, that does not hide behind the longer.
         fixed: launch and loop overhead.
         fill: part of the PE array that is busy while it works; 1 for what does not use it.
-        roofline: the least time any division could take at the hardware's peak.
+        roofline: the least time that any division could take at the rates of the profile.
     """
 
     compute: float
@@ -205,15 +205,15 @@ def cost(work: Work, parameters: CostParameters = CALIBRATED, spec: SpyreSpec = 
         reread=reread_ns(work, parameters) * scale,
         fixed=parameters.kernel_fixed_us * work.trips + parameters.trip_fixed_us * work.iterations,
         fill=fill(work, parameters),
-        roofline=roofline_us(work.macs, work.needed, spec) * work.trips,
+        roofline=roofline_us(work.macs, work.needed, parameters, spec) * work.trips,
         exposed=(1 - hidden) * min(compute, memory),
     )
 
 
-def roofline_us(macs: int, needed: int, spec: SpyreSpec = SPYRE) -> float:
-    """Least time of an amount of arithmetic and memory on the whole card at its peak."""
-    arithmetic = macs / (PEAK.pe_mac_per_ns_per_core * spec.cores_per_card)
-    return max(arithmetic, needed / PEAK.hbm_gb_per_s) / _NS_PER_US
+def roofline_us(macs: int, needed: int, p: CostParameters = CALIBRATED, spec: SpyreSpec = SPYRE) -> float:
+    """Least time of an amount of arithmetic and memory on the whole card at the rates of a profile."""
+    arithmetic = macs / (p.pe_mac_per_ns_per_core * spec.cores_per_card)
+    return max(arithmetic, needed / p.hbm_gb_per_s) / _NS_PER_US
 
 
 def fill(work: Work, p: CostParameters) -> float:

@@ -142,8 +142,9 @@ class Timeline:
 
     @property
     def roofline_us(self) -> float:
-        """Least time of the arithmetic and the compulsory bytes on the whole card at its peak."""
-        return roofline_us(sum(k.work.macs * k.work.trips for k in self.kernels), self.compulsory_bytes, self.spec)
+        """Least time of the arithmetic and the compulsory bytes on the whole card at the profile's rates."""
+        macs = sum(k.work.macs * k.work.trips for k in self.kernels)
+        return roofline_us(macs, self.compulsory_bytes, PROFILES[self.profile], self.spec)
 
     @property
     def times_by_bound(self) -> dict[str, float]:

@@ -1,0 +1,146 @@
+"""Steps of a program at the spyre.loop level: what each nest has to compute, load and store, before any plan."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from math import prod
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.traits import SymbolTable
+
+from spyre_mlir.dialects.spyre import host, loop
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
+from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.planning.bounds import Step
+
+ELEMENT_BYTES = DL16.bits // 8  # the least that the device stores an element in
+
+
+
+def steps_of(module: ModuleOp, function: str = "main") -> list[Step]:
+    """Return the steps of a function of a module at the spyre.loop level, called regions included.
+
+    A nest that only copies has no step: a plan may read what it copies where it lies. Host steps have none either;
+    what they make comes from outside.
+    """
+    main = SymbolTable.lookup_symbol(module, function)
+    if not isinstance(main, func.FuncOp):
+        return []
+    walk = _Walk()
+    walk.function(main, [True] * len(main.function_type.outputs.data))
+    return walk.steps
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What a value consists of.
+
+    Attributes:
+        outside: bytes of tensors from outside, by tensor.
+        local: bytes that the program computes.
+    """
+
+    outside: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    local: int = 0
+
+    def joined(self, other: _Content) -> _Content:
+        """Return the content of a value that consists of two, which may overlap."""
+        tensors = {*self.outside, *other.outside}
+        outside = {t: min(_bytes(t), self.outside.get(t, 0) + other.outside.get(t, 0)) for t in tensors}
+        return _Content(outside, self.local + other.local)
+
+    def part(self, touched: int) -> _Content:
+        """Return the least content of a part of so many bytes."""
+        if len(self.outside) == 1 and self.local == 0:
+            return _Content({t: min(size, touched) for t, size in self.outside.items()})
+        return self
+
+
+@dataclass
+class _Walk:
+    """A walk through the functions of a program.
+
+    Attributes:
+        contents: of every value so far.
+        steps: those of the nests so far.
+    """
+
+    contents: dict[SSAValue, _Content] = field(default_factory=dict[SSAValue, _Content])
+    steps: list[Step] = field(default_factory=list[Step])
+
+    def function(self, function: func.FuncOp, stored: Sequence[bool]) -> list[_Content]:
+        """Walk through a function of whose results some are stored outside; return what its results consist of."""
+        ops = list(function.body.block.ops)
+        returned = list(ops[-1].operands)
+        results = _results(ops, {value for value, kept in zip(returned, stored, strict=True) if kept})
+        for op in ops:
+            if isinstance(op, func.CallOp):
+                self._call(op, results)
+            elif isinstance(op, loop.NestOp):
+                self._nest(op, results)
+        return [self._content(value) for value in returned]
+
+    def _call(self, op: func.CallOp, results: Container[SSAValue]) -> None:
+        callee = SymbolTable.lookup_symbol(op, op.callee)
+        if not isinstance(callee, func.FuncOp):
+            return
+        for argument, value in zip(callee.body.block.args, op.arguments, strict=True):
+            self.contents[argument] = self._content(value)
+        made = self.function(callee, [result in results for result in op.results])
+        self.contents.update(zip(op.results, made, strict=True))
+
+    def _nest(self, op: loop.NestOp, results: Container[SSAValue]) -> None:
+        before = _Content() if op.dest is None else self._content(op.dest)
+        read = [self._part(op, value, index) for value, index in zip(op.inputs, op.input_maps, strict=True)]
+        entry = loop.body_function(op.body.block)
+        if entry is None and op.combine is None:
+            self.contents[op.result] = before.joined(read[0])
+            return
+        points = prod(d.extent for d in op.space.data)
+        macs = points if op.combine is not None and entry is not None else 0
+        made = _touched(op, op.result, op.output_map)
+        stores = made if op.result in results else 0
+        whole = reduce(_Content.joined, read, _Content(local=made - stores))
+        loads: dict[Hashable, int] = {t: max(c.outside.get(t, 0) for c in read) for t in whole.outside}
+        self.contents[op.result] = before.joined(_Content(local=made))
+        self.steps.append(Step(macs=macs, elements=points - macs, loads=loads, stores=stores, local=whole.local))
+
+    def _part(self, op: loop.NestOp, value: SSAValue, index: IndexMapAttr) -> _Content:
+        return self._content(value).part(_touched(op, value, index))
+
+    def _content(self, value: SSAValue) -> _Content:
+        if value not in self.contents:
+            outside = isinstance(value, BlockArgument) or isinstance(value.owner, host.HostOp)
+            self.contents[value] = _Content({value: _bytes(value)} if outside else {})
+        return self.contents[value]
+
+
+def _results(ops: Sequence[Operation], returned: set[SSAValue]) -> set[SSAValue]:
+    """Values whose elements leave the function: what it returns, what that copies, and what it was filled from."""
+    found = set(returned)
+    for op in reversed(ops):
+        if isinstance(op, loop.NestOp) and op.result in found:
+            found.update([] if op.dest is None else [op.dest])
+            if loop.body_function(op.body.block) is None and op.combine is None:
+                found.add(op.inputs[0])
+    return found
+
+
+def _bytes(tensor: SSAValue) -> int:
+    return prod(shape_of(tensor)) * ELEMENT_BYTES
+
+
+def _touched(op: loop.NestOp, value: SSAValue, index: IndexMapAttr) -> int:
+    """Bytes of a tensor that a nest touches, as far as extents and steps of its map say."""
+    extents = op.space.extents
+    sizes = zip(shape_of(value), index.data, strict=False)
+    elements = prod(min(size, e.last(extents) - e.first(extents) + 1) for size, e in sizes)
+    return elements * ELEMENT_BYTES
+
+
+__all__ = ["steps_of"]

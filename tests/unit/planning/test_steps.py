@@ -1,0 +1,87 @@
+"""Steps of programs at the spyre.loop level, counted by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from spyre_mlir.frontend import import_program
+from spyre_mlir.options import PassOptions
+from spyre_mlir.pipeline import lower
+from spyre_mlir.planning.bounds import Step
+from spyre_mlir.planning.steps import steps_of
+from spyre_mlir.universe import make_context
+from tests.functions import FunctionModel
+
+
+def steps(function: Callable[..., Tensor], *shapes: tuple[int, ...], options: PassOptions | None = None) -> list[Step]:
+    with torch.device("meta"):
+        arguments = tuple(torch.zeros(shape, dtype=torch.float16) for shape in shapes)
+    module = import_program(FunctionModel(function), arguments).module
+    return steps_of(lower(module, make_context(), options=options or {}).modules["spyre.loop"])
+
+
+def test_a_softmax() -> None:
+    found = steps(lambda x: F.softmax(x, -1), (512, 1024))
+    whole, column = 2 * 512 * 1024, 2 * 512
+    assert [step.elements for step in found] == [512 * 1024] * 5
+    # max, subtract, exp, sum, divide: the input is read by the first two.
+    assert [sum(step.loads.values()) for step in found] == [whole, whole, 0, 0, 0]
+    assert [step.stores for step in found] == [0, 0, 0, 0, whole]
+    assert [step.local for step in found] == [column, column + whole, 2 * whole, whole + column, whole + column]
+
+
+def test_a_product_and_what_follows() -> None:
+    first, second = steps(lambda x, w: F.relu(F.linear(x, w)), (64, 128), (256, 128))
+    assert (first.macs, first.elements, first.stores) == (64 * 128 * 256, 0, 0)
+    assert sorted(first.loads.values()) == [2 * 64 * 128, 2 * 256 * 128]
+    assert (second.macs, second.elements, second.stores) == (0, 64 * 256, 2 * 64 * 256)
+
+
+def test_copies_are_no_steps_and_hide_nothing() -> None:
+    found = steps(lambda x: torch.neg(x.transpose(0, 1).contiguous()).contiguous().reshape(-1), (64, 128))
+    assert [(sum(s.loads.values()), s.stores) for s in found] == [(2 * 64 * 128, 2 * 64 * 128)]
+    # What a concatenation is made of is a result too.
+    parts = steps(lambda x, y: torch.cat([x.exp(), y.abs()]), (64, 128), (32, 128))
+    assert sorted(s.stores for s in parts) == [2 * 32 * 128, 2 * 64 * 128]
+
+
+def test_a_part_of_a_tensor_counts_as_that_part() -> None:
+    (only,) = steps(lambda x: torch.exp(x[:, 64:128]), (32, 512))
+    assert list(only.loads.values()) == [2 * 32 * 64]
+
+
+def test_called_regions_count_for_every_call() -> None:
+    def layers(x: Tensor, *weights: Tensor) -> Tensor:
+        for weight in weights:
+            x = F.silu(F.layer_norm(F.linear(x, weight), (64,))) + x
+        return x
+
+    shapes = ((32, 64), *[(64, 64)] * 4)
+    flat, called = steps(layers, *shapes), steps(layers, *shapes, options={"outline-regions": {}})
+    assert sum(s.macs for s in called) == 4 * 32 * 64 * 64
+    assert [(s.macs, s.elements, s.stores, s.local) for s in called] == [
+        (s.macs, s.elements, s.stores, s.local) for s in flat
+    ]
+    assert sorted(map(sum, (s.loads.values() for s in called))) == sorted(map(sum, (s.loads.values() for s in flat)))
+    assert sum(s.stores for s in called) == 2 * 32 * 64
+
+
+def test_a_program_without_functions_has_no_steps() -> None:
+    from xdsl.dialects.builtin import ModuleOp
+
+    assert steps_of(ModuleOp([])) == []
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_result_that_is_also_read_is_stored_once(kept: bool) -> None:
+    def both(x: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        y = x.exp()
+        return (y, y.abs()) if kept else y.abs()
+
+    found = steps(both, (64, 64))
+    assert sum(s.stores for s in found) == (2 if kept else 1) * 2 * 64 * 64

@@ -24,40 +24,12 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import InputError, LoweringError
-from spyre_mlir.hw.division import DividedLoop, Footprint, SpanError, divide
+from spyre_mlir.hw.division import SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.kernel_to_superdsc.fast_division import divided, fastest, published
+from spyre_mlir.transforms.utils.loops import footprints, loops_of
 from spyre_mlir.transforms.utils.patterns import apply_once
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
-
-
-def loops_of(op: kernel.KernelOp) -> list[DividedLoop]:
-    """Return the loops of an op, in the pieces that the hardware can divide."""
-    padded, pieces, undivided = op.padded_extents(), op.divisible_pieces(), op.undivided()
-    kept = op.maps.data[-1].names
-    is_product = isinstance(op, kernel.ComputeOp) and op.entry.family is Family.CONTRACTION
-    loops: list[DividedLoop] = []
-    for dim in op.space.data:
-        unit = pieces.get(dim.name, 1)
-        whole = padded[dim.name] % unit == 0
-        may = whole and dim.name not in undivided and (dim.name in kept or is_product)
-        loops.append(DividedLoop(dim.name, padded[dim.name] // unit if whole else 1, dim.name in kept, may))
-    return loops
-
-
-def footprints(op: kernel.KernelOp, loops: list[DividedLoop]) -> list[Footprint]:
-    """Return the strides of the operands per piece of each loop."""
-    padded, out = op.padded_extents(), list[Footprint]()
-    for acc, tensor in zip(op.accesses(), op.tensors, strict=True):
-        strides, piece = dict[str, int](), 0
-        for lp in loops:
-            elements, stride = padded[lp.name] // lp.units, acc.strides.get(lp.name, 0)
-            steps = elements // tensor.lanes if lp.name == acc.lane else elements
-            strides[lp.name] = stride * steps
-            piece += stride * (steps - 1)
-        out.append(Footprint(strides, piece))
-    return out
 
 
 @dataclass(frozen=True)

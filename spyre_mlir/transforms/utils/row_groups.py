@@ -11,7 +11,11 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation, SSAValue
 
+from xdsl.dialects import arith
+
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import LinearExpr
 
 Rows = tuple[int | None, ...]  # per operand, the dimension that the rows walk; None for an operand without rows
@@ -59,6 +63,14 @@ class RowGroup:
             return False
         return self._read.get(op.output, {rows[-1]}) == {rows[-1]}
 
+    def is_independent(self, op: kernel.KernelOp) -> bool:
+        """Return whether an op may run before the group: neither touches what the other writes."""
+        touched = {origin_of(value).buffer for value in (*self._written, *self._read)}
+        written = {origin_of(value).buffer for value in self._written}
+        return origin_of(op.output).buffer not in touched and not any(
+            origin_of(value).buffer in written for value in op.inputs
+        )
+
     @property
     def written(self) -> list[SSAValue]:
         """Return the written buffers, in order of first write."""
@@ -73,6 +85,22 @@ class RowGroup:
             if inside and value not in first.inputs and isinstance(value.owner, kernel.AllocOp):
                 found.append(value)
         return found
+
+    def first(self, count: int) -> RowGroup:
+        """Return the group of the first so many ops."""
+        made = RowGroup(self.extent)
+        for op, loop, rows in list(zip(self.ops, self.loops, self.rows, strict=True))[:count]:
+            made.add(op, loop, rows)
+        return made
+
+    def held_bytes(self) -> int:
+        """Return the most bytes of internal buffers that are in use at one time, over all rows."""
+        internal = set(self.internal())
+        uses = {v: [n for n, op in enumerate(self.ops) if v in op.operands] for v in internal}
+        sizes = {v: kernel.device_tensor(v).sticks * STICK_BYTES for v in internal}
+        return max(
+            sum(sizes[v] for v, at in uses.items() if at[0] <= number <= at[-1]) for number in range(len(self.ops))
+        )
 
     def least_traffic(self, trips: int) -> int:
         """Return the least device-memory bytes of a loop: buffers with rows once, others in every trip."""
@@ -122,6 +150,9 @@ def _rows(op: kernel.KernelOp, name: str, extent: int) -> Rows | None:
     return tuple(found)
 
 
+_PASSED = (kernel.AllocOp, kernel.ToDeviceOp, kernel.KernelConstantOp, arith.ConstantOp, TileOp)
+
+
 def grow(op: kernel.KernelOp, following: Sequence[Operation]) -> list[RowGroup]:
     """Return the groups that begin with an op, one for each of its loops, each as long as possible.
 
@@ -134,9 +165,9 @@ def grow(op: kernel.KernelOp, following: Sequence[Operation]) -> list[RowGroup]:
         group = RowGroup(op.space.extents[name])
         group.add(op, name, rows)
         for other in following:
-            if isinstance(other, kernel.AllocOp | kernel.ToDeviceOp | kernel.KernelConstantOp):
+            if isinstance(other, _PASSED):
                 continue
-            if not isinstance(other, kernel.KernelOp) or not group.take(other):
+            if not isinstance(other, kernel.KernelOp) or not (group.take(other) or group.is_independent(other)):
                 break
         groups.append(group)
     return groups

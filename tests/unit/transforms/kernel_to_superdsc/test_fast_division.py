@@ -14,7 +14,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Dim
 from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.hw.cost import cost
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
-from spyre_mlir.transforms.divide_work import footprints, loops_of
+from spyre_mlir.transforms.utils.loops import footprints, loops_of
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Placed, describe_kernel
 from spyre_mlir.transforms.kernel_to_superdsc.fast_division import (
     Price,

@@ -1,0 +1,114 @@
+"""Kernels as the planner sees them: buffers by number, and every legal division with its work and its slices."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from xdsl.ir import Operation, SSAValue
+
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import SpaceAttr
+from spyre_mlir.dialects.superdsc.model.work import work_of
+from spyre_mlir.hw.cost_parameters import CALIBRATED
+from spyre_mlir.hw.division import divisions
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.sticks import StickError
+from spyre_mlir.planning.divisions import OUTSIDE, Candidate, Kernel, price_us
+from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
+from spyre_mlir.transforms.utils.loops import footprints, loops_of
+
+# A division that takes so many times the quickest one's time, and longer than the margin, is not considered.
+SLOW, MARGIN_US = 4.0, 1.0
+
+
+@dataclass
+class KernelChoices:
+    """The kernels of a module for the planner; what depends on a kernel alone is computed once.
+
+    Attributes:
+        spec: the machine.
+    """
+
+    spec: SpyreSpec
+    _known: dict[Hashable, tuple[Candidate, ...]] = field(default_factory=dict[Hashable, tuple[Candidate, ...]])
+    _views: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+
+    def sequence(self, ops: Sequence[kernel.KernelOp]) -> tuple[list[Kernel], list[SSAValue]]:
+        """Return kernels that follow each other in one block as the planner takes them, and their buffers by number."""
+        numbers: dict[SSAValue, int] = {}
+        for op in ops:
+            for value in op.operands:
+                if value not in numbers and _may_be_held(value, ops):
+                    numbers[value] = len(numbers)
+        found = [
+            Kernel(
+                tuple(numbers.get(value, OUTSIDE) for value in op.operands),
+                self.candidates(op),
+            )
+            for op in ops
+        ]
+        return found, list(numbers)
+
+    def candidates(self, op: kernel.KernelOp) -> tuple[Candidate, ...]:
+        """Return the divisions of a kernel, the present one first."""
+        key = op.identity()
+        if key not in self._known:
+            present = op.space
+            found = list(self._candidates(op))
+            op.space = present
+            least = [price_us(c, frozenset(range(len(c.sizes))), CALIBRATED, self.spec) for c in found]
+            bearable = max(SLOW * min(least), MARGIN_US)
+            self._known[key] = tuple(c for n, (c, us) in enumerate(zip(found, least, strict=True)) if n == 0 or us <= bearable)
+        return self._known[key]
+
+    def _candidates(self, op: kernel.KernelOp) -> Iterator[Candidate]:
+        present, loops = op.space, loops_of(op)
+        usual = op.space_splits()
+        placed = describe_kernel(op, 0)
+        ways = [usual, *(s for s in divisions(loops, footprints(op, loops), prod(usual.values()), self.spec) if s != usual)]
+        for splits in ways:
+            op.space = divided(present, splits)
+            named = {placed.labels[name]: split for name, split in splits.items()}
+            dims = tuple(replace(d, split=named.get(d.label, 1)) for d in placed.descriptor.dims)
+            seen = [_view(op, number) for number in range(len(op.tensors))]
+            sizes = tuple(0 if v is None else v.bytes_per_core(t) for v, t in zip(seen, op.tensors, strict=True))
+            views = tuple(None if v is None else self._views.setdefault(v, len(self._views)) for v in seen)
+            work = work_of(replace(placed.descriptor, dims=dims))
+            yield Candidate(splits, work, views, sizes, _in_place(op, views))
+
+
+def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:
+    """Return the same loops with other splits."""
+    return SpaceAttr(tuple(replace(d, split=splits[d.name]) for d in space.data))
+
+
+def _view(op: kernel.KernelOp, number: int) -> kernel.CoreView | None:
+    try:
+        view = op.core_view(number)
+        op.local_walk(number)
+    except StickError:
+        return None
+    return view
+
+
+def _in_place(op: kernel.KernelOp, views: Sequence[Hashable | None]) -> frozenset[int]:
+    if views[-1] is None:
+        return frozenset()
+    return frozenset(n for n in range(len(op.inputs)) if views[n] == views[-1] and op.may_take_over(n))
+
+
+def _may_be_held(value: SSAValue, ops: Sequence[kernel.KernelOp]) -> bool:
+    """Return whether a buffer is made, written and read by these kernels alone, and not relaid out."""
+    if not isinstance(value.owner, kernel.AllocOp) or value.owner.offset is not None:
+        return False
+    own = set[Operation](ops)
+    users = [use.operation for use in value.uses if not isinstance(use.operation, kernel.FreeOp)]
+    if not all(user in own and not isinstance(user, kernel.RestickifyOp) for user in users):
+        return False
+    first = next(op for op in ops if value in op.operands)
+    return value not in first.inputs and any(isinstance(u, kernel.KernelOp) and value in u.inputs for u in users)
+
+
+__all__ = ["KernelChoices", "divided"]

@@ -1,0 +1,131 @@
+"""The body of a loop over blocks of rows: tiles of what the group reads, small buffers for what it makes.
+
+Decision: docs/decisions/0035-a-tile-is-a-view-in-a-loop.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, SpaceAttr
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.hw.sticks import round_up
+from spyre_mlir.transforms.utils.row_groups import RowGroup
+
+
+@dataclass
+class TiledBody:
+    """A loop body that runs the kernels of a group on one block of rows.
+
+    Attributes:
+        group: the kernels, which stay where they are.
+        trips: of the loop.
+        block: the body, without its end.
+        allocs: buffers that one block of rows needs.
+    """
+
+    group: RowGroup
+    trips: int
+    block: Block = field(default_factory=lambda: Block(arg_types=[IndexType()]))
+    allocs: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
+    _values: dict[tuple[SSAValue, int | None], SSAValue] = field(
+        default_factory=dict[tuple[SSAValue, "int | None"], SSAValue]
+    )
+
+    def __post_init__(self) -> None:
+        self.block.args[0].name_hint = "i"
+        internal = set(self.group.internal())
+        for op, loop, rows in zip(self.group.ops, self.group.loops, self.group.rows, strict=True):
+            values = [self._value(v, d, v in internal, op) for v, d in zip(op.operands, rows, strict=True)]
+            new = op.clone()
+            new.location = op.location
+            new.operands = values
+            new.space = SpaceAttr(
+                tuple(replace(d, extent=self.rows if d.name == loop else d.extent, split=1) for d in op.space.data)
+            )
+            new.maps = ArrayAttr(op.maps.data)
+            self.block.add_op(new)
+
+    @property
+    def kernels(self) -> list[kernel.KernelOp]:
+        """The kernels in the body."""
+        return [op for op in self.block.ops if isinstance(op, kernel.KernelOp)]
+
+    @property
+    def rows(self) -> int:
+        """Rows of one block."""
+        return self.group.extent // self.trips
+
+    def drop(self) -> None:
+        """Erase the body."""
+        for op in reversed(list(self.block.ops)):
+            op.detach()
+            op.erase()
+
+    def install(self) -> Block:
+        """Put the loop in place of the group; return its body."""
+        group, first, last = self.group, self.group.ops[0], self.group.ops[-1]
+        block, internal = first.parent_block(), group.internal()
+        if block is None:
+            raise ValueError("a group of kernels outside of a block")
+        # What is made between the ops of the group is made before the loop.
+        between, own = first.next_op, set[Operation](group.ops)
+        while between is not None and between is not last:
+            following = between.next_op
+            if between not in own:
+                between.detach()
+                block.insert_op_before(between, first)
+            between = following
+        bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, self.trips, 1)]
+        self.block.add_op(scf.YieldOp())
+        lower, upper, step = (b.result for b in bounds)
+        loop = scf.ForOp(lower, upper, step, [], Region(self.block))
+        loop.location = first.location
+        block.insert_ops_before([*bounds, loop], first)
+        for op in reversed(group.ops):
+            op.detach()
+            op.erase()
+        for value in internal:
+            if isinstance(alloc := value.owner, kernel.AllocOp):
+                alloc.detach()
+                alloc.erase()
+        return self.block
+
+    def _value(self, value: SSAValue, dim: int | None, internal: bool, user: Operation) -> SSAValue:
+        """Return the operand's value in the loop: itself, a tile of it, or a buffer for one block."""
+        if dim is None:
+            return value
+        if (value, dim) not in self._values:
+            tensor = kernel.device_tensor(value)
+            made = self._alloc(tensor, dim) if internal else self._tile(value, tensor, dim)
+            made.location = value.owner.location if internal and isinstance(value.owner, Operation) else user.location
+            self.block.add_op(made)
+            self._values[value, dim] = made.results[0]
+        return self._values[value, dim]
+
+    def _alloc(self, tensor: DeviceTensor, dim: int) -> Operation:
+        reserved = round_up(self.rows, tensor.lanes if dim == tensor.layout.stick else 1)
+        extents = _with(tensor.layout.extents, dim, reserved)
+        small = replace(
+            tensor, shape=_with(tensor.shape, dim, self.rows), layout=replace(tensor.layout, extents=extents)
+        )
+        alloc = kernel.AllocOp(DeviceTensorType(small))
+        self.allocs.append(alloc)
+        return alloc
+
+    def _tile(self, value: SSAValue, tensor: DeviceTensor, dim: int) -> Operation:
+        type_ = DeviceTensorType(replace(tensor, shape=_with(tensor.shape, dim, self.rows)))
+        return TileOp(value, dim, self.block.args[0], self.rows, type_)
+
+
+def _with(values: Sequence[int], place: int, value: int) -> tuple[int, ...]:
+    return (*values[:place], value, *values[place + 1 :])
+
+
+__all__ = ["TiledBody"]

@@ -14,10 +14,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import product
 
-from spyre_mlir.hw.cost import Work, cost
+from spyre_mlir.hw.cost import CostKind, Work, cost
 from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
+from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 
+ELEMENT_BYTES = DL16.bits // 8
 OUTSIDE = -1  # the number of a buffer that is in device memory whatever the plan
 WIDTH = 24  # combinations that the search keeps from one kernel to the next
 
@@ -48,10 +50,12 @@ class Kernel:
     Attributes:
         operands: numbers of its buffers, the result last.
         candidates: the divisions to choose from.
+        copied: inputs in device memory that are no buffers of the sequence, and may be copied to the scratchpads.
     """
 
     operands: tuple[int, ...]
     candidates: tuple[Candidate, ...]
+    copied: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Division:
     Attributes:
         us: predicted time.
         chosen: the candidate of each kernel.
-        local: buffers that stay in the scratchpads.
+        local: buffers that stay in the scratchpads, copies among them.
         times: predicted time of each kernel, microseconds.
     """
 
@@ -91,6 +95,19 @@ class _State:
             states.append(state)
             state = state.before
         return states[::-1]
+
+
+@lru_cache(maxsize=1 << 14)
+def copy_us(candidate: Candidate, operand: int, p: CostParameters, spec: SpyreSpec) -> float:
+    """Return the predicted time to copy an operand to the scratchpads in the slices that a kernel sees."""
+    source = replace(candidate.work.operands[operand], readers=1, small=False, local=False)
+    work = Work(
+        kind=CostKind.POINTWISE,
+        cores=candidate.work.cores,
+        elements=source.needed // ELEMENT_BYTES,
+        operands=(source, replace(source, written=True, local=True)),
+    )
+    return cost(work, p, spec).total
 
 
 @lru_cache(maxsize=1 << 16)
@@ -146,21 +163,26 @@ class _Search:
         kernel = self.kernels[number]
         for choice, candidate in enumerate(kernel.candidates):
             if self._agrees(number, candidate, state.held):
-                for added in self._additions(number, candidate):
+                for added in self._additions(number, candidate, state.held):
                     if (made := self._next(number, choice, state, added)) is not None:
                         yield made
 
     def _agrees(self, number: int, candidate: Candidate, held: Held) -> bool:
         """Return whether the kernel sees the slices of what is held."""
-        operands = self.kernels[number].operands
-        return all(b not in held or held[b][0] == view for b, view in zip(operands, candidate.views, strict=True))
+        kernel = self.kernels[number]
+        return all(
+            b not in held or place in kernel.copied or held[b][0] == candidate.views[place]
+            for place, b in enumerate(kernel.operands)
+        )
 
-    def _additions(self, number: int, candidate: Candidate) -> Iterator[Held]:
-        """Ways to hold the buffers that come up at this kernel."""
+    def _additions(self, number: int, candidate: Candidate, held: Held) -> Iterator[Held]:
+        """Ways to hold the buffers that come up at this kernel, and inputs that later kernels read too."""
         new: dict[int, tuple[Hashable, int]] = {}
         clashing = set[int]()
-        for buffer, view, size in zip(self.kernels[number].operands, candidate.views, candidate.sizes, strict=True):
-            if buffer == OUTSIDE or self.first[buffer] != number:
+        kernel = self.kernels[number]
+        for place, buffer in enumerate(kernel.operands):
+            view, size = candidate.views[place], candidate.sizes[place]
+            if buffer == OUTSIDE or not self._comes_up(number, place, held):
                 continue
             if view not in self.possible[buffer] or new.get(buffer, (view, size))[0] != view:
                 clashing.add(buffer)
@@ -170,14 +192,26 @@ class _Search:
         for chosen in product(*options):
             yield {b: new[b] for b, kept in zip(new, chosen, strict=True) if kept}
 
+    def _comes_up(self, number: int, place: int, held: Held) -> bool:
+        """Return whether a buffer can begin to be held at a kernel."""
+        buffer = self.kernels[number].operands[place]
+        if place in self.kernels[number].copied:
+            return buffer not in held and self.last[buffer] > number
+        return self.first[buffer] == number
+
     def _next(self, number: int, choice: int, state: _State, added: Held) -> _State | None:
         kernel = self.kernels[number]
         held = {**state.held, **added}
         dying = {b for b in held if self.last[b] == number}
         if sum(size for _, size in held.values()) - self._taken_over(kernel, choice, held, dying) > self.spec.lx_usable_bytes:
             return None
-        local = frozenset(n for n, buffer in enumerate(kernel.operands) if buffer in held)
-        us = state.us + price_us(kernel.candidates[choice], local, self.parameters, self.spec)
+        views = kernel.candidates[choice].views
+        local = frozenset(n for n, b in enumerate(kernel.operands) if b in held and held[b][0] == views[n])
+        candidate = kernel.candidates[choice]
+        us = state.us + price_us(candidate, local, self.parameters, self.spec)
+        for place in kernel.copied:
+            if kernel.operands[place] in added:
+                us += copy_us(candidate, place, self.parameters, self.spec)
         kept = {b: slices for b, slices in held.items() if b not in dying}
         return _State(us, kept, state, choice, tuple(added))
 
@@ -196,7 +230,8 @@ def _possible(kernels: Sequence[Kernel]) -> Mapping[int, frozenset[Hashable]]:
     for kernel in kernels:
         for place, buffer in enumerate(kernel.operands):
             seen = frozenset(c.views[place] for c in kernel.candidates if c.views[place] is not None)
-            found[buffer] = found.get(buffer, seen) & seen
+            # A kernel that sees a copy differently reads the original.
+            found[buffer] = found.get(buffer, seen) & seen if place not in kernel.copied else seen | found.get(buffer, seen)
     return found
 
 

@@ -150,6 +150,15 @@ def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool
     check_placement(block)
 
 
+def without_room(block: Block, spec: SpyreSpec) -> list[kernel.AllocOp]:
+    """Return buffers of a block and its loops that are to be in LX and find no room there."""
+    points, launches = _points(block), launch_numbers(block)
+    found = [c for op in points if (c := _candidate(op, launches)) is not None and c.local_alloc is not None]
+    requests = [_request(n, c, points) for n, c in enumerate(found)]
+    addresses = first_fit(requests, spec.lx_usable_bytes, _takeovers(found, requests))
+    return [c.local_alloc for n, c in enumerate(found) if n not in addresses and c.local_alloc is not None]
+
+
 def _points(block: Block) -> dict[Operation, int]:
     """Ops by their point in time, those of a loop behind it; a copy is made at the odd point before its reader."""
     return {op: 2 * number for number, op in enumerate(block.walk())}

@@ -8,22 +8,24 @@ most is taken if it gains clearly. What is in no loop, and each body, is divided
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from math import prod
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.cost_parameters import CALIBRATED
-from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.planning.divisions import Division, Kernel, divide_together
+from spyre_mlir.planning.divisions import divide_together
 from spyre_mlir.planning.trips import LoopChoice, worth_trying
 from spyre_mlir.transforms.divide_work import divide_kernel
+from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.utils.kernel_choices import KernelChoices, divided
 from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.transforms.utils.row_groups import RowGroup, grow
@@ -54,17 +56,27 @@ class PlanPass(ModulePass):
             if self.loops:
                 put_in_loops(block, choices)
             divide_block(block, choices)
+            for alloc in without_room(block, choices.spec):
+                _move(alloc.result, "hbm")
 
 
 def divide_block(block: Block, choices: KernelChoices) -> None:
     """Divide the kernels of a block together, as far as that is predicted to be quicker."""
     ops = [op for op in block.ops if isinstance(op, kernel.KernelOp)]
-    kernels, _ = choices.sequence(ops)
-    usual = divide_together([Kernel(k.operands, k.candidates[:1]) for k in kernels], spec=choices.spec)
+    kernels, buffers = choices.sequence(ops)
+    usual = divide_together([replace(k, candidates=k.candidates[:1]) for k in kernels], spec=choices.spec)
     best = divide_together(kernels, spec=choices.spec)
     if best.us < usual.us:
         for op, found, number in zip(ops, kernels, best.chosen, strict=True):
             op.space = divided(op.space, found.candidates[number].splits)
+        for number in best.local:
+            if isinstance(buffers[number].owner, kernel.AllocOp):
+                _move(buffers[number], "lx")
+
+
+def _move(buffer: SSAValue, space: Literal["hbm", "lx"]) -> None:
+    made = DeviceTensorType(replace(kernel.device_tensor(buffer), space=space))
+    Rewriter.replace_value_with_new_type(buffer, made)
 
 
 @dataclass(frozen=True)
@@ -113,7 +125,8 @@ def _best(group: RowGroup, times: Mapping[kernel.KernelOp, float], choices: Kern
     for count in _cuts(group):
         part = group.first(count)
         usual = sum(times[op] for op in part.ops)
-        if usual >= WORTH_A_LOOK_US:
+        floor = choices.floor_us(part.ops, set(part.internal()))
+        if usual >= WORTH_A_LOOK_US and usual - floor > max(CLEAR_GAIN * usual, *(plan.gain_us for plan in found), 0.0):
             found += [p for p in _plans(part, usual, choices) if p.gain_us > CLEAR_GAIN * usual]
     return max(found, key=lambda plan: plan.gain_us, default=None)
 

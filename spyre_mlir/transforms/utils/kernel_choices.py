@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -10,7 +11,9 @@ from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.dialects.superdsc.model.work import work_of
+from spyre_mlir.hw.cost import roofline_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED
 from spyre_mlir.hw.division import divisions
 from spyre_mlir.hw.spec import SpyreSpec
@@ -37,19 +40,34 @@ class KernelChoices:
 
     def sequence(self, ops: Sequence[kernel.KernelOp]) -> tuple[list[Kernel], list[SSAValue]]:
         """Return kernels that follow each other in one block as the planner takes them, and their buffers by number."""
+        copied = _copied(ops)
         numbers: dict[SSAValue, int] = {}
         for op in ops:
             for value in op.operands:
-                if value not in numbers and _may_be_held(value, ops):
+                if value not in numbers and (value in copied or _may_be_held(value, ops)):
                     numbers[value] = len(numbers)
         found = [
             Kernel(
                 tuple(numbers.get(value, OUTSIDE) for value in op.operands),
                 self.candidates(op),
+                frozenset(n for n, value in enumerate(op.operands) if value in copied),
             )
             for op in ops
         ]
         return found, list(numbers)
+
+    def floor_us(self, ops: Sequence[kernel.KernelOp], internal: Container[SSAValue]) -> float:
+        """Return the least time of kernels in any loops, if some buffers stay in the scratchpads throughout."""
+        return sum(self._floor_us(op, frozenset(n for n, v in enumerate(op.operands) if v in internal)) for op in ops)
+
+    def _floor_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
+        found = self.candidates(op)
+        product = found[0].work.product
+        if product is None:
+            return min(price_us(c, local, CALIBRATED, self.spec) for c in found)
+        # In a loop its rate and its fill may be better than in one piece.
+        outside = sum(o.bytes for n, o in enumerate(found[0].work.operands) if n not in local)
+        return roofline_us(product.macs, outside, CALIBRATED, self.spec)
 
     def candidates(self, op: kernel.KernelOp) -> tuple[Candidate, ...]:
         """Return the divisions of a kernel, the present one first."""
@@ -97,6 +115,17 @@ def _in_place(op: kernel.KernelOp, views: Sequence[Hashable | None]) -> frozense
     if views[-1] is None:
         return frozenset()
     return frozenset(n for n in range(len(op.inputs)) if views[n] == views[-1] and op.may_take_over(n))
+
+
+def _copied(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
+    """Tensors that the host sends, or tiles, that several kernels read and none writes: `place-lx` may copy them."""
+    reads = Counter(value for op in ops if isinstance(op, kernel.ComputeOp) for value in set(op.inputs))
+    written = {origin_of(op.output).buffer for op in ops}
+    return {
+        value
+        for value, count in reads.items()
+        if count > 1 and isinstance(value.owner, kernel.ToDeviceOp | TileOp) and origin_of(value).buffer not in written
+    }
 
 
 def _may_be_held(value: SSAValue, ops: Sequence[kernel.KernelOp]) -> bool:

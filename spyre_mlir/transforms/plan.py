@@ -141,8 +141,8 @@ def _cuts(group: RowGroup) -> list[int]:
 def _plans(group: RowGroup, usual: float, choices: KernelChoices) -> Iterator[LoopPlan]:
     spec = choices.spec
     needed = -(-group.held_bytes() // (spec.lx_usable_bytes * spec.cores_per_card))
-    outer = LoopChoice(group.extent, group.row_unit())
-    inner = {g.loops[0]: LoopChoice(g.extent, g.row_unit()) for g in _others(group)}
+    outer = LoopChoice(group.pieces)
+    inner = {g.loops[0]: LoopChoice(g.pieces) for g in _others(group)}
     for name, choice in [(None, None), *inner.items()]:
         for trips, within in worth_trying(outer, choice, needed, spec.loop_trips):
             us = _looped_us(group, trips, None if name is None else (name, within), choices)

@@ -1,22 +1,23 @@
 """Rows of kernel ops that can run in blocks of rows: they share a loop that none of them reduces.
 
-Row `r` of what an op of the group writes depends on row `r` of what the group has written, and on whole tensors that
-the group does not write. So the group may run on some rows from its first op to its last, then on the next rows.
+What an op of the group writes for some rows depends on these rows of what the group has written, and on whole tensors
+that the group does not write. So the group may run on some rows from its first op to its last, then on the next rows.
+A step of one op's loop may be several rows of another's, as with heads of queries that share keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-
-from xdsl.ir import Operation, SSAValue
+from math import gcd
 
 from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.hw.sticks import LinearExpr
+from spyre_mlir.hw.sticks import IndexMap
 
 Rows = tuple[int | None, ...]  # per operand, the dimension that the rows walk; None for an operand without rows
 
@@ -26,23 +27,34 @@ class RowGroup:
     """Kernel ops that share a loop over rows.
 
     Attributes:
-        extent: rows of the whole loop.
         ops: in the order they run.
         loops: per op, the name of its loop over rows.
         rows: per op, what the rows walk in its operands.
     """
 
-    extent: int
     ops: list[kernel.KernelOp] = field(default_factory=list[kernel.KernelOp])
     loops: list[str] = field(default_factory=list[str])
     rows: list[Rows] = field(default_factory=list[Rows])
     _written: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     _read: dict[SSAValue, set[int | None]] = field(default_factory=dict[SSAValue, set[int | None]])
 
+    @property
+    def pieces(self) -> int:
+        """Blocks of rows that can be told apart: their number divides all loops, and whole sticks in the lanes."""
+        counts = [op.space.extents[loop] for op, loop in zip(self.ops, self.loops, strict=True)]
+        for op, rows in zip(self.ops, self.rows, strict=True):
+            for tensor, dim in zip(op.tensors, rows, strict=True):
+                if dim is not None and dim == tensor.layout.stick:
+                    whole, rest = divmod(tensor.shape[dim], tensor.lanes)
+                    counts.append(1 if rest else whole)
+        return gcd(*counts)
+
     def take(self, op: kernel.KernelOp) -> bool:
         """Append an op, if it has a loop that fits the group."""
+        extents = {o.space.extents[loop] for o, loop in zip(self.ops, self.loops, strict=True)}
         for name, rows in row_loops(op).items():
-            if op.space.extents[name] == self.extent and self._fits(op, rows):
+            follows = any(self._written.get(v) == d for v, d in zip(op.operands, rows, strict=True) if d is not None)
+            if (follows or op.space.extents[name] in extents) and self._fits(op, rows):
                 self.add(op, name, rows)
                 return True
         return False
@@ -88,7 +100,7 @@ class RowGroup:
 
     def first(self, count: int) -> RowGroup:
         """Return the group of the first so many ops."""
-        made = RowGroup(self.extent)
+        made = RowGroup()
         for op, loop, rows in list(zip(self.ops, self.loops, self.rows, strict=True))[:count]:
             made.add(op, loop, rows)
         return made
@@ -101,26 +113,6 @@ class RowGroup:
         return max(
             sum(sizes[v] for v, at in uses.items() if at[0] <= number <= at[-1]) for number in range(len(self.ops))
         )
-
-    def least_traffic(self, trips: int) -> int:
-        """Return the least device-memory bytes of a loop: buffers with rows once, others in every trip."""
-        internal, once, always = set(self.internal()), dict[tuple[SSAValue, bool], int](), 0
-        for op, rows in zip(self.ops, self.rows, strict=True):
-            for number, (value, dim) in enumerate(zip(op.operands, rows, strict=True)):
-                if dim is None:
-                    always += op.operand_bytes(number)
-                elif value not in internal:
-                    key, size = (value, number == len(op.inputs)), op.operand_bytes(number)
-                    once[key] = min(size, once.get(key, size))
-        return sum(once.values()) + trips * always
-
-    def row_unit(self) -> int:
-        """Return the number of rows that stay together: whole sticks of every operand that has rows in its lanes."""
-        units = [1]
-        for op, rows in zip(self.ops, self.rows, strict=True):
-            pairs = zip(op.tensors, rows, strict=True)
-            units += [tensor.lanes for tensor, dim in pairs if dim is not None and dim == tensor.layout.stick]
-        return max(units)
 
 
 def row_loops(op: kernel.KernelOp) -> dict[str, Rows]:
@@ -135,19 +127,28 @@ def row_loops(op: kernel.KernelOp) -> dict[str, Rows]:
 
 
 def _rows(op: kernel.KernelOp, name: str, extent: int) -> Rows | None:
-    """Return the access of a loop; None if it does not traverse an operand row by row from first to last."""
+    """Return the access of a loop; None if it does not traverse an operand from its first rows to its last."""
     found: list[int | None] = []
     for tensor, index in zip(op.tensors, op.maps.data, strict=True):
         walked = [d for d, expr in enumerate(index.data) if any(n == name for n, _ in expr.terms)]
         if not walked:
             found.append(None)
             continue
-        (dim, *more) = walked
-        whole = not more and dim < len(tensor.shape) and index.data[dim] == LinearExpr.of(name)
-        if not whole or tensor.shape[dim] != extent or tensor.layout.unit_extent != 1:
+        dim, *more = walked
+        if more or dim >= len(tensor.shape) or tensor.layout.unit_extent != 1:
+            return None
+        if not _walks_blocks(index.data, dim, name, tensor.shape[dim], op.space.extents):
             return None
         found.append(dim)
     return tuple(found)
+
+
+def _walks_blocks(index: IndexMap, dim: int, name: str, size: int, extents: Mapping[str, int]) -> bool:
+    """Return whether each step of a loop is a block of a dimension, the blocks side by side."""
+    expr = index[dim]
+    step = next(c for n, c in expr.terms if n == name)
+    within = sum(c * (extents[n] - 1) for n, c in expr.terms if n != name)
+    return expr.const == 0 and step * extents[name] == size and within < step and all(c > 0 for _, c in expr.terms)
 
 
 _PASSED = (kernel.AllocOp, kernel.ToDeviceOp, kernel.KernelConstantOp, arith.ConstantOp, TileOp)
@@ -162,7 +163,7 @@ def grow(op: kernel.KernelOp, following: Sequence[Operation]) -> list[RowGroup]:
     """
     groups: list[RowGroup] = []
     for name, rows in row_loops(op).items():
-        group = RowGroup(op.space.extents[name])
+        group = RowGroup()
         group.add(op, name, rows)
         for other in following:
             if isinstance(other, _PASSED):

@@ -47,7 +47,10 @@ class TiledBody:
             new.location = op.location
             new.operands = values
             new.space = SpaceAttr(
-                tuple(replace(d, extent=self.rows if d.name == loop else d.extent, split=1) for d in op.space.data)
+                tuple(
+                    replace(d, extent=d.extent // self.trips if d.name == loop else d.extent, split=1)
+                    for d in op.space.data
+                )
             )
             new.maps = ArrayAttr(op.maps.data)
             self.block.add_op(new)
@@ -56,11 +59,6 @@ class TiledBody:
     def kernels(self) -> list[kernel.KernelOp]:
         """The kernels in the body."""
         return [op for op in self.block.ops if isinstance(op, kernel.KernelOp)]
-
-    @property
-    def rows(self) -> int:
-        """Rows of one block."""
-        return self.group.extent // self.trips
 
     def drop(self) -> None:
         """Erase the body."""
@@ -110,18 +108,18 @@ class TiledBody:
         return self._values[value, dim]
 
     def _alloc(self, tensor: DeviceTensor, dim: int) -> Operation:
-        reserved = round_up(self.rows, tensor.lanes if dim == tensor.layout.stick else 1)
+        rows = tensor.shape[dim] // self.trips
+        reserved = round_up(rows, tensor.lanes if dim == tensor.layout.stick else 1)
         extents = _with(tensor.layout.extents, dim, reserved)
-        small = replace(
-            tensor, shape=_with(tensor.shape, dim, self.rows), layout=replace(tensor.layout, extents=extents)
-        )
+        small = replace(tensor, shape=_with(tensor.shape, dim, rows), layout=replace(tensor.layout, extents=extents))
         alloc = kernel.AllocOp(DeviceTensorType(small))
         self.allocs.append(alloc)
         return alloc
 
     def _tile(self, value: SSAValue, tensor: DeviceTensor, dim: int) -> Operation:
-        type_ = DeviceTensorType(replace(tensor, shape=_with(tensor.shape, dim, self.rows)))
-        return TileOp(value, dim, self.block.args[0], self.rows, type_)
+        rows = tensor.shape[dim] // self.trips
+        type_ = DeviceTensorType(replace(tensor, shape=_with(tensor.shape, dim, rows)))
+        return TileOp(value, dim, self.block.args[0], rows, type_)
 
 
 def _with(values: Sequence[int], place: int, value: int) -> tuple[int, ...]:

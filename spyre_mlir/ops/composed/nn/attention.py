@@ -77,10 +77,55 @@ def attention(
         heads = query.shape[-3]
         key, value = _repeat_heads(key, heads), _repeat_heads(value, heads)
     factor = 1.0 / float(np.sqrt(query.shape[-1])) if scale is None else scale
+    if is_causal:
+        return _causal(b, query, key, value, factor)
     scores = (query * factor) @ key.transpose(-2, -1)
-    mask = _causal_mask(b, *scores.shape[-2:]) if is_causal else attn_mask
-    mask = mask if mask is None or mask.is_bool else b.cast(mask, like=scores)
+    mask = attn_mask if attn_mask is None or attn_mask.is_bool else b.cast(attn_mask, like=scores)
     return _masked_softmax(b, scores, mask) @ value
+
+
+# Queries of one block of causal attention. A block fills the PE array of all cores with the rows of few heads, and
+# the more blocks there are, the less is computed that the mask hides: of n blocks (n + 1) / 2n.
+CAUSAL_BLOCK = 512
+
+
+def _causal(b: Build, query: Value, key: Value, value: Value, factor: Number) -> Value:
+    """Attention of every query to the keys up to its own place, in blocks of queries where they are many."""
+    rows, columns = query.shape[-2], key.shape[-2]
+    blocks, rest = divmod(rows, CAUSAL_BLOCK)
+    if rows != columns or rest or blocks < 2:
+        scores = _below_diagonal(b, (query * factor) @ key.transpose(-2, -1))
+        # The first key is seen by all queries, so that no row is masked as a whole, and exp gives 0 for masked entries.
+        e = (scores - scores.amax(-1, keepdim=True)).exp()
+        return (e / e.sum(-1, keepdim=True)) @ value
+    made = [_causal_block(b, query, key, value, factor, n * CAUSAL_BLOCK) for n in range(blocks)]
+    return b.call("cat", made, dim=-2)
+
+
+def _causal_block(b: Build, query: Value, key: Value, value: Value, factor: Number, first: int) -> Value:
+    """The block of queries from `first` on: all keys before it without a mask, and its own keys with one."""
+    end = first + CAUSAL_BLOCK
+    q, near_k, near_v = (_rows(b, x, first, end) for x in (query, key, value))
+    q = q * factor
+    near = _below_diagonal(b, q @ near_k.transpose(-2, -1))
+    peak = near.amax(-1, keepdim=True)
+    if not first:
+        e = (near - peak).exp()
+        return (e @ near_v) / e.sum(-1, keepdim=True)
+    far = q @ _rows(b, key, 0, first).transpose(-2, -1)
+    peak = far.amax(-1, keepdim=True).maximum(peak)
+    e, far = (near - peak).exp(), (far - peak).exp()
+    total = far.sum(-1, keepdim=True) + e.sum(-1, keepdim=True)
+    return (far @ _rows(b, value, 0, first) + e @ near_v) / total
+
+
+def _rows(b: Build, x: Value, start: int, end: int) -> Value:
+    return b.call("slice.Tensor", x, dim=-2, start=start, end=end)
+
+
+def _below_diagonal(b: Build, scores: Value) -> Value:
+    """Scores of keys up to the place of each query; the rest is the floor of masks."""
+    return _causal_mask(b, *scores.shape[-2:]).where(scores, MASKED)
 
 
 def _causal_mask(b: Build, rows: int, columns: int) -> Value:

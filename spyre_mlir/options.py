@@ -115,10 +115,11 @@ class CompileOptions:
         "the published specification wants an id to have one value in a bundle, so it is off",
         sets=(_TO_SUPERDSC, "share"),
     )
-    coarse_tile: bool = _option(
-        False,
-        "chains of kernels whose intermediates exceed the scratchpads run block of rows by block of rows",
-        sets=("coarse-tile",),
+    tile: bool = _option(
+        True,
+        "groups of kernels run in loops over blocks of their rows where that is predicted to be quicker; "
+        "concrete addresses have no loops unless they are unrolled",
+        sets=("plan", "loops"),
     )
     loops: LoopForm = _option(
         "loop",
@@ -233,6 +234,8 @@ class CompileOptions:
             if sets is None or (len(sets) == 1 and not value):
                 continue
             chosen.setdefault(sets[0], {}).update({sets[1]: value} if len(sets) == 2 else {})
+        if self.addresses == "concrete" and self.loops == "loop":
+            chosen["plan"]["loops"] = False  # an address in a file does not advance
         return chosen
 
 

@@ -19,17 +19,14 @@ class LoopChoice:
     """A loop that a group of kernels shares.
 
     Attributes:
-        extent: its trips of one element each.
-        unit: elements that stay together.
+        pieces: blocks that it can be cut into at most.
     """
 
-    extent: int
-    unit: int = 1
+    pieces: int
 
     def counts(self, most: int) -> list[int]:
-        """Numbers of equal trips, ascending; just 1 if the loop cannot be cut."""
-        pieces, rest = divmod(self.extent, self.unit)
-        return [1] if rest else divisors(pieces, most)
+        """Numbers of equal trips, ascending."""
+        return divisors(self.pieces, most)
 
 
 Trips = tuple[int, int]  # of the outer and of the inner loop; 1 for no loop

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
+from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.hw.cost import roofline_us
@@ -22,8 +23,9 @@ from spyre_mlir.planning.divisions import OUTSIDE, Candidate, Kernel, price_us
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.transforms.utils.loops import footprints, loops_of
 
-# A division that takes so many times the quickest one's time, and longer than the margin, is not considered.
-SLOW, MARGIN_US = 4.0, 1.0
+# A division that takes so many times the quickest one's time is not considered, and none but the usual one of kernels
+# that are shorter than anything a choice could change much.
+SLOW, SHORT_US = 4.0, 1.0
 
 
 @dataclass
@@ -32,9 +34,11 @@ class KernelChoices:
 
     Attributes:
         spec: the machine.
+        fixed: kernels whose division was there before.
     """
 
     spec: SpyreSpec
+    fixed: set[Operation] = field(default_factory=set[Operation])
     _known: dict[Hashable, tuple[Candidate, ...]] = field(default_factory=dict[Hashable, tuple[Candidate, ...]])
     _views: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
 
@@ -49,7 +53,7 @@ class KernelChoices:
         found = [
             Kernel(
                 tuple(numbers.get(value, OUTSIDE) for value in op.operands),
-                self.candidates(op),
+                self.candidates(op)[: 1 if op in self.fixed else None],
                 frozenset(n for n, value in enumerate(op.operands) if value in copied),
             )
             for op in ops
@@ -70,31 +74,38 @@ class KernelChoices:
         return roofline_us(product.macs, outside, CALIBRATED, self.spec)
 
     def candidates(self, op: kernel.KernelOp) -> tuple[Candidate, ...]:
-        """Return the divisions of a kernel, the present one first."""
+        """Return the divisions of a kernel, the present one first: the only one of a short kernel."""
         key = op.identity()
         if key not in self._known:
-            present = op.space
-            found = list(self._candidates(op))
-            op.space = present
-            least = [price_us(c, frozenset(range(len(c.sizes))), CALIBRATED, self.spec) for c in found]
-            bearable = max(SLOW * min(least), MARGIN_US)
-            self._known[key] = tuple(c for n, (c, us) in enumerate(zip(found, least, strict=True)) if n == 0 or us <= bearable)
+            self._known[key] = self._found(op)
         return self._known[key]
 
-    def _candidates(self, op: kernel.KernelOp) -> Iterator[Candidate]:
-        present, loops = op.space, loops_of(op)
-        usual = op.space_splits()
-        placed = describe_kernel(op, 0)
-        ways = [usual, *(s for s in divisions(loops, footprints(op, loops), prod(usual.values()), self.spec) if s != usual)]
-        for splits in ways:
-            op.space = divided(present, splits)
-            named = {placed.labels[name]: split for name, split in splits.items()}
-            dims = tuple(replace(d, split=named.get(d.label, 1)) for d in placed.descriptor.dims)
-            seen = [_view(op, number) for number in range(len(op.tensors))]
-            sizes = tuple(0 if v is None else v.bytes_per_core(t) for v, t in zip(seen, op.tensors, strict=True))
-            views = tuple(None if v is None else self._views.setdefault(v, len(self._views)) for v in seen)
-            work = work_of(replace(placed.descriptor, dims=dims))
-            yield Candidate(splits, work, views, sizes, _in_place(op, views))
+    def _found(self, op: kernel.KernelOp) -> tuple[Candidate, ...]:
+        present, usual = op.space, op.space_splits()
+        first = self._candidate(op, usual)
+        if price_us(first, frozenset(), CALIBRATED, self.spec) < SHORT_US:
+            return (first,)
+        loops = loops_of(op)
+        ways = divisions(loops, footprints(op, loops), prod(usual.values()), self.spec)
+        others = [self._candidate(op, splits) for splits in ways if splits != usual]
+        op.space = present
+        least = min(self._least_us(c) for c in (first, *others))
+        return (first, *(c for c in others if self._least_us(c) <= max(SLOW * least, SHORT_US)))
+
+    def _least_us(self, candidate: Candidate) -> float:
+        return price_us(candidate, frozenset(range(len(candidate.sizes))), CALIBRATED, self.spec)
+
+    def _candidate(self, op: kernel.KernelOp, splits: Mapping[str, int]) -> Candidate:
+        """Return a division of a kernel, which the op has afterwards."""
+        op.space = divided(op.space, splits)
+        seen = [_view(op, number) for number in range(len(op.tensors))]
+        return Candidate(
+            splits=splits,
+            work=work_of(describe_kernel(op, 0).descriptor),
+            views=tuple(None if v is None else self._views.setdefault(v, len(self._views)) for v in seen),
+            sizes=tuple(0 if v is None else v.bytes_per_core(t) for v, t in zip(seen, op.tensors, strict=True)),
+            in_place=_in_place(op, seen),
+        )
 
 
 def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:
@@ -102,7 +113,7 @@ def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:
     return SpaceAttr(tuple(replace(d, split=splits[d.name]) for d in space.data))
 
 
-def _view(op: kernel.KernelOp, number: int) -> kernel.CoreView | None:
+def _view(op: kernel.KernelOp, number: int) -> CoreView | None:
     try:
         view = op.core_view(number)
         op.local_walk(number)
@@ -111,7 +122,7 @@ def _view(op: kernel.KernelOp, number: int) -> kernel.CoreView | None:
     return view
 
 
-def _in_place(op: kernel.KernelOp, views: Sequence[Hashable | None]) -> frozenset[int]:
+def _in_place(op: kernel.KernelOp, views: Sequence[CoreView | None]) -> frozenset[int]:
     if views[-1] is None:
         return frozenset()
     return frozenset(n for n in range(len(op.inputs)) if views[n] == views[-1] and op.may_take_over(n))

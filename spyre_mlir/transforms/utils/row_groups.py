@@ -7,7 +7,7 @@ A step of one op's loop may be several rows of another's, as with heads of queri
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import gcd
 
@@ -154,18 +154,18 @@ def _walks_blocks(index: IndexMap, dim: int, name: str, size: int, extents: Mapp
 _PASSED = (kernel.AllocOp, kernel.ToDeviceOp, kernel.KernelConstantOp, arith.ConstantOp, TileOp)
 
 
-def grow(op: kernel.KernelOp, following: Sequence[Operation]) -> list[RowGroup]:
+def grow(op: kernel.KernelOp, following: Iterable[Operation]) -> list[RowGroup]:
     """Return the groups that begin with an op, one for each of its loops, each as long as possible.
 
     Args:
         op: the first op.
         following: what stands behind it. Ops that only make buffers do not end a group.
     """
-    groups: list[RowGroup] = []
+    groups, behind = list[RowGroup](), list(following)
     for name, rows in row_loops(op).items():
         group = RowGroup()
         group.add(op, name, rows)
-        for other in following:
+        for other in behind:
             if isinstance(other, _PASSED):
                 continue
             if not isinstance(other, kernel.KernelOp) or not (group.take(other) or group.is_independent(other)):

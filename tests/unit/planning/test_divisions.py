@@ -1,0 +1,146 @@
+"""Kernels that are divided together: cases by hand, and all choices of small sequences one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain, combinations, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spyre_mlir.hw.cost import CostKind, Traffic, Work, cost
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.planning.divisions import OUTSIDE, Candidate, Kernel, copy_us, divide_together, price_us
+
+MB = 1_000_000
+
+
+def candidate(view: str, cores: int, *sizes: int, in_place: bool = False) -> Candidate:
+    """A pointwise kernel that sees all operands in the same slices; sizes in bytes, the result last."""
+    operands = tuple(
+        Traffic(bytes=size, needed=size, per_core=size // cores, written=n == len(sizes) - 1)
+        for n, size in enumerate(sizes)
+    )
+    work = Work(kind=CostKind.POINTWISE, cores=cores, elements=sizes[-1] // 2, operands=operands)
+    inputs = range(len(sizes) - 1) if in_place else ()
+    return Candidate({}, work, (view,) * len(sizes), tuple(size // cores for size in sizes), frozenset(inputs))
+
+
+def test_neighbours_agree_where_that_keeps_a_buffer() -> None:
+    """By rows the second kernel is quicker alone, but then both lose the buffer between them."""
+    rows, columns = candidate("rows", 32, MB, MB), candidate("columns", 25, MB, MB)
+    first = Kernel((OUTSIDE, 0), (columns,))
+    second = Kernel((0, OUTSIDE), (rows, columns))
+    alone = divide_together([Kernel((OUTSIDE, OUTSIDE), (rows, columns))])
+    assert alone.chosen == (0,)
+    together = divide_together([first, second])
+    assert (together.chosen, together.local) == ((0, 1), {0})
+    assert together.us == pytest.approx(sum(together.times))
+    assert together.us == pytest.approx(
+        price_us(columns, frozenset({1}), *defaults()) + price_us(columns, frozenset({0}), *defaults())
+    )
+
+
+def test_what_does_not_fit_stays_outside() -> None:
+    size = SPYRE.lx_usable_bytes * 32
+    small, large = candidate("rows", 32, size // 2, size // 2), candidate("rows", 32, size, size)
+    assert divide_together([Kernel((OUTSIDE, 0), (small,)), Kernel((0, OUTSIDE), (small,))]).local == {0}
+    # Two of this size live at the same time, unless the second takes the place of the first.
+    middle = replace(large)
+    apart = [Kernel((OUTSIDE, 0), (large,)), Kernel((0, 1), (middle,)), Kernel((1, OUTSIDE), (large,))]
+    assert len(divide_together(apart).local) == 1
+    taking = candidate("rows", 32, size, size, in_place=True)
+    assert divide_together([apart[0], Kernel((0, 1), (taking,)), apart[2]]).local == {0, 1}
+
+
+def test_an_input_is_copied_if_that_pays() -> None:
+    one = candidate("rows", 32, MB, MB)
+    reader = Kernel((0, OUTSIDE), (one,), copied=frozenset({0}))
+    assert divide_together([reader]).local == frozenset()
+    thrice = divide_together([reader] * 3)
+    assert thrice.local == {0}
+    expected = copy_us(one, 0, *defaults()) + 3 * price_us(one, frozenset({0}), *defaults())
+    assert thrice.us == pytest.approx(expected)
+    # A reader in other slices reads the original.
+    other = Kernel((0, OUTSIDE), (candidate("columns", 32, MB, MB),), copied=frozenset({0}))
+    mixed = divide_together([reader, other, reader, reader])
+    assert mixed.us == pytest.approx(expected + price_us(other.candidates[0], frozenset(), *defaults()))
+
+
+def test_a_kernel_without_a_division() -> None:
+    with pytest.raises(ValueError, match="kernel 0 has no division"):
+        divide_together([Kernel((OUTSIDE,), ())])
+
+
+def defaults() -> tuple:
+    from spyre_mlir.hw.cost_parameters import CALIBRATED
+
+    return CALIBRATED, SPYRE
+
+
+# Small sequences: buffer n is made by kernel n and read by later ones; x is outside.
+kernels = st.lists(
+    st.tuples(
+        st.lists(st.integers(0, 3), min_size=1, max_size=2),
+        st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([8, 25, 32])), min_size=1, max_size=3),
+        st.integers(1, 40),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(kernels, st.sampled_from([10**9, 300_000, 60_000]))
+def test_no_choice_is_quicker(described: list, room: int) -> None:
+    sequence = built(described)
+    spec = replace(SPYRE, lx_usable_bytes=min(room, SPYRE.lx_bytes))
+    best = divide_together(sequence, spec=spec, width=10**6)
+    expected = min(us for us in all_ways(sequence, spec.lx_usable_bytes))
+    assert best.us == pytest.approx(expected)
+    assert divide_together(sequence, spec=spec).us >= expected * (1 - 1e-9)
+
+
+def built(described: list) -> list[Kernel]:
+    sequence: list[Kernel] = []
+    for number, (reads, ways, size) in enumerate(described):
+        inputs = [r if r < number else OUTSIDE for r in dict.fromkeys(reads)]
+        inputs = [OUTSIDE if b == OUTSIDE else b for b in inputs]
+        sizes = [described[b][2] * 100_000 if b != OUTSIDE else size * 100_000 for b in (*inputs, OUTSIDE)]
+        found = tuple(candidate(view, cores, *sizes) for view, cores in ways)
+        sequence.append(Kernel((*inputs, number), found))
+    return sequence
+
+
+def all_ways(sequence: Sequence[Kernel], room: int) -> list[float]:
+    """Times of all choices of divisions and of buffers in the scratchpads that are allowed."""
+    buffers = sorted({b for k in sequence for b in k.operands if b != OUTSIDE})
+    subsets = list(chain.from_iterable(combinations(buffers, n) for n in range(len(buffers) + 1)))
+    times: list[float] = []
+    for chosen in product(*(range(len(k.candidates)) for k in sequence)):
+        for local in subsets:
+            if allowed(sequence, chosen, set(local), room):
+                times.append(sum(time(k.candidates[c], k, set(local)) for k, c in zip(sequence, chosen, strict=True)))
+    return times
+
+
+def allowed(sequence: Sequence[Kernel], chosen: Sequence[int], local: set[int], room: int) -> bool:
+    used: dict[int, list[tuple[int, object, int]]] = {}
+    for number, (kernel, choice) in enumerate(zip(sequence, chosen, strict=True)):
+        found = kernel.candidates[choice]
+        for buffer, view, size in zip(kernel.operands, found.views, found.sizes, strict=True):
+            if buffer in local:
+                used.setdefault(buffer, []).append((number, view, size))
+    if any(len({view for _, view, _ in uses}) > 1 for uses in used.values()):
+        return False
+    spans = [(uses[0][0], uses[-1][0], uses[0][2]) for uses in used.values()]
+    return all(sum(size for a, b, size in spans if a <= n <= b) <= room for n in range(len(sequence)))
+
+
+def time(found: Candidate, kernel: Kernel, local: set[int]) -> float:
+    operands = tuple(
+        replace(o, local=buffer in local) for o, buffer in zip(found.work.operands, kernel.operands, strict=True)
+    )
+    return cost(replace(found.work, operands=operands)).total

@@ -14,13 +14,13 @@ from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.dialects.superdsc.model.work import work_of
-from spyre_mlir.hw.cost import roofline_us
+from spyre_mlir.hw.cost import Work, roofline_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED
 from spyre_mlir.hw.division import divisions
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.planning.divisions import OUTSIDE, Candidate, Kernel, price_us
-from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
+from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Placed, describe_kernel
 from spyre_mlir.transforms.utils.loops import footprints, loops_of
 
 # A division that takes so many times the quickest one's time is not considered, and none but the usual one of kernels
@@ -75,37 +75,51 @@ class KernelChoices:
 
     def candidates(self, op: kernel.KernelOp) -> tuple[Candidate, ...]:
         """Return the divisions of a kernel, the present one first: the only one of a short kernel."""
-        key = op.identity()
+        key = op.identity(), *(isinstance(value.owner, _HELD) for value in op.operands)
         if key not in self._known:
             self._known[key] = self._found(op)
         return self._known[key]
 
     def _found(self, op: kernel.KernelOp) -> tuple[Candidate, ...]:
         present, usual = op.space, op.space_splits()
-        first = self._candidate(op, usual)
+        placed = describe_kernel(op, 0)
+        first = Candidate(usual, _work(placed, usual), *self._slices(op))
         if price_us(first, frozenset(), CALIBRATED, self.spec) < SHORT_US:
             return (first,)
         loops = loops_of(op)
         ways = divisions(loops, footprints(op, loops), prod(usual.values()), self.spec)
-        others = [self._candidate(op, splits) for splits in ways if splits != usual]
+        nowhere = (None,) * len(op.tensors), (0,) * len(op.tensors)
+        found = [Candidate(splits, _work(placed, splits), *nowhere) for splits in ways if splits != usual]
+        least = min(self._least_us(c) for c in (first, *found))
+        chosen = [first]
+        for other in found:
+            if self._least_us(other) <= max(SLOW * least, SHORT_US):
+                op.space = divided(present, other.splits)
+                chosen.append(Candidate(other.splits, other.work, *self._slices(op)))
         op.space = present
-        least = min(self._least_us(c) for c in (first, *others))
-        return (first, *(c for c in others if self._least_us(c) <= max(SLOW * least, SHORT_US)))
+        return tuple(chosen)
 
     def _least_us(self, candidate: Candidate) -> float:
         return price_us(candidate, frozenset(range(len(candidate.sizes))), CALIBRATED, self.spec)
 
-    def _candidate(self, op: kernel.KernelOp, splits: Mapping[str, int]) -> Candidate:
-        """Return a division of a kernel, which the op has afterwards."""
-        op.space = divided(op.space, splits)
-        seen = [_view(op, number) for number in range(len(op.tensors))]
-        return Candidate(
-            splits=splits,
-            work=work_of(describe_kernel(op, 0).descriptor),
-            views=tuple(None if v is None else self._views.setdefault(v, len(self._views)) for v in seen),
-            sizes=tuple(0 if v is None else v.bytes_per_core(t) for v, t in zip(seen, op.tensors, strict=True)),
-            in_place=_in_place(op, seen),
-        )
+    def _slices(self, op: kernel.KernelOp) -> tuple[tuple[int | None, ...], tuple[int, ...], frozenset[int]]:
+        """Views and bytes of the operands of a kernel as it is divided, and the inputs it may overwrite."""
+        buffers = [isinstance(value.owner, _HELD) for value in op.operands]
+        seen = [_view(op, number) if may else None for number, may in enumerate(buffers)]
+        sizes = tuple(0 if v is None else v.bytes_per_core(t) for v, t in zip(seen, op.tensors, strict=True))
+        views = tuple(None if v is None else self._views.setdefault(v, len(self._views)) for v in seen)
+        return views, sizes, _in_place(op, seen)
+
+
+# What makes a tensor that the scratchpads may hold, or a copy of it.
+_HELD = (kernel.AllocOp, kernel.ToDeviceOp, TileOp)
+
+
+def _work(placed: Placed, splits: Mapping[str, int]) -> Work:
+    """Work of a kernel with other slices: these are all that changes in its descriptor."""
+    named = {placed.labels[name]: split for name, split in splits.items()}
+    dims = tuple(replace(d, split=named.get(d.label, 1)) for d in placed.descriptor.dims)
+    return work_of(replace(placed.descriptor, dims=dims))
 
 
 def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:

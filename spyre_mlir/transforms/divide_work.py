@@ -27,7 +27,8 @@ from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.division import DividedLoop, Footprint, SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.table import Family
-from spyre_mlir.transforms.kernel_to_superdsc.fast_division import divided, fastest, published
+from spyre_mlir.transforms.kernel_to_superdsc.fast_division import divided, fastest
+from spyre_mlir.transforms.kernel_to_superdsc.published_division import published
 from spyre_mlir.transforms.utils.patterns import apply_once
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
 
@@ -67,7 +68,7 @@ class DivideWorkPass(ModulePass):
     Attributes:
         cores: how many cores to use at most; all of the card if not given.
         products: `fastest` lets products depart from the default division where the cost model finds another clearly
-            faster, `published` as the front end of June 2026 does, `default` never.
+            faster, `published` as torch-spyre's planner of October 2026 does, `default` never.
     """
 
     name = "divide-work"

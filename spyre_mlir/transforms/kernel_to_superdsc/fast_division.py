@@ -1,4 +1,4 @@
-"""Alternative divisions of a matmul: by predicted time, neighbours considered, or by the front end's score.
+"""Division of a matmul by predicted time, neighbours considered.
 
 A buffer that all its users slice alike can live in the scratchpads. A division that slices it differently sends it
 through device memory instead, so the time of the buffer's other users counts against it.
@@ -17,9 +17,8 @@ from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.hw.cost import Cost, Traffic, cost
 from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US, TRUSTED_GAIN
-from spyre_mlir.hw.division import DividedLoop, Footprint, divisions, span_bytes
+from spyre_mlir.hw.division import DividedLoop, Footprint, divisions
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
-from spyre_mlir.hw.split_model import ProductShape, best_split
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 
@@ -73,35 +72,6 @@ def fastest(
         if (price.total, price.own.memory_per_core) < (best_price.total, best_price.own.memory_per_core):
             best, best_price = splits, price
     return best if best_price.total < before.total * (1 - TRUSTED_GAIN) else usual
-
-
-def published(
-    op: kernel.KernelOp, loops: list[DividedLoop], operands: list[Footprint], spec: SpyreSpec
-) -> dict[str, int]:
-    """Return the division with the best published score, unless it uses fewer cores than the present one.
-
-    Products with several loops for rows, columns or the sum stay as they are, and so do those that a span has divided.
-    """
-    usual = op.space_splits()
-    left, right, kept = (op.maps.data[n].names for n in (0, 1, -1))
-    roles = [(n in kept and n in left, n in kept and n in right) for n in usual]
-    names = [[n for n, role in zip(usual, roles, strict=True) if role == wanted] for wanted in _ROLES]
-    whole = dict.fromkeys(usual, 1)
-    reachable = all(span_bytes(loops, whole, operand) <= spec.span_bytes for operand in operands)
-    if not reachable or any(len(found) != 1 for found in names[1:]) or len(names[0]) > 1:
-        return usual
-    padded, lanes = op.padded_extents(), op.lane_dims()
-    extents = [padded[found[0]] if found else 1 for found in names]
-    if any(lanes.get(found[0], 1) == 1 for found in names[2:]):
-        return usual
-    splits = best_split(ProductShape(*extents), lanes[names[2][0]], spec.cores_per_card)
-    if prod(splits) < prod(usual.values()):
-        return usual
-    return {found[0]: split for found, split in zip(names, splits, strict=True) if found}
-
-
-# Whether the left and the right operand have a loop of the result: batch, rows, columns; and the summed loop.
-_ROLES = ((True, True), (True, False), (False, True), (False, False))
 
 
 def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:

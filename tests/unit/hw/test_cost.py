@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.hw.cost import Bottleneck, CostKind, MatmulLoops, Traffic, Work, cost, roofline_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK, CostParameters, names, number_of, scaled, uncertain
-from spyre_mlir.hw.split_model import ProductShape, best_split, split_score
 
 
 def product(m: int, k: int, n: int, splits: tuple[int, int, int, int] = (1, 4, 8, 1), batch: int = 1) -> Work:
@@ -174,13 +173,3 @@ def test_one_number_can_be_changed() -> None:
     half = scaled(CALIBRATED, "hbm_gb_per_s", 0.5)
     assert half.hbm_gb_per_s == 75 and half == replace(CALIBRATED, hbm_gb_per_s=75.0)
     assert CostParameters() == CALIBRATED
-
-
-def test_the_published_score_of_divisions() -> None:
-    small, cube = ProductShape(1, 256, 128, 512), ProductShape(1, 512, 512, 512)
-    assert best_split(small, 64) == (1, 4, 2, 1)
-    assert split_score(small, (1, 4, 2, 1)) == pytest.approx(3.61, abs=0.005)
-    assert split_score(small, (1, 32, 1, 1)) == pytest.approx(159.9, abs=0.05)
-    assert best_split(cube, 64) == (1, 4, 8, 1)
-    assert split_score(cube, (1, 4, 8, 1)) == pytest.approx(10.41, abs=0.005)
-    assert split_score(cube, (1, 8, 8, 1)) == float("inf")

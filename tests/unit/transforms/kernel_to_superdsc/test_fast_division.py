@@ -1,4 +1,4 @@
-"""Divisions of products by time and by the published score: the winners, and what keeps the usual one."""
+"""Divisions of products by time: the winners, and what keeps the usual one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from spyre_mlir.transforms.kernel_to_superdsc.fast_division import (
     _price,
     divided,
     fastest,
-    published,
 )
 from tests.unit.machine.modules import device
 from tests.unit.transforms.levels import ops, passed
@@ -65,11 +64,6 @@ def by_time(op: KernelOp, spec: SpyreSpec = SPYRE) -> dict[str, int]:
     return fastest(op, loops, footprints(op, loops), spec)
 
 
-def by_score(op: KernelOp, spec: SpyreSpec = SPYRE) -> dict[str, int]:
-    loops = loops_of(op)
-    return published(op, loops, footprints(op, loops), spec)
-
-
 def test_a_space_in_other_slices() -> None:
     space = SpaceAttr((IterDim("m", 8, 4), IterDim("n", 6)))
     assert divided(space, {"n": 3, "m": 1}) == SpaceAttr((IterDim("m", 8, 1), IterDim("n", 6, 3)))
@@ -108,48 +102,6 @@ def test_no_more_cores_than_now() -> None:
     op = usual(512, 4096, 4096)
     op.space = divided(op.space, {"m": 8, "n": 1, "k": 1})
     assert prod(by_time(op).values()) >= 8
-
-
-def test_the_published_score_chooses_4_by_8() -> None:
-    """From the front end's formula for 512 x 4096 x 4096 on 32 cores; its real files of short products keep 32 rows."""
-    assert by_score(usual(512, 4096, 4096)) == {"m": 4, "n": 8, "k": 1}
-    assert by_score(usual(256, 512, 128)) == {"m": 32, "n": 1, "k": 1}
-
-
-def test_the_score_needs_one_loop_for_each_role() -> None:
-    left, right, out = device((2, 64, 256), 2, (0, 2, 1)), matrix(256, 512), device((2, 64, 512), 2, (0, 2, 1))
-    text = f"""func.func @main() {{
-      %0 = spyre.kernel.alloc : {left}
-      %1 = spyre.kernel.alloc : {right}
-      %2 = spyre.kernel.alloc : {out}
-      spyre.kernel.compute "batchmatmul" [h = 2, m = 64, n = 512, k = 256]
-        ins(%0[h, m, k] : {left}, %1[k, n] : {right}) outs(%2[h, m, n] : {out})
-      func.return
-    }}"""
-    (op,) = ops(passed(text, "divide-work", products="default"), KernelOp)
-    assert by_score(op) == op.space_splits()  # two loops of rows
-
-
-def test_a_batch_is_divided_last() -> None:
-    """A batch makes a division dearer by its 1.4th power, so the cores go to rows and columns."""
-    op = usual(512, 1024, 1024, batch="4")
-    found = by_score(op)
-    assert set(found) == {"b", "m", "n", "k"} and found["b"] == 1 and prod(found.values()) == 32
-    assert found["k"] == 1
-
-
-def test_products_that_a_span_has_divided_stay() -> None:
-    op = usual(512, 4096, 4096)
-    reach = 4096 * 4096 * 2
-    assert by_score(op, replace(SPYRE, span_bytes=reach)) == {"m": 4, "n": 8, "k": 1}
-    assert by_score(op, replace(SPYRE, span_bytes=reach - 1)) == op.space_splits()
-
-
-@pytest.mark.parametrize("cores", [32, 8])
-def test_the_score_never_takes_fewer_cores(cores: int) -> None:
-    op = usual(512, 4096, 4096)
-    found = by_score(op, replace(SPYRE, cores_per_card=cores))
-    assert (found == op.space_splits()) == (cores == 8)
 
 
 # 512 x 4096 halves are 4 MiB; device memory moves 150 GB a second.

@@ -139,7 +139,7 @@ def _floors_of(
     """Slices of the loops of one dimension: the longest span within reach, else the shortest."""
     names = dims[number].loops
     options = [
-        [d for d in divisors(loops[n].units, loops[n].units) if d % floors[n] == 0] if loops[n].divisible else [1]
+        [d for d in divisors(loops[n].units, spec.cores_per_card) if d % floors[n] == 0] if loops[n].divisible else [1]
         for n in names
     ]
     choices = [dict(zip(names, chosen, strict=True)) for chosen in product(*options)]

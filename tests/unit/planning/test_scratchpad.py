@@ -76,6 +76,16 @@ def test_no_steps_leave_first_fits_placement() -> None:
     assert place(requests, 4, steps=0) == {0: 0}
 
 
+def test_a_choice_that_cannot_be_packed_leaves_first_fits_placement() -> None:
+    """Seven buffers with at most 4 bytes alive that no arrangement packs into 4 bytes: the cheapest one has to go."""
+    lives = [(1, 3, 1), (5, 5, 2), (4, 6, 2), (0, 2, 2), (0, 0, 2), (1, 4, 1), (3, 4, 1)]
+    requests = [request(n, size, first, last, 10 + n) for n, (first, last, size) in enumerate(lives)]
+    assert choose(requests, 4).saved == 91
+    found = place(requests, 4)
+    assert found == first_fit(requests, 4)
+    assert saved(requests, found) == 81
+
+
 def arrangements(requests: Sequence[Request], capacity: int) -> Iterator[dict[int, int]]:
     """Every placement of every choice, legal or not."""
     for at in product(*([None, *range(capacity - r.size + 1)] for r in requests)):

@@ -96,6 +96,30 @@ Where sources contradict each other, a variant of the profile takes the other si
 * `partial-overlap`: of the shorter time of a product, arithmetic or memory, only 46 % hides behind the longer: 25.2 %
   under `partial-overlap`.
 """
+RIVAL_INTRO = """## Another planner, for comparison
+
+`spyre_mlir.planning.rival` divides ops as torch-spyre's planner of October 2026 does, from plain numbers: a tuple of
+loops, the device dimensions of every operand, and the roles of a matmul's loops. `divide-work{products=published}`
+gives these divisions to a program's products, and a report prices them like any others.
+
+* **Floors** are the least slices with which a core spans less than 256 MiB of every operand. If they ask for more
+  cores than there are, the op does not compile: `[131072, 5120]` transposed asks for 64.
+* **A matmul** without floors, of more than one row, has the division with the best *score*: predicted microseconds,
+  plus preferences such as 150 us for every halving of the cores. A score ranks divisions of one matmul and is no
+  time.
+* **Everything else**, and a matmul whose best score has fewer cores, has the *default division*: the longest loop of
+  the result first, each the largest divisor that the cores left allow, then one summed loop. A matmul of one row has
+  it, too: 12,800 columns are 200 sticks, so 25 cores.
+
+| matmul (batch, rows, columns, depth) | default | chosen: batch, rows, columns, depth |
+|---|---|---|
+| 1, 512, 4096, 4096 | rows 32 | 1, 4, 8, 1 |
+| 1, 512, 1024, 4096 | rows 32 | 1, 8, 4, 1 |
+| 1, 4, 12800, 4096 | columns 25 | 1, 1, 8, 4 |
+| 1, 1, 12800, 4096 | columns 25 | 1, 1, 25, 1 |
+| 32, 512, 512, 128 | rows 32 | 1, 16, 2, 1 |
+
+[Decision 128](../decisions/0128-the-rivals-rules.md) says which rules are left out."""
 DL16_NOTE = """`SEN169_FP16` is DLFloat16: sign, six exponent bits, nine fraction bits, no subnormals, one symbol for
 NaN and infinity."""
 
@@ -239,6 +263,7 @@ def cost_page() -> str:
         EDIT.format(source="spyre_mlir/hw/cost_parameters.py"),
         COST_INTRO,
         table(("number", "calibrated", "source", "peak", "source of the peak"), rows),
+        RIVAL_INTRO,
     ]
     return "\n\n".join(parts) + "\n"
 

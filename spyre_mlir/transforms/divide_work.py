@@ -1,11 +1,9 @@
 """Pass `divide-work`: divides the loops of every kernel op over the cores.
 
 Equal slices only: whole sticks in the lanes, elements elsewhere. Spans come first, then the longest loops of the
-result; what is left of the cores goes to the summed loop of a product, whose partial sums the cores add up. A product
-departs from that where the cost model finds another division of as many cores clearly faster. Ops that are divided
-already stay as they are.
+result; what is left of the cores goes to the summed loop of a product, whose partial sums the cores add up. Ops that
+are divided already stay as they are, such as those that `plan` has divided.
 
-Decision: docs/decisions/0041-products-by-predicted-time.md
 Decision: docs/decisions/0090-cores-share-the-table.md
 """
 
@@ -26,8 +24,8 @@ from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.division import SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.transforms.kernel_to_superdsc.fast_division import divided, fastest, published
-from spyre_mlir.transforms.utils.loops import footprints, loops_of
+from spyre_mlir.transforms.kernel_to_superdsc.published_division import published
+from spyre_mlir.transforms.utils.loops import divided, footprints, loops_of
 from spyre_mlir.transforms.utils.patterns import apply_once
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
 
@@ -38,14 +36,13 @@ class DivideWorkPass(ModulePass):
 
     Attributes:
         cores: how many cores to use at most; all of the card if not given.
-        products: `fastest` lets products depart from the default division where the cost model finds another clearly
-            faster, `published` as the front end of June 2026 does, `default` never.
+        products: `published` divides products as torch-spyre's planner of October 2026 does.
     """
 
     name = "divide-work"
 
     cores: int | None = None
-    products: Literal["fastest", "published", "default"] = "fastest"
+    products: Literal["default", "published"] = "default"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Divide every kernel op of the module that has no split yet."""
@@ -60,8 +57,8 @@ class DivideWorkPass(ModulePass):
         loops = DivideLoops(spec)
         apply_once(loops, op.body)
         loops.failures.raise_all()
-        if self.products != "default":
-            apply_once(DivideProduct(spec, self.products, loops.divided), op.body)
+        if self.products == "published":
+            apply_once(DivideProduct(spec, loops.divided), op.body)
 
 
 @dataclass
@@ -93,16 +90,14 @@ class DivideLoops(RewritePattern):
 
 @dataclass
 class DivideProduct(RewritePattern):
-    """Gives a product another division where that is faster: its operands' divisions count, so all ops have one.
+    """Gives a product the division that torch-spyre's planner chooses.
 
     Attributes:
         spec: the machine.
-        products: see `DivideWorkPass`.
         divided: the ops whose division may change.
     """
 
     spec: SpyreSpec
-    products: Literal["fastest", "published"]
     divided: Container[Operation]
 
     @op_type_rewrite_pattern
@@ -110,23 +105,21 @@ class DivideProduct(RewritePattern):
         """Set the split of one product."""
         if op in self.divided and op.is_product:
             loops = loops_of(op)
-            choose = fastest if self.products == "fastest" else published
-            op.space = divided(op.space, choose(op, loops, footprints(op, loops), self.spec))
+            op.space = divided(op.space, published(op, loops, footprints(op, loops), self.spec))
             rewriter.notify_op_modified(op)
 
 
-def divide_kernel(op: kernel.KernelOp, spec: SpyreSpec, only: str | None = None) -> None:
+def divide_kernel(op: kernel.KernelOp, spec: SpyreSpec) -> None:
     """Set the split of a kernel op over the cores.
 
     Args:
         op: the op.
         spec: the machine.
-        only: the one loop that may be divided, if not all may.
 
     Raises:
         LoweringError: no split brings its operands within a core's reach.
     """
-    loops = [lp if only in (None, lp.name) else replace(lp, divisible=False) for lp in loops_of(op)]
+    loops = loops_of(op)
     operands = footprints(op, loops)
     try:
         splits = divide(loops, operands, spec)

@@ -3,11 +3,13 @@
 A buffer qualifies if only kernel ops use it and all of them give each core the same slice of it. A tensor from the host
 that several ops read in the same slices is copied to the scratchpads once. The buffers that save most choose first, at
 the lowest address that is free while they live; a pointwise result may take over the address of an operand that dies
-there. All other buffers stay in HBM: among them a buffer that several launches use, as scratchpads are undefined when a
-launch begins, and the operands of a restickify unless `restickify` asks for its form between scratchpads, which only
-one research build writes. Buffers in LX that have an address keep it, those without one must find room.
+there. Where that leaves buffers out, a search for the choice that saves most, and for its addresses, takes over. All
+other buffers stay in HBM: among them a buffer that several launches use, as scratchpads are undefined when a launch
+begins, and the operands of a restickify unless `restickify` asks for its form between scratchpads, which only one
+research build writes. Buffers in LX that have an address keep it, those without one must find room.
 
 Decision: docs/decisions/0027-what-lives-in-lx.md
+Decision: docs/decisions/0127-own-search-packs-scratchpads.md
 """
 
 from __future__ import annotations
@@ -31,10 +33,11 @@ from spyre_mlir.dialects.spyre.kernel_loop import TileOp, is_written, origin_of,
 from spyre_mlir.dialects.spyre.static_loop import ancestor_in, trips_of
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.hw.placement import Pair, Request, collisions, first_fit
+from spyre_mlir.hw.placement import Pair, Request, collisions
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.ops.hardware_functions import COPY
+from spyre_mlir.planning.scratchpad import place
 from spyre_mlir.transforms.utils.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 
@@ -133,10 +136,10 @@ def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool
         found = [c for c in found if c.local_alloc or not any(isinstance(op, kernel.RestickifyOp) for op, _ in c.uses)]
     requests = [_request(n, c, points) for n, c in enumerate(found)]
     takeovers = _takeovers(found, requests)
-    addresses = first_fit(requests, spec.lx_usable_bytes, takeovers)
+    addresses = place(requests, spec.lx_usable_bytes, takeovers)
     while broken := _broken_pairs(found, addresses):
         requests = [r for r in requests if r.number not in broken]
-        addresses = first_fit(requests, spec.lx_usable_bytes, takeovers)
+        addresses = place(requests, spec.lx_usable_bytes, takeovers)
     for number, candidate in enumerate(found):
         if number in addresses:
             _put(candidate, addresses[number])

@@ -6,7 +6,7 @@ share a loop may run in blocks of its rows, so that what they hand to each other
 inside. Of the loops that are worth trying the one that gains most is taken, if it gains clearly. Kernels that are
 divided already stay as they are.
 
-Decision: docs/decisions/0128-kernels-are-planned-together.md
+Decision: docs/decisions/0129-kernels-are-planned-together.md
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from spyre_mlir.planning.divisions import divide_together
 from spyre_mlir.planning.trips import LoopChoice, worth_trying
 from spyre_mlir.transforms.divide_work import divide_kernel
 from spyre_mlir.transforms.place_lx import without_room
-from spyre_mlir.transforms.utils.kernel_choices import KernelChoices, divided
+from spyre_mlir.transforms.utils.kernel_choices import KernelChoices
+from spyre_mlir.transforms.utils.loops import divided
 from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.transforms.utils.row_groups import RowGroup, grow
 from spyre_mlir.transforms.utils.tiled_body import TiledBody

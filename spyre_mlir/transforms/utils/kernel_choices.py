@@ -10,7 +10,6 @@ from math import prod
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.dialects.superdsc.model.work import work_of
@@ -21,7 +20,7 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.planning.divisions import OUTSIDE, Candidate, Kernel, price_us
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Placed, describe_kernel
-from spyre_mlir.transforms.utils.loops import footprints, loops_of
+from spyre_mlir.transforms.utils.loops import divided, footprints, loops_of
 
 # A division that takes so many times the quickest one's time is not considered, and none but the usual one of kernels
 # that are shorter than anything a choice could change much.
@@ -122,11 +121,6 @@ def _work(placed: Placed, splits: Mapping[str, int]) -> Work:
     return work_of(replace(placed.descriptor, dims=dims))
 
 
-def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:
-    """Return the same loops with other splits."""
-    return SpaceAttr(tuple(replace(d, split=splits[d.name]) for d in space.data))
-
-
 def _view(op: kernel.KernelOp, number: int) -> CoreView | None:
     try:
         view = op.core_view(number)
@@ -165,4 +159,4 @@ def _may_be_held(value: SSAValue, ops: Sequence[kernel.KernelOp]) -> bool:
     return value not in first.inputs and any(isinstance(u, kernel.KernelOp) and value in u.inputs for u in users)
 
 
-__all__ = ["KernelChoices", "divided"]
+__all__ = ["KernelChoices"]

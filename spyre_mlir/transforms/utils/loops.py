@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.hw.division import DividedLoop, Footprint
 from spyre_mlir.ops.table import Family
 
@@ -35,4 +39,9 @@ def footprints(op: kernel.KernelOp, loops: list[DividedLoop]) -> list[Footprint]
     return out
 
 
-__all__ = ["footprints", "loops_of"]
+def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:
+    """Return the same loops with other splits."""
+    return SpaceAttr(tuple(replace(d, split=splits[d.name]) for d in space.data))
+
+
+__all__ = ["divided", "footprints", "loops_of"]

@@ -21,7 +21,6 @@ from spyre_mlir.hw.cost_parameters import (
     scaled,
     uncertain,
 )
-from spyre_mlir.hw.split_model import ProductShape, best_split, split_score
 
 
 def product(
@@ -239,13 +238,3 @@ def test_one_number_can_be_changed() -> None:
     half = scaled(CALIBRATED, "hbm_gb_per_s", 0.5)
     assert half.hbm_gb_per_s == 75 and half == replace(CALIBRATED, hbm_gb_per_s=75.0)
     assert CostParameters() == CALIBRATED
-
-
-def test_the_published_score_of_divisions() -> None:
-    small, cube = ProductShape(1, 256, 128, 512), ProductShape(1, 512, 512, 512)
-    assert best_split(small, 64) == (1, 4, 2, 1)
-    assert split_score(small, (1, 4, 2, 1)) == pytest.approx(3.61, abs=0.005)
-    assert split_score(small, (1, 32, 1, 1)) == pytest.approx(159.9, abs=0.05)
-    assert best_split(cube, 64) == (1, 4, 8, 1)
-    assert split_score(cube, (1, 4, 8, 1)) == pytest.approx(10.41, abs=0.005)
-    assert split_score(cube, (1, 8, 8, 1)) == float("inf")

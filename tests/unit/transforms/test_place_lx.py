@@ -184,8 +184,11 @@ def test_a_required_buffer_that_finds_no_room() -> None:
     }}"""
     with pytest.raises(LoweringError, match="no 1048576 bytes of the scratchpad's 1589376 are free"):
         through(text, "place-lx")
-    # If it may stay in HBM, one of the two does.
-    assert len(local(through(text.replace("lx>", "hbm>"), "place-lx"))) == 1
+    # If it may stay in HBM, the first of the two does: the second takes over the place of a copy of x.
+    copy, second = local(through(text.replace("lx>", "hbm>"), "place-lx"))
+    users = {user.function_name for u in copy.result.uses if isinstance(user := u.operation, KernelOp)}
+    assert users == {"identity", "exp", "neg"}
+    assert copy.offset == second.offset
 
 
 def test_placement_does_not_depend_on_the_run() -> None:

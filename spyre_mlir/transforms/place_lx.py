@@ -158,7 +158,7 @@ def without_room(block: Block, spec: SpyreSpec) -> list[kernel.AllocOp]:
     points, launches = _points(block), launch_numbers(block)
     found = [c for op in points if (c := _candidate(op, launches)) is not None and c.local_alloc is not None]
     requests = [_request(n, c, points) for n, c in enumerate(found)]
-    addresses = first_fit(requests, spec.lx_usable_bytes, _takeovers(found, requests))
+    addresses = place(requests, spec.lx_usable_bytes, _takeovers(found, requests))
     return [c.local_alloc for n, c in enumerate(found) if n not in addresses and c.local_alloc is not None]
 
 

@@ -85,7 +85,7 @@ def divide_block(block: Block, choices: KernelChoices) -> None:
 
 
 def _divide_as_usual(block: Block, choices: KernelChoices) -> bool:
-    """Divide kernels that have no division yet one by one; return whether all could be."""
+    """Divide kernels that have no division yet one by one; return whether all could be, and have a file."""
     ops = _kernels(block)
     given = {op for op in ops if any(d.split > 1 for d in op.space.data)}
     choices.fixed |= given
@@ -93,6 +93,7 @@ def _divide_as_usual(block: Block, choices: KernelChoices) -> bool:
         for op in ops:
             if op not in given:
                 divide_kernel(op, choices.spec)
+            choices.candidates(op)
     except LoweringError:
         return False
     return True

@@ -37,12 +37,15 @@ def test_fields_of_passes_follow_from_the_options() -> None:
         "convert-spyre-loop-to-spyre-kernel": {"keep_float32": True},
         "decompose-aten": {"prefer_device": False},
         "outline-regions": {},
+        "plan": {"loops": True},
     }
+    # An address that is in a file cannot advance from trip to trip.
+    assert CompileOptions(addresses="concrete").passes()["plan"] == {"loops": False}
+    assert CompileOptions(tile=False).passes()["plan"] == {"loops": False}
 
 
 def test_an_optional_pass_runs_if_its_option_is_true() -> None:
-    assert "coarse-tile" not in CompileOptions().passes()
-    assert CompileOptions(coarse_tile=True).passes()["coarse-tile"] == {}
+    assert CompileOptions().passes()["outline-regions"] == {}
     assert "outline-regions" not in CompileOptions(regions=False).passes()
 
 
@@ -52,7 +55,7 @@ def test_an_optional_pass_runs_if_its_option_is_true() -> None:
         ({"numerics": "fast"}, "numerics must be one of exact, device, none, got 'fast'"),
         ({"loops": ""}, "loops must be one of loop, unroll, got ''"),
         ({"sdsc_version": "TS27"}, "sdsc_version must be one of TS25, TS26, TSNEW"),
-        ({"coarse_tile": "yes"}, "coarse_tile must be True or False, got 'yes'"),
+        ({"tile": "yes"}, "tile must be True or False, got 'yes'"),
         ({"spec": 64}, "spec must be a SpyreSpec, got 64"),
         ({"cache": "off"}, "cache must be True or False, got 'off'"),
         ({"progress": "bar"}, "progress must be None, True, False or a function, got 'bar'"),

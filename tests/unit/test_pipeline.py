@@ -34,7 +34,7 @@ from spyre_mlir.universe import make_context
 
 CONTEXT = make_context()
 TO_LOOP = "decompose-aten,cse,convert-aten-to-spyre-loop,schedule-host-steps"
-TO_KERNEL = "convert-spyre-loop-to-spyre-kernel,divide-work,place-lx,assign-pool"
+TO_KERNEL = "convert-spyre-loop-to-spyre-kernel,plan,divide-work,place-lx,assign-pool"
 
 
 @pytest.fixture(autouse=True)
@@ -174,8 +174,8 @@ def test_lowering_stops_at_a_level() -> None:
 
 
 def test_optional_passes_run_where_they_are_named() -> None:
-    tiled = f"{TO_LOOP},{TO_KERNEL}".replace("kernel,divide", "kernel,coarse-tile,divide")
-    assert passes_of("spyre.kernel", options={"coarse-tile": {}}) == tiled
+    assert passes_of("aten", options={"outline-regions": {}}) == "outline-regions"
+    assert passes_of("aten") == ""
 
 
 def test_passes_get_their_options() -> None:
@@ -191,7 +191,7 @@ def test_passes_get_their_options() -> None:
         ("aten", "decompose-aten"),
         ("aten-decomposed", "convert-aten-to-spyre-loop"),
         ("spyre.loop", "convert-spyre-loop-to-spyre-kernel"),
-        ("spyre.kernel", "divide-work"),
+        ("spyre.kernel", "plan"),
     ],
 )
 def test_passes_of_plugins_run_at_their_points(point: str, before: str) -> None:

@@ -73,7 +73,7 @@ class TiledBody:
         if block is None:
             raise ValueError("a group of kernels outside of a block")
         # What is made between the ops of the group is made before the loop.
-        between, own = first.next_op, set[Operation](group.ops)
+        between, own = first, set[Operation](group.ops)
         while between is not None and between is not last:
             following = between.next_op
             if between not in own:

@@ -36,7 +36,7 @@ ODD = (Odd(), (torch.randn(5, 64), torch.tensor([1, 0, 4])))
 PROGRAMS = {
     "layers": (stack(1.5, 1.5, 1.5, 1.5), {}),
     "float32": (llama(1, 8), {"keep_float32": True}),
-    "tiles": (stack(1.5), {"coarse_tile": True, "regions": False}),
+    "tiles": (stack(1.5), {"tile": False, "regions": False}),
     "concrete": (softmax(), {"loops": "unroll", "addresses": "concrete"}),
     "host": (ODD, {}),
 }

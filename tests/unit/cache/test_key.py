@@ -75,7 +75,7 @@ def test_another_program_has_another_key(old: str, new: str) -> None:
         {"addresses": "concrete"},
         {"regions": False},
         {"share_files": True},
-        {"coarse_tile": True},
+        {"tile": False},
         {"loops": "unroll"},
         {"sdsc_version": "TS25"},
         {"spec": replace(SPYRE, cores_per_card=16)},

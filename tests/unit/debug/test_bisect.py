@@ -253,8 +253,9 @@ def test_a_loop_over_heads(loops: Any) -> None:
     """Every launch of the loop runs four times; nobody is accused, and a spoiled file is, in its first trip."""
     generator = torch.Generator().manual_seed(0)
     inputs = tuple(torch.rand(4, 64, 64, generator=generator) for _ in range(3))
-    program, options = import_program(Attention(), inputs), CompileOptions(coarse_tile=True, loops=loops)
-    lowered = lower(program.module, make_context(replace(SPYRE, lx_usable_bytes=768)), options=options.passes())
+    program, options = import_program(Attention(), inputs), CompileOptions(loops=loops)
+    passes = options.passes() | {"plan": {"shortest_us": 0}}
+    lowered = lower(program.module, make_context(replace(SPYRE, lx_usable_bytes=768)), options=passes)
     assert any(op.name == "scf.for" for op in lowered.modules["spyre.kernel"].walk())
     compiled = CompiledModel(program, lowered, options)
     assert not any(_pairs(compiled, inputs).values())

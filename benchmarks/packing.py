@@ -140,7 +140,7 @@ def write_optima() -> None:
 def write_requests() -> None:
     from unittest.mock import patch
 
-    from planned_time import layer
+    from llama import layer
 
     from spyre_mlir.frontend import import_program
     from spyre_mlir.pipeline import lower

@@ -1,9 +1,13 @@
 """Predicted times of `workloads.toml` beside their bounds, in both profiles.
 
-`python benchmarks/planning.py [--only TEXT] [--law NAME]`. Microseconds under the cost model; nothing is measured on a
-card. *Roofline* is the least time of all arithmetic or all bytes from and to outside, *serial* the least of the
-program's steps one after the other (`spyre_mlir.planning.bounds`). *Inserted* is the part of the time in kernels that
-only rearrange data, *cores* the least number on a kernel that moves 1 MB or more.
+`python benchmarks/planning.py [--only TEXT]`. Microseconds under the cost model; nothing is measured on a card. Three
+ways of dividing the work: each kernel *alone* by the usual rules, products by the published rules of torch-spyre's
+planner (*rival*; its tiled attention and its choice of scratchpads are not in it), and *planned* together, in loops.
+
+*Roofline* is the least time of all arithmetic or of all bytes from and to outside (`workload_bounds.py`), *serial* the
+least of the program's steps one after the other (`spyre_mlir.planning.bounds`), *by* the planned time over the
+roofline, *target* what it may be. *Bytes* are moved over compulsory ones, *cores* the least number on a kernel that
+moves 1 MB or more, *inserted* is the part of the time in kernels that only rearrange data.
 """
 
 from __future__ import annotations
@@ -14,74 +18,84 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from workload_bounds import BYTES, roofline_us, work
 from workload_models import case, read
 
 from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 from spyre_mlir.machine.bundle.timeline import Timeline
+from spyre_mlir.options import PassOptions
 from spyre_mlir.pipeline import lower
-from spyre_mlir.planning.bounds import Bounds, bounds
+from spyre_mlir.planning.bounds import serial_us
 from spyre_mlir.planning.steps import steps_of
 from spyre_mlir.report.shares import moving_us
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.universe import make_context
 
-PROFILE_NAMES: tuple[Profile, ...] = ("calibrated", "peak")
+WAYS: dict[str, PassOptions] = {
+    "alone": {"plan": {"together": False}},
+    "rival": {"plan": {"together": False}, "divide-work": {"products": "published"}},
+    "planned": {},
+}
+NAMES: tuple[Profile, ...] = ("calibrated", "peak")
 LARGE = 1_000_000
 
 
 @dataclass(frozen=True)
-class Planned:
-    """A workload after lowering.
+class Result:
+    """A workload after lowering in every way.
 
     Attributes:
-        bounds: by profile.
-        timelines: by profile.
-        seconds: CPU time of import and lowering.
+        serial_us: the serial bound, by profile.
+        timelines: by way and profile.
+        seconds: CPU time of lowering as planned.
     """
 
-    bounds: dict[str, Bounds]
-    timelines: dict[str, Timeline]
+    serial_us: dict[str, float]
+    timelines: dict[tuple[str, str], Timeline]
     seconds: float
 
 
-def plan(workload: dict[str, Any]) -> Planned:
-    """Compiles a workload."""
+def compiled(workload: dict[str, Any]) -> Result:
+    """Lowers a workload in every way."""
     built = case(workload)
-    started = time.process_time()
-    lowered = lower(import_program(built.model, built.inputs).module, make_context())
-    seconds = time.process_time() - started
-    steps = steps_of(lowered.modules["spyre.loop"])
-    return Planned(
-        {name: bounds(steps, PROFILES[name]) for name in PROFILE_NAMES},
-        {name: module_timeline(lowered.modules["superdsc"], name) for name in PROFILE_NAMES},
-        seconds,
-    )
+    module = import_program(built.model, built.inputs).module
+    timelines: dict[tuple[str, str], Timeline] = {}
+    serial, seconds = dict[str, float](), 0.0
+    for way, options in WAYS.items():
+        started = time.process_time()
+        modules = lower(module, make_context(), options=options).modules
+        seconds = time.process_time() - started
+        timelines |= {(way, name): module_timeline(modules["superdsc"], name) for name in NAMES}
+        serial = {name: serial_us(steps_of(modules["spyre.loop"]), PROFILES[name]) for name in NAMES}
+    return Result(serial, timelines, seconds)
 
 
-def cells(workload: dict[str, Any], planned: Planned) -> list[str]:
+def cells(workload: dict[str, Any], result: Result) -> list[str]:
     """One row of the table."""
     row = [f"{workload['name']:46}"]
-    for number, name in enumerate(PROFILE_NAMES):
-        timeline, bound = planned.timelines[name], planned.bounds[name]
-        target = f"{workload['target'][number]:5.2f}" if "target" in workload else "    -"
-        row += [f"{timeline.total_us:9.1f}", f"{bound.roofline:8.1f}", f"{bound.serial:8.1f}"]
-        row += [f"{timeline.total_us / bound.roofline:6.2f}", target]
-    timeline = planned.timelines["calibrated"]
+    for number, name in enumerate(NAMES):
+        least = roofline_us(workload, name)
+        times = [result.timelines[way, name].total_us for way in WAYS]
+        target = f"{workload['target'][number]:6.2f}" if "target" in workload else "     -"
+        row += [f"{us:9.1f}" for us in (*times, least, result.serial_us[name])]
+        row += [f"{times[-1] / least:6.2f}", target]
+    timeline = result.timelines["planned", "calibrated"]
     large = [k.work.cores for k in timeline.kernels if k.work.moved() >= LARGE]
-    row += [f"{timeline.moved_bytes / max(1, planned.bounds['calibrated'].bytes):6.2f}", f"{min(large, default=0):5}"]
+    row += [f"{timeline.moved_bytes / (work(workload)[1] * BYTES):6.2f}", f"{min(large, default=0):5}"]
     row += [f"{moving_us(timeline) / timeline.total_us:8.0%}", f"{len(timeline.kernels):7}"]
-    return [*row, f"{len(timeline.host_steps):4}", f"{planned.seconds:5.1f}"]
+    return [*row, f"{len(timeline.host_steps):4}", f"{result.seconds:5.1f}"]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="workloads whose name contains this")
     chosen = [w for w in read() if parser.parse_args().only in w["name"]]
-    profile = "".join(f" {name + ' us':>9} roofline   serial    by target" for name in PROFILE_NAMES)
-    print(f"{'workload':46}{profile}  bytes cores inserted kernels host CPU s")
+    columns = " ".join(f"{c:>9}" for c in (*WAYS, "roofline", "serial"))
+    print(f"{'':46} " + " ".join(f"{name:<63}" for name in NAMES))
+    print(f"{'workload':46} " + f"{columns}     by target " * 2 + " bytes cores inserted kernels host CPU s")
     for workload in chosen:
-        print(*cells(workload, plan(workload)), flush=True)
+        print(*cells(workload, compiled(workload)), flush=True)
     return 0
 
 

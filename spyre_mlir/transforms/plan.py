@@ -46,12 +46,14 @@ class PlanPass(ModulePass):
     """Chooses divisions and loops for the kernels of every function.
 
     Attributes:
+        together: whether kernels are divided together; if not, all is left to `divide-work`, and no loop is made.
         loops: whether kernels may be put into loops.
         shortest_us: a group that takes less is put into no loop: the shortest kernel that was measured took 15 us.
     """
 
     name = "plan"
 
+    together: bool = True
     loops: bool = True
     shortest_us: int = 15
 
@@ -60,7 +62,7 @@ class PlanPass(ModulePass):
         choices = KernelChoices(spec_of(ctx, op))
         for function in functions(op):
             block = function.body.block
-            if not _divide_as_usual(block, choices):
+            if not (self.together and _divide_as_usual(block, choices)):
                 continue
             if self.loops:
                 _Loops(block, choices, self.shortest_us).put()

@@ -94,6 +94,10 @@ def index_put(x: Tensor, values: Tensor, i: Tensor, j: Tensor) -> Tensor:
     return x.index_put((i, j), values)
 
 
+def causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
 def unpooled(x: Tensor, places: Tensor) -> Tensor:
     return functional.max_unpool2d(x, places, 2)
 
@@ -148,6 +152,13 @@ THRESHOLDS: dict[str, Threshold] = {
         (drawn((3, 37)), drawn((3, 37))),
         near=lambda x: x.unfold(-1, 5, 2),
         far=lambda x: x.unfold(-1, 17, 1),
+    ),
+    "causal_attention": Threshold(
+        ("ops.composed.nn.attention.CAUSAL_BLOCK",),
+        causal,
+        drawn((1, 2, 12, 8), (1, 2, 12, 8), (1, 2, 12, 8)),
+        (drawn(*[(1, 2, 512, 16)] * 3), drawn(*[(1, 2, 1024, 16)] * 3)),
+        patched=4,
     ),
     "selected_by_flip": Threshold(
         (POSITIONS,),
@@ -346,12 +357,9 @@ NO_FORM = {
     "transforms.regions.repetitions.LEAST_SAVED": "whether layers are one function; test_regions.py has both",
     "transforms.regions.repetitions._WINDOW": "how repetitions are looked for",
     "transforms.utils.host_fallback._PLACES_SHOWN": "how many places a message shows",
-    "transforms.kernel_to_superdsc.fast_division.SHORTEST_MEASURED_US": (
-        "which division of work is faster; test_divide_work.py has both"
-    ),
-    "transforms.kernel_to_superdsc.fast_division.TRUSTED_GAIN": (
-        "which division of work is faster; test_divide_work.py has both"
-    ),
+    "transforms.plan.CLEAR_GAIN": "whether a loop is quicker; test_plan.py has both",
+    "transforms.utils.kernel_choices.SLOW": "which divisions are considered",
+    "transforms.utils.kernel_choices.SHORT_US": "which divisions are considered",
     "transforms.utils.integer_origins._DATA_BITS": "which integers are data, in DL16; test_integer_origins.py has both",
     "transforms.utils.integer_ranges.MOST_SHORT_BITS": "which integers start anew; test_integers.py has both",
     "transforms.kernel_to_ktdp.elementwise.LIVE_TILES": "the size of tiles in KTIR, which no bundle has",

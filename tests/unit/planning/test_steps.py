@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -12,10 +14,14 @@ from torch.nn import functional as F
 from spyre_mlir.frontend import import_program
 from spyre_mlir.options import PassOptions
 from spyre_mlir.pipeline import lower
-from spyre_mlir.planning.bounds import Step
+from spyre_mlir.hw.cost_parameters import PROFILES
+from spyre_mlir.planning.bounds import Step, bounds
 from spyre_mlir.planning.steps import steps_of
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
+from tests.paths import ROOT
+
+BENCHMARKS = ROOT / "benchmarks"
 
 
 def steps(function: Callable[..., Tensor], *shapes: tuple[int, ...], options: PassOptions | None = None) -> list[Step]:
@@ -69,6 +75,34 @@ def test_called_regions_count_for_every_call() -> None:
     ]
     assert sorted(map(sum, (s.loads.values() for s in called))) == sorted(map(sum, (s.loads.values() for s in flat)))
     assert sum(s.stores for s in called) == 2 * 32 * 64
+
+
+def workloads() -> list[dict[str, Any]]:
+    """Those whose work does not depend on how it is composed.
+
+    Causal attention computes more than half, and a decode step makes a new cache of the old one.
+    """
+    found = tomllib.loads((BENCHMARKS / "workloads.toml").read_text(encoding="utf-8"))["workload"]
+    return [w for w in found if not w.get("causal") and w["kind"] != "layer"]
+
+
+@pytest.mark.parametrize("workload", workloads(), ids=lambda w: w["name"])
+def test_rooflines_are_those_of_sizes_and_rates_alone(workload: dict[str, Any], scripts: None) -> None:
+    from workload_bounds import roofline_us  # pyright: ignore[reportMissingImports]
+    from workload_models import case  # pyright: ignore[reportMissingImports]
+
+    built = case(workload)
+    module = import_program(built.model, built.inputs).module
+    found = steps_of(lower(module, make_context(), until="spyre.loop").modules["spyre.loop"])
+    for name, parameters in PROFILES.items():
+        # The scores of a router are beyond the formulas.
+        assert bounds(found, parameters).roofline == pytest.approx(roofline_us(workload, name), rel=0.05)
+
+
+@pytest.fixture
+def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The benchmarks' modules, which are no package."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
 
 
 def test_a_program_without_functions_has_no_steps() -> None:

@@ -92,13 +92,12 @@ CAUSAL_BLOCK = 512
 def _causal(b: Build, query: Value, key: Value, value: Value, factor: Number) -> Value:
     """Attention of every query to the keys up to its own place, in blocks of queries where they are many."""
     rows, columns = query.shape[-2], key.shape[-2]
-    blocks, rest = divmod(rows, CAUSAL_BLOCK)
-    if rows != columns or rest or blocks < 2:
+    if rows != columns or rows % CAUSAL_BLOCK or rows <= CAUSAL_BLOCK:
         scores = _below_diagonal(b, (query * factor) @ key.transpose(-2, -1))
         # The first key is seen by all queries, so that no row is masked as a whole, and exp gives 0 for masked entries.
         e = (scores - scores.amax(-1, keepdim=True)).exp()
         return (e / e.sum(-1, keepdim=True)) @ value
-    made = [_causal_block(b, query, key, value, factor, n * CAUSAL_BLOCK) for n in range(blocks)]
+    made = [_causal_block(b, query, key, value, factor, first) for first in range(0, rows, CAUSAL_BLOCK)]
     return b.call("cat", made, dim=-2)
 
 

@@ -25,7 +25,7 @@ WIDTH = 24  # combinations that the search keeps from one kernel to the next
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class DividedKernel:
     """One division of a kernel.
 
     Attributes:
@@ -54,7 +54,7 @@ class Kernel:
     """
 
     operands: tuple[int, ...]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[DividedKernel, ...]
     copied: frozenset[int] = frozenset()
 
 
@@ -98,7 +98,7 @@ class _State:
 
 
 @lru_cache(maxsize=1 << 14)
-def copy_us(candidate: Candidate, operand: int, p: CostParameters, spec: SpyreSpec) -> float:
+def copy_us(candidate: DividedKernel, operand: int, p: CostParameters, spec: SpyreSpec) -> float:
     """Return the predicted time to copy an operand to the scratchpads in the slices that a kernel sees."""
     source = replace(candidate.work.operands[operand], readers=1, small=False, local=False)
     work = Work(
@@ -111,7 +111,7 @@ def copy_us(candidate: Candidate, operand: int, p: CostParameters, spec: SpyreSp
 
 
 @lru_cache(maxsize=1 << 16)
-def price_us(candidate: Candidate, local: frozenset[int], p: CostParameters, spec: SpyreSpec) -> float:
+def price_us(candidate: DividedKernel, local: frozenset[int], p: CostParameters, spec: SpyreSpec) -> float:
     """Return the predicted time of a kernel that is divided so, with some operands in the scratchpads."""
     operands = tuple(replace(o, local=n in local) for n, o in enumerate(candidate.work.operands))
     return cost(replace(candidate.work, operands=operands), p, spec).total
@@ -167,7 +167,7 @@ class _Search:
                     if (made := self._next(number, choice, state, added)) is not None:
                         yield made
 
-    def _agrees(self, number: int, candidate: Candidate, held: Held) -> bool:
+    def _agrees(self, number: int, candidate: DividedKernel, held: Held) -> bool:
         """Return whether the kernel sees the slices of what is held."""
         kernel = self.kernels[number]
         return all(
@@ -175,7 +175,7 @@ class _Search:
             for place, b in enumerate(kernel.operands)
         )
 
-    def _additions(self, number: int, candidate: Candidate, held: Held) -> Iterator[Held]:
+    def _additions(self, number: int, candidate: DividedKernel, held: Held) -> Iterator[Held]:
         """Ways to hold the buffers that come up at this kernel, and inputs that later kernels read too."""
         new: dict[int, tuple[Hashable, int]] = {}
         clashing = set[int]()
@@ -235,4 +235,4 @@ def _possible(kernels: Sequence[Kernel]) -> Mapping[int, frozenset[Hashable]]:
     return found
 
 
-__all__ = ["OUTSIDE", "Candidate", "Division", "Kernel", "divide_together", "price_us"]
+__all__ = ["OUTSIDE", "DividedKernel", "Division", "Kernel", "divide_together", "price_us"]

@@ -18,7 +18,7 @@ from spyre_mlir.hw.cost_parameters import CALIBRATED
 from spyre_mlir.hw.division import divisions
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickError
-from spyre_mlir.planning.divisions import OUTSIDE, Candidate, Kernel, price_us
+from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, price_us
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Placed, describe_kernel
 from spyre_mlir.transforms.utils.loops import divided, footprints, loops_of
 
@@ -38,7 +38,7 @@ class KernelChoices:
 
     spec: SpyreSpec
     fixed: set[Operation] = field(default_factory=set[Operation])
-    _known: dict[Hashable, tuple[Candidate, ...]] = field(default_factory=dict[Hashable, tuple[Candidate, ...]])
+    _known: dict[Hashable, tuple[DividedKernel, ...]] = field(default_factory=dict[Hashable, tuple[DividedKernel, ...]])
     _views: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
 
     def sequence(self, ops: Sequence[kernel.KernelOp]) -> tuple[list[Kernel], list[SSAValue]]:
@@ -72,33 +72,33 @@ class KernelChoices:
         outside = sum(o.bytes for n, o in enumerate(found[0].work.operands) if n not in local)
         return roofline_us(product.macs, outside, CALIBRATED, self.spec)
 
-    def candidates(self, op: kernel.KernelOp) -> tuple[Candidate, ...]:
+    def candidates(self, op: kernel.KernelOp) -> tuple[DividedKernel, ...]:
         """Return the divisions of a kernel, the present one first: the only one of a short kernel."""
         key = op.identity(), *(isinstance(value.owner, _HELD) for value in op.operands)
         if key not in self._known:
             self._known[key] = self._found(op)
         return self._known[key]
 
-    def _found(self, op: kernel.KernelOp) -> tuple[Candidate, ...]:
+    def _found(self, op: kernel.KernelOp) -> tuple[DividedKernel, ...]:
         present, usual = op.space, op.space_splits()
         placed = describe_kernel(op, 0)
-        first = Candidate(usual, _work(placed, usual), *self._slices(op))
+        first = DividedKernel(usual, _work(placed, usual), *self._slices(op))
         if price_us(first, frozenset(), CALIBRATED, self.spec) < SHORT_US:
             return (first,)
         loops = loops_of(op)
         ways = divisions(loops, footprints(op, loops), prod(usual.values()), self.spec)
         nowhere = (None,) * len(op.tensors), (0,) * len(op.tensors)
-        found = [Candidate(splits, _work(placed, splits), *nowhere) for splits in ways if splits != usual]
+        found = [DividedKernel(splits, _work(placed, splits), *nowhere) for splits in ways if splits != usual]
         least = min(self._least_us(c) for c in (first, *found))
         chosen = [first]
         for other in found:
             if self._least_us(other) <= max(SLOW * least, SHORT_US):
                 op.space = divided(present, other.splits)
-                chosen.append(Candidate(other.splits, other.work, *self._slices(op)))
+                chosen.append(DividedKernel(other.splits, other.work, *self._slices(op)))
         op.space = present
         return tuple(chosen)
 
-    def _least_us(self, candidate: Candidate) -> float:
+    def _least_us(self, candidate: DividedKernel) -> float:
         return price_us(candidate, frozenset(range(len(candidate.sizes))), CALIBRATED, self.spec)
 
     def _slices(self, op: kernel.KernelOp) -> tuple[tuple[int | None, ...], tuple[int, ...], frozenset[int]]:

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from spyre_mlir.hw.cost import CostKind, Traffic, Work, cost
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.planning.divisions import OUTSIDE, Candidate, Kernel, copy_us, divide_together, price_us
+from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, copy_us, divide_together, price_us
 
 MB = 1_000_000
 
 
-def candidate(view: str, cores: int, *sizes: int, in_place: bool = False) -> Candidate:
+def candidate(view: str, cores: int, *sizes: int, in_place: bool = False) -> DividedKernel:
     """A pointwise kernel that sees all operands in the same slices; sizes in bytes, the result last."""
     operands = tuple(
         Traffic(bytes=size, needed=size, per_core=size // cores, written=n == len(sizes) - 1)
@@ -25,7 +25,7 @@ def candidate(view: str, cores: int, *sizes: int, in_place: bool = False) -> Can
     )
     work = Work(kind=CostKind.POINTWISE, cores=cores, elements=sizes[-1] // 2, operands=operands)
     inputs = range(len(sizes) - 1) if in_place else ()
-    return Candidate({}, work, (view,) * len(sizes), tuple(size // cores for size in sizes), frozenset(inputs))
+    return DividedKernel({}, work, (view,) * len(sizes), tuple(size // cores for size in sizes), frozenset(inputs))
 
 
 def test_neighbours_agree_where_that_keeps_a_buffer() -> None:
@@ -139,7 +139,7 @@ def allowed(sequence: Sequence[Kernel], chosen: Sequence[int], local: set[int], 
     return all(sum(size for a, b, size in spans if a <= n <= b) <= room for n in range(len(sequence)))
 
 
-def time(found: Candidate, kernel: Kernel, local: set[int]) -> float:
+def time(found: DividedKernel, kernel: Kernel, local: set[int]) -> float:
     operands = tuple(
         replace(o, local=buffer in local) for o, buffer in zip(found.work.operands, kernel.operands, strict=True)
     )

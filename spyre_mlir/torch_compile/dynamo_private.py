@@ -2,6 +2,7 @@
 
 Used: `torch._dynamo.config`, `convert_frame`, `eval_frame`, `external_utils`, `resume_execution`, `utils` and `exc`
 (what it traces, for whom, which compilations a function has, why it compiled again, and what it cannot capture),
+`torch._dynamo.backends.registry` (which back ends have a name),
 `torch._guards` (which compilation runs), `torch._inductor.list_mode_options` (what a mode of torch.compile stands for).
 Loading Dynamo takes a second, so nothing outside of `torch_compile` imports this module.
 
@@ -18,6 +19,7 @@ from typing import Any, cast
 
 import torch
 from torch._dynamo import config as _dynamo_config
+from torch._dynamo.backends import registry as _registry
 from torch._dynamo.convert_frame import ConvertFrameAssert
 from torch._dynamo.eval_frame import _debug_get_cache_entry_list  # pyright: ignore[reportPrivateUsage]
 from torch._dynamo.exc import Unsupported
@@ -28,11 +30,13 @@ from torch._guards import CompileContext
 
 __all__ = [
     "Unsupported",
+    "back_ends",
     "compile_id",
     "compile_ids",
     "forget_example",
     "inductor_mode",
     "recompile_reason",
+    "register_back_end",
     "source_name",
     "trace_recurrent_layers_for",
 ]
@@ -64,6 +68,16 @@ def _innermost(back_end: Any) -> Any:
         if (inner := getattr(back_end, name, None)) is not None:
             return _innermost(inner)
     return back_end
+
+
+def back_ends() -> list[str]:
+    """Return the names that ``torch.compile(backend=…)`` knows."""
+    return cast(Any, _registry).list_backends(exclude_tags=())
+
+
+def register_back_end(name: str, back_end: Callable[..., Any]) -> None:
+    """Give a back end a name in this process; torch never takes one back."""
+    _registry.register_backend(back_end, name)
 
 
 def inductor_mode(settings: Mapping[str, Any]) -> str | None:

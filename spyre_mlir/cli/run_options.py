@@ -60,8 +60,8 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if (options.bisect or options.accuracy) and (options.probe or options.output or asks_for_time(options)):
         parser.error(
-            f"--{'bisect' if options.bisect else 'accuracy'} compares two runs; --probe, --output, --time, --trace and "
-            "--report go with a run of their own"
+            f"--{'bisect' if options.bisect else 'accuracy'} compares two runs; --probe, --output, --time, --trace, "
+            "--ideal-cycles and --report go with a run of their own"
         )
     if options.bisect and options.accuracy:
         parser.error("--bisect and --accuracy are two comparisons; choose one")

@@ -204,8 +204,12 @@ def cost(work: Work, parameters: CostParameters = CALIBRATED, spec: SpyreSpec = 
 
 def roofline_us(macs: int, needed: int, spec: SpyreSpec = SPYRE) -> float:
     """Least time of an amount of arithmetic and memory on the whole card at its peak."""
-    arithmetic = macs / (PEAK.pe_mac_per_ns_per_core * spec.cores_per_card)
-    return max(arithmetic, needed / PEAK.hbm_gb_per_s) / _NS_PER_US
+    return max(peak_arithmetic_us(macs, spec), needed / PEAK.hbm_gb_per_s / _NS_PER_US)
+
+
+def peak_arithmetic_us(macs: int, spec: SpyreSpec = SPYRE) -> float:
+    """Time of multiply-adds on the PE arrays of the whole card at their peak."""
+    return macs / (PEAK.pe_mac_per_ns_per_core * spec.cores_per_card) / _NS_PER_US
 
 
 def fill(work: Work, p: CostParameters) -> float:

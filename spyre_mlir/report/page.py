@@ -123,6 +123,7 @@ def facts(timeline: Timeline, host: Sequence[HostWork]) -> list[Fact]:
     ]
     if any(k.work.product is not None for k in timeline.kernels):
         found.append(Fact(f"{timeline.fill:.0%}", "of the PE array filled, over products"))
+        found.append(Fact(f"{timeline.pe_use:.2%}", "of the PE array's peak, over all the time"))
     return [*found, Fact(weakest.word, "the least certain feature a kernel relies on")]
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from spyre_mlir.machine.bundle.timeline import Engine, Event, TimedKernel, Timeline
+from spyre_mlir.report.ideal_cycles import kernel_name
 
 TraceEvent = dict[str, Any]
 
@@ -17,6 +18,7 @@ PROGRAM = 0  # number of the process that shows whole kernels; core n is process
 _KERNELS = 0  # number of the thread of whole kernels; engine n of a core is thread n + 1
 _HOST = len(Engine) + 1  # number of the thread of host steps
 _ENGINES = {engine: number for number, engine in enumerate(Engine, start=1)}
+_DEVICES = [{"id": 0, "name": "Spyre"}]  # by this key IBM's analyzer knows a trace like those of torch's profiler
 
 
 def trace_text(timeline: Timeline, name: str) -> str:
@@ -30,8 +32,8 @@ def trace_text(timeline: Timeline, name: str) -> str:
     facts: TraceEvent = {"program": name, "profile": timeline.profile}
     if timeline.is_lower_bound:
         facts["time"] = f"a lower bound: the host's time for {len(timeline.host_steps)} host steps is unknown"
-    other = json.dumps(facts)
-    return f'{{"displayTimeUnit":"ns","otherData":{other},"traceEvents":[\n{events}\n]}}\n'
+    head = f'"displayTimeUnit":"ns","deviceProperties":{json.dumps(_DEVICES)},"otherData":{json.dumps(facts)}'
+    return f'{{{head},"traceEvents":[\n{events}\n]}}\n'
 
 
 def trace_events(timeline: Timeline, name: str) -> Iterator[TraceEvent]:
@@ -44,7 +46,7 @@ def trace_events(timeline: Timeline, name: str) -> Iterator[TraceEvent]:
         yield from _names(core + 1, f"core {core}", {_ENGINES[engine]: engine.value for engine in engines})
     for number, start, duration in timeline.runs:
         kernel = timeline.kernels[number]
-        yield _span(kernel, PROGRAM, _KERNELS, start, duration, _facts(kernel))
+        yield _as_profiled(_span(kernel, PROGRAM, _KERNELS, start, duration, _facts(kernel)), kernel)
     yield from _host_steps(timeline)
     for event in timeline.events:
         kernel = timeline.kernels[event.kernel]
@@ -65,26 +67,39 @@ def _host_steps(timeline: Timeline) -> Iterator[TraceEvent]:
 
 
 def _names(process: int, name: str, threads: dict[int, str]) -> Iterator[TraceEvent]:
-    yield {"ph": "M", "pid": process, "tid": 0, "name": "process_name", "args": {"name": name}}
-    yield {"ph": "M", "pid": process, "tid": 0, "name": "process_sort_index", "args": {"sort_index": process}}
+    place = {"ph": "M", "pid": process, "ts": 0}  # the time is for analyzers that want one in every event
+    yield {**place, "tid": 0, "name": "process_name", "args": {"name": name}}
+    yield {**place, "tid": 0, "name": "process_sort_index", "args": {"sort_index": process}}
     for thread, label in threads.items():
-        yield {"ph": "M", "pid": process, "tid": thread, "name": "thread_name", "args": {"name": label}}
+        yield {**place, "tid": thread, "name": "thread_name", "args": {"name": label}}
 
 
 def _span(
     kernel: TimedKernel, process: int, thread: int, start: float, duration: float, args: TraceEvent
 ) -> TraceEvent:
     descriptor = kernel.launch.descriptor
+    begin = _step(start)
     return {
         "ph": "X",
         "pid": process,
         "tid": thread,
-        "ts": start,
-        "dur": duration,
+        "ts": begin,
+        "dur": round(_step(start + duration) - begin, 4),
         "name": descriptor.op_func_name,
         "cat": kernel.cost.bound.value,
         "args": {"file": kernel.launch.file, "source": kernel.source or "unknown", **args},
     }
+
+
+def _step(time: float) -> float:
+    """A time in tenths of a nanosecond, less than a cycle: analyzers round ends, and would see spans overlap."""
+    return round(time, 4)
+
+
+def _as_profiled(span: TraceEvent, kernel: TimedKernel) -> TraceEvent:
+    """A whole kernel as torch's profiler writes it, which IBM's analyzer recognises; all are of one launch."""
+    args = {**span["args"], "correlation": 1}
+    return span | {"name": kernel_name(kernel), "cat": "kernel", "args": args}
 
 
 def _facts(kernel: TimedKernel) -> TraceEvent:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import ReferenceType
 
+from rich.console import Console
 from rich.table import Table
 
 from spyre_mlir.compiled import CompiledModel
@@ -84,3 +85,8 @@ def explain() -> Table:
             c.graph, c.function, c.reason, c.inputs, str(c.kernels), f"{c.seconds:.2f}", "hit" if c.cached else ""
         )
     return table
+
+
+def print_history() -> None:
+    """Print the history as a table on stderr."""
+    Console(stderr=True).print(explain())

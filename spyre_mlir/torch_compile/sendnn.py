@@ -17,14 +17,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, get_args
 
-from rich.console import Console
 from torch.fx import GraphModule
 
 from spyre_mlir.choices import Numerics
 from spyre_mlir.errors import InputError
 from spyre_mlir.torch_compile.backend import spyre
 from spyre_mlir.torch_compile.dynamo_private import back_ends, register_back_end
-from spyre_mlir.torch_compile.history import explain
+from spyre_mlir.torch_compile.history import print_history
 
 MODULE, BACK_END, DYNAMIC = "torch_sendnn", "sendnn", "sendnn.dynamic"
 _HINT = "run the script without the runner: python SCRIPT ARGUMENTS…"
@@ -111,7 +110,7 @@ def main(argv: Sequence[str]) -> int:
         run()
     finally:
         if options.explain:
-            Console(stderr=True).print(explain())
+            print_history()
     return 0
 
 

@@ -46,7 +46,7 @@ MODELS = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _installed() -> None:
-    needs("aiu-trace-analyzer", "1.3", "clients-trace")
+    needs("aiu-trace-analyzer", "1.3", "-e '.[clients-trace]'")
 
 
 def analyzed(place: Path, *words: object) -> str:

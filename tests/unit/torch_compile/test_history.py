@@ -12,7 +12,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from spyre_mlir.torch_compile.history import Compilation, compilations, explain, forget, programs, record
+from spyre_mlir.torch_compile.history import Compilation, compilations, explain, forget, print_history, programs, record
 
 FIRST = Compilation("0/0", "forward", "captured", "(2, 3)", 4, 1.256)
 SECOND = Compilation("0/1", "forward", "inputs of another size", "(5, 3)", 7, 0.1)
@@ -110,3 +110,12 @@ def test_a_program_that_torch_has_dropped_is_gone() -> None:
     gc.collect()
     assert made.program is None
     assert programs() == []
+
+
+def test_the_history_is_printed_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    torch._dynamo.reset()
+    forget()
+    torch.compile(other, backend="spyre", dynamic=False)(torch.ones(2, 64))
+    print_history()
+    said = capsys.readouterr()
+    assert said.out == "" and "captured" in said.err

@@ -1,0 +1,130 @@
+"""IBM's scripts in aiu-fms-testing-utils run on the hardware model as they are, and give what they give on the CPU.
+
+Everything they read is written here: a tokenizer of bytes, and weights where ibm-fms leaves some uninitialised.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.clients.installed import needs
+from tests.paths import ROOT
+
+DISTRIBUTION = "--no-deps aiu-fms-testing-utils==0.9.0 && pip install -e '.[clients-aiu]'"
+SCRIPTS = "aiu_fms_testing_utils.scripts"
+RUNNER = ["-m", "spyre_mlir.torch_compile.sendnn", "--explain"]
+SPECIAL = ["<s>", "</s>", "<pad>", "<unk>", "<mask>"]
+SHORT = ["--max_prompt_length", "12", "--deterministic", "--no_early_termination"]
+LLAMA = ["--architecture", "llama", "--variant", "micro", *SHORT]
+
+pytestmark = pytest.mark.slow(
+    reason="runs scripts of aiu-fms-testing-utils in processes of their own, where it is installed"
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a tokenizer of single bytes, no more than the 256 words of the micro models."""
+    needs("aiu-fms-testing-utils", "0.9", DISTRIBUTION)
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())[: 256 - len(SPECIAL)]
+    words = {word: number for number, word in enumerate([*SPECIAL, *letters])}
+    made = Tokenizer(models.BPE(vocab=words, merges=[], unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    place = tmp_path_factory.mktemp("tokenizer")
+    names = dict(zip(["bos_token", "eos_token", "pad_token", "unk_token", "mask_token"], SPECIAL, strict=True))
+    PreTrainedTokenizerFast(tokenizer_object=made, **names).save_pretrained(place)
+    return place
+
+
+def ran(place: Path, *words: object) -> str:
+    """What a command of Python prints, with its errors; it must succeed."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    environment |= {"HF_HUB_OFFLINE": "1", "COLUMNS": "200"}
+    done = subprocess.run(
+        [sys.executable, *map(str, words)], cwd=place, env=environment, capture_output=True, text=True, check=False
+    )
+    said = done.stdout + done.stderr
+    print(said)
+    assert done.returncode == 0
+    return said
+
+
+def kernels(said: str) -> list[int]:
+    """Launches of the programs in the runner's table."""
+    rows = [line.split("│") for line in said.splitlines() if re.match(r"│ \d+/\d+ ", line)]
+    return [int(row[5]) for row in rows]
+
+
+@pytest.mark.parametrize("numerics", ["exact", "device"])
+@pytest.mark.parametrize("dynamic", [[], ["--compile_dynamic", "--compile_dynamic_sendnn"]], ids=["static", "dynamic"])
+def test_inference(dynamic: list[str], numerics: str, tokenizer: Path, tmp_path: Path) -> None:
+    """The dynamic sizes of both, Dynamo's and the card's, take the same way."""
+    given = [*LLAMA, "--tokenizer", tokenizer, "--max_new_tokens", "4", "--default_dtype", "fp16"]
+    for device, words in (
+        ("cpu", ["-m"]),
+        ("aiu-senulator", [*RUNNER, "--numerics", numerics, "-m"]),
+    ):
+        compiled = [] if device == "cpu" else ["--compile", *dynamic]
+        said = ran(
+            tmp_path,
+            *words,
+            f"{SCRIPTS}.inference",
+            *given,
+            *compiled,
+            "--device_type",
+            device,
+            "--output_path",
+            device,
+        )
+    texts = [(tmp_path / device / "0.txt").read_text() for device in ("cpu", "aiu-senulator")]
+    assert texts[0] == texts[1] and texts[0].startswith("Below is an ")
+    assert len(kernels(said)) == (4 if not dynamic else len(kernels(said))) and min(kernels(said)) > 0
+
+
+@pytest.mark.parametrize("numerics", ["exact", "device"])
+def test_validation(numerics: str, tokenizer: Path, tmp_path: Path) -> None:
+    """Two prompts padded to a length, and every token compared with the model in float32."""
+    words = [*RUNNER, "--numerics", numerics, "-m", f"{SCRIPTS}.validation", *LLAMA, "--tokenizer", tokenizer]
+    words += ["--device_type", "aiu-senulator", "--validation_device", "cpu", "--default_dtype", "fp16"]
+    words += ["--batch_size", "2", "--min_pad_length", "14", "--max_new_tokens", "3"]
+    said = ran(tmp_path, *words, "--extra_get_model_kwargs", "nlayers=2")
+    assert "The validation has passed! All the outputs match within threshold" in said
+    assert len(kernels(said)) == 3 and min(kernels(said)) > 0
+
+
+@pytest.mark.parametrize("numerics", ["exact", "device"])
+def test_run_encoders(numerics: str, tokenizer: Path, tmp_path: Path) -> None:
+    """The answers for a masked word, with their probabilities to four digits."""
+    from fms.models import get_model
+
+    torch.manual_seed(0)
+    model = get_model("roberta", "micro")
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            weight.normal_(1.0 if "ln.weight" in name or "norm.weight" in name else 0.0, 0.05)
+    torch.save(model.state_dict(), tmp_path / "model.pth")
+    given = ["--architecture", "roberta", "--variant", "micro", "--tokenizer", tokenizer, "--deterministic"]
+    given += ["--model_path", tmp_path / "model.pth"]
+    answers: list[list[tuple[str, float]]] = []
+    for device, words, compiled in (
+        ("cpu", ["-m"], []),
+        ("aiu-senulator", [*RUNNER, "--numerics", numerics, "-m"], ["--compile"]),
+    ):
+        said = ran(tmp_path, *words, f"{SCRIPTS}.run_encoders", *given, *compiled, "--device_type", device)
+        found = re.findall(r"^\[ 0/ 1\]: (.*?) +\| ([\d.]+)$", said, re.MULTILINE)
+        answers.append([(word, float(share)) for word, share in found])
+    assert len(answers[0]) == 5
+    assert [word for word, _ in answers[0]] == [word for word, _ in answers[1]]
+    assert dict(answers[1]) == pytest.approx(dict(answers[0]), rel=0.02 if numerics == "device" else 0, abs=1e-4)
+    assert sum(kernels(said)) > 0

@@ -136,6 +136,8 @@ def test_validation(numerics: str, tokenizer: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("numerics", ["exact", "device"])
 def test_run_encoders(numerics: str, tokenizer: Path, tmp_path: Path) -> None:
     """The answers for a masked word, with their probabilities to four digits."""
+    for imported, version in (("datasets", "5"), ("evaluate", "0.4")):
+        needs(imported, version, "-e '.[clients-aiu]'")
     from fms.models import get_model
 
     torch.manual_seed(0)

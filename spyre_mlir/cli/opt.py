@@ -5,17 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from io import StringIO
+from contextlib import nullcontext
+from dataclasses import replace
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import IO, Any, ClassVar, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.utils.arg_spec import parse_spec
-from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from spyre_mlir.cli.support.endings import TakesArguments, add_verbosity, guarded, log_to_stderr, wrong_usage
+from spyre_mlir.cli.support.expected import Chunk, verify_diagnostics
 from spyre_mlir.cli.support.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
 from spyre_mlir.cli.support.mlir_flags import as_our_flags
@@ -70,7 +73,11 @@ class SpyreOptMain(xDSLOptMain):
     def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp | None:
         """Read one chunk of the input; locations count from the start of the file."""
         self.line_offset = start_offset
-        return super().parse_chunk(chunk, file_extension, start_offset)
+        try:
+            return super().parse_chunk(chunk, file_extension, start_offset)
+        except ParseError as error:
+            error.span = replace(error.span, line_offset=start_offset)
+            raise
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         """Add our flags, and report wrong usage like every other error."""
@@ -162,9 +169,30 @@ class SpyreOptMain(xDSLOptMain):
             print("Available Dialects: " + ", ".join(sorted(self.ctx.registered_dialect_names)))
             return
         self.pending = None if self.args.output_file is None else PendingOutput(self.args.output_file)
-        super().run()
+        if self.args.verify_diagnostics:
+            self._verify_diagnostics()
+        else:
+            super().run()
         if self.pending is not None:
             self.pending.commit()
+
+    def _verify_diagnostics(self) -> None:
+        inputs, extension = self.prepare_input()
+        texts: list[str] = []
+
+        def process(chunk: Chunk) -> None:
+            module = self.parse_chunk(BytesIO(chunk.text), extension, chunk.offset)
+            if module is not None:
+                self.apply_passes(module)
+                texts.append(self.output_resulting_program(module))
+
+        chunks: list[Chunk] = []
+        for stream, offset in inputs:
+            with stream:
+                chunks.append(Chunk(stream.read(), offset))
+        verify_diagnostics(self.get_input_name(), chunks, process)
+        with self.prepare_output() if self.pending is not None else nullcontext(sys.stdout) as output:
+            output.write("// -----\n".join(texts))
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """Format the result: our printer for MLIR, the target's own for every other format."""
@@ -207,6 +235,11 @@ def add_flags(group: TakesArguments) -> None:
         action=argparse.BooleanOptionalAction,
         default=True,
         help="verify after every pass (default) or at the end only",
+    )
+    group.add_argument(
+        "--verify-diagnostics",
+        action="store_true",
+        help="compare the errors with comments such as '// expected-error@+1 {{a part of the message}}'",
     )
     group.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
     add_memory_limit(group)

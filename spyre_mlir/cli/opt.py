@@ -13,7 +13,7 @@ from typing import IO, Any, ClassVar, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
-from xdsl.utils.arg_spec import parse_spec
+from xdsl.utils.arg_spec import parse_pipeline, parse_spec
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
@@ -23,14 +23,15 @@ from spyre_mlir.cli.support.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
 from spyre_mlir.cli.support.mlir_flags import as_our_flags
 from spyre_mlir.cli.support.output import PendingOutput
-from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes
+from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes, spec_text
+from spyre_mlir.cli.support.reproducer import Recorder, required, separated
 from spyre_mlir.cli.support.versions import installed_version
 from spyre_mlir.cli.support.watch import PassWatch
 from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.errors import InputError
 from spyre_mlir.plugins.registry import load_plugins
 from spyre_mlir.text.printer import SpyrePrinter
-from spyre_mlir.text.render import module_text, parse_module, verify_module
+from spyre_mlir.text.render import decode, module_text, parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import SPYRE_UNIVERSE
 
@@ -38,6 +39,7 @@ from spyre_mlir.universe import SPYRE_UNIVERSE
 class SpyreOptMain(xDSLOptMain):
     """The driver; its flags are those of xdsl-opt, and `--pass-pipeline` works as in mlir-opt."""
 
+    given: bytes | None = None
     version_format: ClassVar[str] = f"spyre-opt {installed_version()} (xdsl {{xdsl_version}})"
 
     def register_all_dialects(self) -> None:
@@ -60,10 +62,12 @@ class SpyreOptMain(xDSLOptMain):
         self.available_frontends["mlir"] = self._parse_mlir
 
     def _parse_mlir(self, stream: IO[bytes]) -> ModuleOp:
+        name = self.get_input_name()
+        text, _ = separated(decode(stream.read(), name, self.line_offset))
         module = parse_module(
-            stream.read(),
+            text,
             self.ctx,
-            self.get_input_name(),
+            name,
             implicit_module=not self.args.no_implicit_module,
             line_offset=self.line_offset,
         )
@@ -98,12 +102,17 @@ class SpyreOptMain(xDSLOptMain):
         """Make the passes; dumps and times between them go to stderr, so stdout stays IR."""
         log_to_stderr(self.args.verbose)
         limit_memory(self.args.memory_limit)
+        if self.args.input_file == "-":
+            self.args.input_file = None
         text: str = self.args.passes
         if self.args.pass_pipeline is not None:
             if text:
                 raise InputError("both --passes and --pass-pipeline are given", hint="give one of them")
             text = flat_pipeline(self.args.pass_pipeline)
+        if self.args.run_reproducer:
+            text = self._recorded_pipeline(text)
         passes = make_passes(self.available_passes, text)
+        self.recorder = self._recorder(text)
         self.watch = PassWatch(
             self.args.dump_dir,
             shown_passes(
@@ -114,12 +123,58 @@ class SpyreOptMain(xDSLOptMain):
         )
         self.pipeline = PassPipeline(passes, self._between_passes)
 
+    def _recorded_pipeline(self, given: str) -> str:
+        """Return the passes of a reproducer, and keep the text that has been read for them."""
+        if given:
+            raise InputError("both passes and --run-reproducer are given", hint="give one of them")
+        stream, _ = super().get_input_stream()
+        with stream:
+            self.given = stream.read()
+        name = self.get_input_name()
+        found = required(decode(self.given, name), name)
+        self.args.verify_each = self.args.verify_each and found.verify_each
+        return flat_pipeline(found.pipeline)
+
+    def get_input_stream(self) -> tuple[IO[bytes], str]:
+        """Open the input; a reproducer has been read already."""
+        if self.given is None:
+            return super().get_input_stream()
+        return BytesIO(self.given), "mlir"
+
+    def _recorder(self, passes: str) -> Recorder | None:
+        path = self.args.mlir_pass_pipeline_crash_reproducer
+        if path is None:
+            return None
+        texts = [spec_text(one) for one in parse_pipeline(passes)]
+        return Recorder(path, texts, verify_each=self.args.verify_each, text=self._complete_text)
+
+    def _complete_text(self, module: ModuleOp) -> str:
+        stream = StringIO()
+        printer = SpyrePrinter(stream, print_debuginfo=True)
+        printer.print_op(module)
+        printer.print_metadata(self.ctx.loaded_dialects)
+        return stream.getvalue()
+
+    def apply_passes(self, prog: ModuleOp) -> None:
+        """Apply the passes in order; a failure leaves a reproducer, if there is to be one."""
+        if self.recorder is None:
+            super().apply_passes(prog)
+            return
+        self.recorder.restart()
+        try:
+            super().apply_passes(prog)
+        except Exception as error:
+            self.recorder.failed(error)
+            raise
+
     def _between_passes(self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
         if previous is None:
             self.watch.entered(module)
         else:
             self._after_pass(previous.name, module, last=following is None)
         if following is not None:
+            if self.recorder is not None:
+                self.recorder.before(module)
             self.watch.before(following.name)
 
     def _after_pass(self, name: str, module: ModuleOp, *, last: bool) -> None:
@@ -142,8 +197,6 @@ class SpyreOptMain(xDSLOptMain):
 
     def prepare_input(self) -> tuple[list[tuple[IO[bytes], int]], str]:
         """Open the input: no name or `-` is standard input; a file name needs an extension that the tool reads."""
-        if self.args.input_file == "-":
-            self.args.input_file = None
         name = self.args.input_file
         extension = Path(name).suffix.removeprefix(".") if name else "mlir"
         if not self.args.frontend and extension not in self.available_frontends:
@@ -242,6 +295,12 @@ def add_flags(group: TakesArguments) -> None:
         help="compare the errors with comments such as '// expected-error@+1 {{a part of the message}}'",
     )
     group.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
+    group.add_argument(
+        "--mlir-pass-pipeline-crash-reproducer",
+        metavar="FILE",
+        help="if a pass fails, write the module before it, and the passes from there on, to this file",
+    )
+    group.add_argument("--run-reproducer", action="store_true", help="run the passes that the input file names")
     add_memory_limit(group)
     add_verbosity(group)
 

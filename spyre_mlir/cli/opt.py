@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import IO, Any, ClassVar, NoReturn
+from typing import IO, TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
@@ -24,7 +24,8 @@ from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
 from spyre_mlir.cli.support.mlir_flags import as_our_flags
 from spyre_mlir.cli.support.output import PendingOutput
 from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes, spec_text
-from spyre_mlir.cli.support.reproducer import Recorder, required, separated
+from spyre_mlir.cli.support.reducing import command_succeeds, fails_with, reduced
+from spyre_mlir.cli.support.reproducer import FailureRecorder, required, separated
 from spyre_mlir.cli.support.versions import installed_version
 from spyre_mlir.cli.support.watch import PassWatch
 from spyre_mlir.dialects.context import SpyreContext
@@ -35,11 +36,15 @@ from spyre_mlir.text.render import decode, module_text, parse_module, verify_mod
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import SPYRE_UNIVERSE
 
+if TYPE_CHECKING:
+    from spyre_mlir.debug.reduction import Test
+
 
 class SpyreOptMain(xDSLOptMain):
     """The driver; its flags are those of xdsl-opt, and `--pass-pipeline` works as in mlir-opt."""
 
     given: bytes | None = None
+    failure: Test | None = None
     version_format: ClassVar[str] = f"spyre-opt {installed_version()} (xdsl {{xdsl_version}})"
 
     def register_all_dialects(self) -> None:
@@ -78,7 +83,8 @@ class SpyreOptMain(xDSLOptMain):
         """Read one chunk of the input; locations count from the start of the file."""
         self.line_offset = start_offset
         try:
-            return super().parse_chunk(chunk, file_extension, start_offset)
+            module = super().parse_chunk(chunk, file_extension, start_offset)
+            return module if module is None or self.failure is None else reduced(module, self.failure, self.ctx)
         except ParseError as error:
             error.span = replace(error.span, line_offset=start_offset)
             raise
@@ -112,6 +118,9 @@ class SpyreOptMain(xDSLOptMain):
         if self.args.run_reproducer:
             text = self._recorded_pipeline(text)
         passes = make_passes(self.available_passes, text)
+        if (failure := self._failure_to_keep(passes)) is not None:
+            self.failure = failure
+            passes = ()  # they have run on the way to the smallest module
         self.recorder = self._recorder(text)
         self.watch = PassWatch(
             self.args.dump_dir,
@@ -122,6 +131,19 @@ class SpyreOptMain(xDSLOptMain):
             locations=self.args.print_debuginfo,
         )
         self.pipeline = PassPipeline(passes, self._between_passes)
+
+    def _failure_to_keep(self, passes: tuple[ModulePass, ...]) -> Test | None:
+        if self.args.reduce_test is not None:
+            if passes or self.args.reduce is not None:
+                raise InputError(
+                    "--reduce-test runs a command, no passes", hint="give --reduce TEXT and passes, or this"
+                )
+            return command_succeeds(self.args.reduce_test)
+        if self.args.reduce is None:
+            return None
+        check = self._verify if self.args.verify_each else None
+        quiet = PassPipeline(passes, lambda _, module, __: check(module) if check else None)
+        return fails_with(self.args.reduce, quiet, self.ctx)
 
     def _recorded_pipeline(self, given: str) -> str:
         """Return the passes of a reproducer, and keep the text that has been read for them."""
@@ -141,12 +163,12 @@ class SpyreOptMain(xDSLOptMain):
             return super().get_input_stream()
         return BytesIO(self.given), "mlir"
 
-    def _recorder(self, passes: str) -> Recorder | None:
+    def _recorder(self, passes: str) -> FailureRecorder | None:
         path = self.args.mlir_pass_pipeline_crash_reproducer
         if path is None:
             return None
         texts = [spec_text(one) for one in parse_pipeline(passes)]
-        return Recorder(path, texts, verify_each=self.args.verify_each, text=self._complete_text)
+        return FailureRecorder(path, texts, verify_each=self.args.verify_each, text=self._complete_text)
 
     def _complete_text(self, module: ModuleOp) -> str:
         stream = StringIO()
@@ -299,6 +321,16 @@ def add_flags(group: TakesArguments) -> None:
         "--mlir-pass-pipeline-crash-reproducer",
         metavar="FILE",
         help="if a pass fails, write the module before it, and the passes from there on, to this file",
+    )
+    group.add_argument(
+        "--reduce",
+        metavar="TEXT",
+        help="print a small module instead, on which the passes still fail with a message that has this text",
+    )
+    group.add_argument(
+        "--reduce-test",
+        metavar="COMMAND",
+        help="print a small module instead, on whose file this command still exits with 0",
     )
     group.add_argument("--run-reproducer", action="store_true", help="run the passes that the input file names")
     add_memory_limit(group)

@@ -83,7 +83,7 @@ def required(text: str, name: str) -> Reproducer:
     return found
 
 
-class Recorder:
+class FailureRecorder:
     """Writer of a reproducer when a pass fails.
 
     Args:

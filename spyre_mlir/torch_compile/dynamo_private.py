@@ -2,7 +2,8 @@
 
 Used: `torch._dynamo.config`, `convert_frame`, `eval_frame`, `external_utils`, `resume_execution`, `utils` and `exc`
 (what it traces, for whom, which compilations a function has, why it compiled again, and what it cannot capture),
-`torch._guards` (which compilation runs), `torch._inductor.list_mode_options` (what a mode of torch.compile stands for).
+`torch._guards` (which compilation runs), `torch._logging` (artifacts of a
+trace), `torch._inductor.list_mode_options` (what a mode of torch.compile stands for).
 Loading Dynamo takes a second, so nothing outside of `torch_compile` imports this module.
 
 Decision: docs/decisions/0013-private-interfaces.md
@@ -25,6 +26,7 @@ from torch._dynamo.external_utils import wrap_inline
 from torch._dynamo.resume_execution import ContinueExecutionCache
 from torch._dynamo.utils import get_compilation_metrics
 from torch._guards import CompileContext
+from torch._logging import trace_structured  # pyright: ignore[reportPrivateImportUsage]
 
 __all__ = [
     "Unsupported",
@@ -34,6 +36,7 @@ __all__ = [
     "inductor_mode",
     "recompile_reason",
     "source_name",
+    "trace_artifact",
     "trace_recurrent_layers_for",
 ]
 
@@ -64,6 +67,16 @@ def _innermost(back_end: Any) -> Any:
         if (inner := getattr(back_end, name, None)) is not None:
             return _innermost(inner)
     return back_end
+
+
+def trace_artifact(name: str, text: Callable[[], str]) -> None:
+    """Add a text to the trace that ``TORCH_TRACE`` asks for; without one the text is not made."""
+    trace_structured(
+        "artifact",
+        metadata_fn=lambda: {"name": name, "encoding": "string"},
+        payload_fn=text,
+        expect_trace_id=False,  # graphs are compiled when they are called, after Dynamo has done its part
+    )
 
 
 def inductor_mode(settings: Mapping[str, Any]) -> str | None:

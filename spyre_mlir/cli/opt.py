@@ -17,6 +17,7 @@ from xdsl.utils.arg_spec import parse_pipeline, parse_spec
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from spyre_mlir.cli.support.completion import ShowCompletion
 from spyre_mlir.cli.support.endings import TakesArguments, add_verbosity, guarded, log_to_stderr, wrong_usage
 from spyre_mlir.cli.support.expected import Chunk, verify_diagnostics
 from spyre_mlir.cli.support.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
@@ -95,7 +96,16 @@ class SpyreOptMain(xDSLOptMain):
         arg_parser.prog = "spyre-opt"
         arg_parser.error = _wrong_usage
         # `-v` is --verbose in all our tools; xdsl-opt's --version keeps its long name.
-        add_flags(arg_parser.add_argument_group("spyre-opt", conflict_handler="resolve"))
+        group = arg_parser.add_argument_group("spyre-opt", conflict_handler="resolve")
+        add_flags(group)
+        passes = list(self.available_passes)
+        group.add_argument(
+            "--print-completion",
+            action=ShowCompletion,
+            metavar="SHELL",
+            more_flags=[f"--{name}" for name in passes],
+            more_values=dict.fromkeys(("-p", "--passes", "--print-ir-after"), passes),
+        )
         parse = arg_parser.parse_args
 
         def parse_both_spellings(args: Iterable[str] | None = None, namespace: Any = None) -> Any:

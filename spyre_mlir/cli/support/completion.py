@@ -49,7 +49,7 @@ class ShowCompletion(argparse.Action):
     ) -> None:
         """Same further arguments as `argparse.Action`."""
         kwargs.setdefault("help", "print a script that completes this tool's flags in a shell, and stop")
-        super().__init__(*args, choices=SHELLS, **kwargs)
+        super().__init__(*args, **kwargs | {"choices": SHELLS, "dest": argparse.SUPPRESS, "default": argparse.SUPPRESS})
         self._more_flags = tuple(more_flags)
         self._more_values = dict(more_values or {})
 

@@ -157,7 +157,7 @@ class InspectedProgram(ShownAsText):
         Raises:
             InputError: the file cannot be written.
         """
-        return save_text(Path(path), trace_text(self.timeline(profile), self.name))
+        return save_text(Path(path), trace_text(self.timeline(profile), self.name, host_steps(self._host_program())))
 
     def _module(self, level: str) -> ModuleOp:
         """The program at a level."""

@@ -66,7 +66,7 @@ class Predictions:
         from spyre_mlir.report.trace import trace_text
 
         if self.trace is not None:
-            _write(self.trace, trace_text(self.timeline, self.name))
+            _write(self.trace, trace_text(self.timeline, self.name, self.host))
         if self.page is not None:
             _write(self.page, page_text(self.name, self.timeline, self.host, faults))
         return timing_text(self.timeline, self.host) + "\n" if self.printed else ""

@@ -168,7 +168,7 @@ class InspectedProgram(ShownAsText):
         timeline = self.timeline(profile)
         if ideal_cycles is not None:
             save_text(Path(ideal_cycles), ideal_cycles_text(timeline))
-        return save_text(Path(path), trace_text(timeline, self.name))
+        return save_text(Path(path), trace_text(timeline, self.name, host_steps(self._host_program())))
 
     def _module(self, level: str) -> ModuleOp:
         """The program at a level."""

@@ -71,7 +71,7 @@ class Predictions:
         from spyre_mlir.report.trace import trace_text
 
         if self.trace is not None:
-            _write(self.trace, trace_text(self.timeline, self.name))
+            _write(self.trace, trace_text(self.timeline, self.name, self.host))
         if self.cycles is not None:
             _write(self.cycles, ideal_cycles_text(self.timeline))
         if self.page is not None:

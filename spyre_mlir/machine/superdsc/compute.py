@@ -21,6 +21,9 @@ from spyre_mlir.machine.superdsc.poison import contracted_written, folded_writte
 from spyre_mlir.machine.superdsc.work import ROOM, KeptMatrix, Tile, TileWork
 from spyre_mlir.ops.function_facts import LaneOrder
 
+# Memory that stays costs more than a copy to memory that is used again, and many programs are called once or twice.
+_KEPT_COPY = 3
+
 
 def keep(work: TileWork, tensor: TrackedArray, memory: Memory) -> None:
     """Write a result; values in lanes that were never written do not count as overflows.
@@ -198,7 +201,7 @@ def _contract(work: TileWork, inputs: Sequence[TrackedArray], memory: Memory) ->
 
 
 def _operand(work: TileWork, index: int, values: Floats, memory: Memory, groups: Sequence[Sequence[int]]) -> Floats:
-    """An operand as a matrix; the copy of a weight is kept, as long as the card has the same contents for it."""
+    """An operand as a matrix; the third copy of a weight is kept, as long as the card has the same contents for it."""
     access, known = work.tile.accesses[index], work.matrices.get(index)
     region = memory.locate(access.low, access.high, access.span)
     # Contents that others share are never written to: whoever writes has a copy of its own from then on.
@@ -206,8 +209,10 @@ def _operand(work: TileWork, index: int, values: Floats, memory: Memory, groups:
     if lasts and known is not None and known.fits(region.cells, values):
         return known.matrix
     made = _matrix(values, *groups)
-    if lasts and not np.may_share_memory(made, region.cells) and ROOM.keep(made):
-        work.matrices[index] = KeptMatrix.of(region.cells, made)
+    if lasts and not np.may_share_memory(made, region.cells):
+        work.copied[index] = copies = work.copied.get(index, 0) + 1
+        if copies >= _KEPT_COPY and ROOM.keep(made):
+            work.matrices[index] = KeptMatrix.of(region.cells, made)
     return made
 
 

@@ -148,6 +148,11 @@ class TileWork:
         return {}
 
     @cached_property
+    def copied(self) -> dict[int, int]:
+        """How often the operands of a contraction were copied from memory that nothing writes to, by number."""
+        return {}
+
+    @cached_property
     def packed(self) -> bool:
         """Return whether it is a contraction whose first operand lies in pairs of lanes."""
         return isinstance(self.meaning, Contraction) and self.meaning.packed

@@ -63,7 +63,7 @@ class InspectedProgram(ShownAsText):
 
     @property
     def kernels(self) -> int:
-        """Launches of hardware functions, loops counted once."""
+        """Hardware functions of the program; those of loops and of regions count once."""
         return self._lowered.records[-1].kernels
 
     @property

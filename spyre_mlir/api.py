@@ -21,6 +21,7 @@ from spyre_mlir.errors import InputError, NotCompiledError
 from spyre_mlir.generation import GeneratingModel, Generation
 from spyre_mlir.options import CompileOptions, takes_options
 from spyre_mlir.padding.buckets import check_bucket
+from spyre_mlir.pickling import CopiedAsItIs
 from spyre_mlir.pipeline import LEVELS, lower
 from spyre_mlir.progress import PassLog, progress
 from spyre_mlir.report import Accuracy, Verification
@@ -246,7 +247,7 @@ def _modes(model: Any) -> str:
     return "".join(str(int(part.training)) for part in model.modules()) if hasattr(model, "modules") else ""
 
 
-class LazyModel(ShownAsText):
+class LazyModel(ShownAsText, CopiedAsItIs):
     """A model compiled at its first call, once per signature of inputs and training mode of its modules."""
 
     def __init__(self, model: Any, options: CompileOptions) -> None:
@@ -262,6 +263,10 @@ class LazyModel(ShownAsText):
     def __repr__(self) -> str:
         """One line: the class of the model, and how many programs there are."""
         return f"<LazyModel {type(self._model).__name__}: {len(self._compiled)} programs>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickles the model and the options; programs are made again at the first call."""
+        return {**self.__dict__, "_compiled": {}}
 
     def __getattr__(self, name: str) -> Any:
         """Everything else is that of the program, as soon as there is one.

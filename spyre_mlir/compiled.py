@@ -38,6 +38,7 @@ from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.overflows import DL16OverflowWarning, Overflow, tell_overflows
 from spyre_mlir.options import CompileOptions
+from spyre_mlir.pickling import PickledAsBundle
 from spyre_mlir.pipeline import LEVELS, Lowered, check_level
 from spyre_mlir.report import Accuracy, Verification, VerifiedLevel
 from spyre_mlir.report.inspection import InspectedProgram
@@ -53,13 +54,13 @@ Array = NDArray[Any]
 BUNDLE = "bundle"
 
 
-def _remove(folder: Path, owner: int) -> None:
-    """Removes the folder of a compiled model, unless this is a fork of the process that uses it."""
+def remove_folder(folder: Path, owner: int) -> None:
+    """Remove the folder of a compiled model, unless this is a fork of the process that uses it."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class CompiledModel(InspectedProgram):
+class CompiledModel(InspectedProgram, PickledAsBundle):
     """A model on the hardware model: calling it runs its bundle, from disk once its files are asked for.
 
     Attributes:
@@ -131,6 +132,15 @@ class CompiledModel(InspectedProgram):
         write_bundle(path, self._lowered.bundle(), self._values.shared(), options)
         return path
 
+    def write_for_pickle(self, directory: Path) -> None:
+        """Write the bundle with its levels, and the model's own weights if calls compute on them."""
+        wide = not self._program.stored or self._options.numerics != "device"
+        self._write(directory, wide, texts=True)
+
+    def call_options(self) -> dict[str, Any]:
+        """Return the options that are about calls, by name."""
+        return self._options.calls()
+
     def _changing(self) -> set[str]:
         """Names of the tensors that calls change."""
         return {a.name for a in self._program.arguments if a.mutated}
@@ -139,7 +149,7 @@ class CompiledModel(InspectedProgram):
         """Directory of the files that calls run from now on; written again after a weight has been modified."""
         if self._directory is None or self._owner != os.getpid():  # a fork writes to a folder of its own
             folder = Path(tempfile.mkdtemp(prefix="spyre-"))
-            weakref.finalize(self, _remove, folder, os.getpid())
+            weakref.finalize(self, remove_folder, folder, os.getpid())
             self._directory, self._owner = folder / BUNDLE, os.getpid()
         if (versions := self._values.versions()) != self._versions or not self._directory.exists():
             # Exact numerics get the weights from here, not from the files.

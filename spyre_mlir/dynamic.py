@@ -15,6 +15,7 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, SymbolRange, declared_symbols
 from spyre_mlir.dialects.ir.modules import copy_of
 from spyre_mlir.errors import InputError
+from spyre_mlir.pickling import NotPickled
 from spyre_mlir.pipeline import LEVELS, check_level
 from spyre_mlir.report import Accuracy, Verification
 from spyre_mlir.text.notebook import ShownAsText
@@ -64,12 +65,14 @@ class Buckets:
     check: Callable[[Program, int, Sequence[tuple[Program, int]]], None]
 
 
-class DynamicModel(ShownAsText):
+class DynamicModel(ShownAsText, NotPickled):
     """A model with symbolic sizes: a call runs the program for its sizes, which is made when they come first.
 
     Specialisations share the model's tensors; those that were not called for longest are dropped. With buckets, a call
     runs the program for the next larger bucket, on inputs with zeros behind them.
     """
+
+    _instead = "pickle one of its programs, as .specialize(s0=33) gives it"
 
     def __init__(
         self,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable, Collection
+import tempfile
+import weakref
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, Never
 
@@ -16,12 +19,13 @@ from spyre_mlir.backend.levels import read_levels
 from spyre_mlir.backend.replacing import replacing
 from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.stored import DATA_FILE, StoredBundle
-from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.compiled import CompiledModel, remove_folder
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.machine.bundle.host_times import host_times
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.options import CompileOptions
+from spyre_mlir.pickling import write_files
 from spyre_mlir.pipeline import LEVELS, Lowered
 from spyre_mlir.report.timing import bundle_timeline
 from spyre_mlir.transforms.inline_regions import InlineRegionsPass
@@ -109,6 +113,11 @@ class LoadedModel(CompiledModel):
         return path
 
     @override
+    def write_for_pickle(self, directory: Path) -> None:
+        """Copy the directory."""
+        shutil.copytree(self._place, directory, dirs_exist_ok=True)
+
+    @override
     def bind(self, source: Any, buffers: Any = None, **_: Callable[[str], str | None] | bool | None) -> CompiledModel:
         """Refused: the files have the weights in the card's form."""
         raise InputError("a loaded model keeps its weights", hint=f"{_MODEL}, and bind to that")
@@ -136,4 +145,18 @@ def _refuse_errors(directory: Path) -> None:
         )
 
 
-__all__ = ["LoadedModel"]
+def unpickled(files: Mapping[str, bytes], choices: Mapping[str, Any]) -> LoadedModel:
+    """Return the compiled model of a pickle, with its files in a folder that goes when the model does.
+
+    Args:
+        files: of the bundle directory, by relative path.
+        choices: the options that are about calls.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="spyre-"))
+    write_files(files, folder)
+    model = LoadedModel(folder, CompileOptions.of_calls(choices, by="load"), check=False)
+    weakref.finalize(model, remove_folder, folder, os.getpid())
+    return model
+
+
+__all__ = ["LoadedModel", "unpickled"]

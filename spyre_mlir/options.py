@@ -226,6 +226,10 @@ class CompileOptions:
             raise InputError(f"{by} takes no {compiling[0]}: the program is compiled", hint=hint)
         return cls.of(choices, by=by)
 
+    def calls(self) -> dict[str, Any]:
+        """Options that are about calls, by name, in the form `of_calls` takes."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(self) if about(entry).of_calls}
+
     def passes(self) -> dict[str, dict[str, object]]:
         """Pass options by pass name, in the form `pipeline.lower` takes."""
         chosen: dict[str, dict[str, object]] = {}

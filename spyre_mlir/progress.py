@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.choices import Progress
 
-log = logging.getLogger("spyre_mlir.passes")
+log = logging.getLogger(__name__)
 
 Step = Callable[[str], object]
 

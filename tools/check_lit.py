@@ -9,6 +9,7 @@ from pathlib import Path
 LIT = Path(__file__).resolve().parent.parent / "tests" / "lit"
 RUN = re.compile(r"^\s*//\s*RUN:\s*(.*)$", re.MULTILINE)
 CHECK = re.compile(r"^\s*//\s*([A-Z][A-Z0-9_-]*?)(?:-NEXT|-NOT|-SAME|-DAG|-LABEL|-EMPTY|-COUNT-\d+)?:", re.MULTILINE)
+EXPECTED = re.compile(r"//\s*expected-(?:error|warning|remark|note)")
 PREFIX = re.compile(r"--check-prefix(?:es)?[= ]([\w,-]+)")
 
 
@@ -28,6 +29,8 @@ def problems(path: Path) -> list[str]:
     runs = RUN.findall(text)
     if not runs:
         return ["has no RUN line"]
+    if EXPECTED.search(text) and not any("--verify-diagnostics" in line for line in runs):
+        return ["has comments about expected errors, and no RUN line with --verify-diagnostics"]
     checked = prefixes_of(runs)
     written = {name for name in CHECK.findall(text) if name == "CHECK" or name.startswith("CHECK-") or name in checked}
     found = [f"has {name} lines that no RUN line pipes into filecheck" for name in sorted(written - checked)]

@@ -1,4 +1,4 @@
-"""Everything a developer does with this checkout: `python3 tools/dev.py setup|demo|test|suites|check|fix|gen`.
+"""Everything a developer does with this checkout: `python3 tools/dev.py setup|demo|test|suites|check|all|fix|gen`.
 
 Standard library only: this is the file that makes the environment the others need.
 """
@@ -11,7 +11,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -50,13 +52,13 @@ def run(*command: str | Path) -> int:
             return process.wait() or 1  # the command was interrupted too, and may have to clean up
 
 
-def run_captured(command: tuple[str | Path, ...]) -> int:
-    """Run a command beside others: what it prints comes in one piece, when it has ended."""
+def run_captured(command: tuple[str | Path, ...], tell: Callable[[str], object]) -> int:
+    """Run a command beside others: what it prints is told in one piece, when it has ended."""
     words = [str(word) for word in command]
     done = subprocess.run(
         words, cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
     )
-    print("+ " + " ".join(words) + "\n" + done.stdout.decode(errors="replace").rstrip("\n"), flush=True)
+    tell("+ " + " ".join(words) + "\n" + done.stdout.decode(errors="replace").rstrip("\n"))
     return done.returncode
 
 
@@ -153,17 +155,36 @@ def checks() -> list[tuple[str | Path, ...]]:
     ]
 
 
+def run_checks(at_a_time: int | None, tell: Callable[[str], object]) -> int:
+    """Run every check; returns 1 if one fails."""
+    commands = checks()
+    with ThreadPoolExecutor(at_a_time) as pool:
+        codes = list(pool.map(lambda command: run_captured(command, tell), commands))
+    failed = [" ".join(map(str, command)) for command, code in zip(commands, codes, strict=True) if code]
+    for name in failed:
+        tell(f"failed: {name}")
+    tell("checks failed" if failed else "all checks passed")
+    return 1 if failed else 0
+
+
 def check(_: list[str]) -> int:
     """Run every check, one per core at a time."""
     make_environment()
-    commands = checks()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        codes = list(pool.map(run_captured, commands))
-    failed = [" ".join(map(str, command)) for command, code in zip(commands, codes, strict=True) if code]
-    for name in failed:
-        print("failed:", name)
-    print("checks failed" if failed else "all checks passed")
-    return 1 if failed else 0
+    return run_checks(os.cpu_count(), partial(print, flush=True))
+
+
+def test_and_check(extra: list[str]) -> int:
+    """Run the checks beside the tests.
+
+    One check takes most of the time of all, so another core would be idle. Their output follows that of the tests.
+    """
+    make_environment()
+    told: list[str] = []
+    with ThreadPoolExecutor(1) as pool:
+        checking = pool.submit(run_checks, 1, told.append)
+        tested = test(extra)
+    print("\n".join(told), flush=True)
+    return tested or checking.result()
 
 
 def fix(_: list[str]) -> int:
@@ -183,6 +204,7 @@ COMMANDS = {
     "test": (test, "run all tests; --changed [COMMIT] those that a change can reach; further arguments go to pytest"),
     "suites": (suites, "run the long suites too, one line each; further arguments are their names"),
     "check": (check, "formatting, lint, types, imports, lit files, English, generated files"),
+    "all": (test_and_check, "test and check side by side; further arguments go to pytest"),
     "fix": (fix, "repair formatting and what lint can repair"),
     "gen": (gen, "write the generated files"),
 }

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from dialect_pages import dialect_files
+from irdl_files import irdl_files
 from reference_pages import reference_files
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -20,7 +21,7 @@ OWNED = ("dialects",)
 
 def wanted_files() -> dict[Path, str]:
     """Path below the checkout to content."""
-    files = dialect_files(ROOT) | reference_files()
+    files = dialect_files(ROOT) | irdl_files() | reference_files()
     return {ROOT / name: text for name, text in files.items()}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spyre_mlir.choices import HostFallback
-from spyre_mlir.cli import compile_cache, compile_info
+from spyre_mlir.cli import compile_cache, compile_compare, compile_info
 from spyre_mlir.cli.support.dims import add_dims, read_dims, with_sizes
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
@@ -37,6 +37,7 @@ _BUNDLE_OPTIONS = (
     "device_weights_only",
     "levels",
     "report",
+    "json",
 )
 
 
@@ -56,6 +57,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
     _add_bundle_options(parser)
     compile_info.add_flags(parser)
+    compile_compare.add_flags(parser)
     compile_cache.add_flags(parser)
     add_memory_limit(parser)
     add_verbosity(parser)
@@ -66,9 +68,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
     """Refuses arguments that mean nothing together."""
-    if compile_cache.wanted(arguments):
-        compile_cache.check(parser, arguments)
-        return
+    for other in (compile_cache, compile_compare):
+        if other.wanted(arguments):
+            other.check(parser, arguments)
+            return
     if arguments.model is None:
         parser.error("the following arguments are required: MODEL.pt2")
     if compile_info.wanted(arguments):
@@ -80,6 +83,11 @@ def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> No
         parser.error("--split is about KTIR, and goes with --target=ktir -o DIR")
     if arguments.weights is None and (arguments.buffers is not None or arguments.ignore_unexpected):
         parser.error("--buffers and --ignore-unexpected go with --weights")
+    _check_bundle_options(parser, arguments)
+
+
+def _check_bundle_options(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Refuses options about a bundle where none is written."""
     if arguments.emit is not None or arguments.target != TARGETS[0]:
         for name in _BUNDLE_OPTIONS:
             if getattr(arguments, name) not in (None, False):
@@ -133,6 +141,7 @@ def _add_bundle_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", metavar="FILE.html", help="write a page: time by kernel and line, roofline, scratchpads"
     )
+    parser.add_argument("--json", metavar="FILE.json", help="write the figures of the report, as --compare reads them")
 
 
 @guarded("spyre-compile")
@@ -141,8 +150,9 @@ def run(argv: Sequence[str] | None = None) -> int:
     arguments = _arguments(argv)
     log_to_stderr(arguments.verbose)
     limit_memory(arguments.memory_limit)
-    if compile_cache.wanted(arguments):
-        return compile_cache.run(arguments)
+    for other in (compile_cache, compile_compare):
+        if other.wanted(arguments):
+            return other.run(arguments)
     if compile_info.wanted(arguments):
         return compile_info.look(arguments.model, arguments.info, arguments.graph, arguments.prefer_device)
     from spyre_mlir.backend.directory import check_replaceable
@@ -152,12 +162,13 @@ def run(argv: Sequence[str] | None = None) -> int:
         check_level(arguments.emit)
     elif arguments.target == "superdsc":
         check_replaceable(Path(arguments.output))
-    if arguments.report is not None:
-        PendingOutput(arguments.report)  # a page that cannot be written is refused before anything is
+    for path in filter(None, (arguments.report, arguments.json)):
+        PendingOutput(path)  # a file that cannot be written is refused before anything is
     return _compile(arguments)
 
 
 def _compile(arguments: argparse.Namespace) -> int:
+    from spyre_mlir.backend.whole_file import save_text
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.pipeline import LEVELS, lower_to_ktir
     from spyre_mlir.progress import progress
@@ -188,7 +199,10 @@ def _compile(arguments: argparse.Namespace) -> int:
             compiled = CompiledModel(program, lowered, options)
             wide = True if arguments.host_weights else False if arguments.device_weights_only else None
             saved = compiled.save(arguments.output, host_weights=wide, levels=arguments.levels)
-            text = f"{compiled.report(arguments.report)}\nwrote {saved}\n"
+            report = compiled.report(arguments.report)
+            if arguments.json is not None:
+                save_text(Path(arguments.json), report.json())
+            text = f"{report}\nwrote {saved}\n"
     sys.stdout.write(text)
     return 0
 

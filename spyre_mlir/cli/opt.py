@@ -5,36 +5,47 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Sequence
-from io import StringIO
+from contextlib import nullcontext
+from dataclasses import replace
+from io import BytesIO, StringIO
 from pathlib import Path
-from typing import IO, Any, ClassVar, NoReturn
+from typing import IO, TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
-from xdsl.utils.arg_spec import parse_spec
-from xdsl.utils.exceptions import DiagnosticException
+from xdsl.utils.arg_spec import parse_pipeline, parse_spec
+from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from spyre_mlir.cli.support.completion import ShowCompletion
 from spyre_mlir.cli.support.endings import TakesArguments, add_verbosity, guarded, log_to_stderr, wrong_usage
+from spyre_mlir.cli.support.expected import Chunk, verify_diagnostics
 from spyre_mlir.cli.support.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
 from spyre_mlir.cli.support.mlir_flags import as_our_flags
 from spyre_mlir.cli.support.output import PendingOutput
-from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes
+from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes, spec_text
+from spyre_mlir.cli.support.reducing import command_succeeds, fails_with, reduced
+from spyre_mlir.cli.support.reproducer import FailureRecorder, required, separated
 from spyre_mlir.cli.support.versions import installed_version
 from spyre_mlir.cli.support.watch import PassWatch
 from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.errors import InputError
 from spyre_mlir.plugins.registry import load_plugins
 from spyre_mlir.text.printer import SpyrePrinter
-from spyre_mlir.text.render import module_text, parse_module, verify_module
+from spyre_mlir.text.render import decode, module_text, parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import SPYRE_UNIVERSE
+
+if TYPE_CHECKING:
+    from spyre_mlir.debug.reduction import Test
 
 
 class SpyreOptMain(xDSLOptMain):
     """The driver; its flags are those of xdsl-opt, and `--pass-pipeline` works as in mlir-opt."""
 
+    given: bytes | None = None
+    failure: Test | None = None
     version_format: ClassVar[str] = f"spyre-opt {installed_version()} (xdsl {{xdsl_version}})"
 
     def register_all_dialects(self) -> None:
@@ -57,10 +68,12 @@ class SpyreOptMain(xDSLOptMain):
         self.available_frontends["mlir"] = self._parse_mlir
 
     def _parse_mlir(self, stream: IO[bytes]) -> ModuleOp:
+        name = self.get_input_name()
+        text, _ = separated(decode(stream.read(), name, self.line_offset))
         module = parse_module(
-            stream.read(),
+            text,
             self.ctx,
-            self.get_input_name(),
+            name,
             implicit_module=not self.args.no_implicit_module,
             line_offset=self.line_offset,
         )
@@ -70,7 +83,12 @@ class SpyreOptMain(xDSLOptMain):
     def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp | None:
         """Read one chunk of the input; locations count from the start of the file."""
         self.line_offset = start_offset
-        return super().parse_chunk(chunk, file_extension, start_offset)
+        try:
+            module = super().parse_chunk(chunk, file_extension, start_offset)
+            return module if module is None or self.failure is None else reduced(module, self.failure, self.ctx)
+        except ParseError as error:
+            error.span = replace(error.span, line_offset=start_offset)
+            raise
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         """Add our flags, and report wrong usage like every other error."""
@@ -78,7 +96,16 @@ class SpyreOptMain(xDSLOptMain):
         arg_parser.prog = "spyre-opt"
         arg_parser.error = _wrong_usage
         # `-v` is --verbose in all our tools; xdsl-opt's --version keeps its long name.
-        add_flags(arg_parser.add_argument_group("spyre-opt", conflict_handler="resolve"))
+        group = arg_parser.add_argument_group("spyre-opt", conflict_handler="resolve")
+        add_flags(group)
+        passes = list(self.available_passes)
+        group.add_argument(
+            "--print-completion",
+            action=ShowCompletion,
+            metavar="SHELL",
+            more_flags=[f"--{name}" for name in passes],
+            more_values=dict.fromkeys(("-p", "--passes", "--print-ir-after"), passes),
+        )
         parse = arg_parser.parse_args
 
         def parse_both_spellings(args: Iterable[str] | None = None, namespace: Any = None) -> Any:
@@ -91,12 +118,20 @@ class SpyreOptMain(xDSLOptMain):
         """Make the passes; dumps and times between them go to stderr, so stdout stays IR."""
         log_to_stderr(self.args.verbose)
         limit_memory(self.args.memory_limit)
+        if self.args.input_file == "-":
+            self.args.input_file = None
         text: str = self.args.passes
         if self.args.pass_pipeline is not None:
             if text:
                 raise InputError("both --passes and --pass-pipeline are given", hint="give one of them")
             text = flat_pipeline(self.args.pass_pipeline)
+        if self.args.run_reproducer:
+            text = self._recorded_pipeline(text)
         passes = make_passes(self.available_passes, text)
+        if (failure := self._failure_to_keep(passes)) is not None:
+            self.failure = failure
+            passes = ()  # they have run on the way to the smallest module
+        self.recorder = self._recorder(text)
         self.watch = PassWatch(
             self.args.dump_dir,
             shown_passes(
@@ -107,12 +142,71 @@ class SpyreOptMain(xDSLOptMain):
         )
         self.pipeline = PassPipeline(passes, self._between_passes)
 
+    def _failure_to_keep(self, passes: tuple[ModulePass, ...]) -> Test | None:
+        if self.args.reduce_test is not None:
+            if passes or self.args.reduce is not None:
+                raise InputError(
+                    "--reduce-test runs a command, no passes", hint="give --reduce TEXT and passes, or this"
+                )
+            return command_succeeds(self.args.reduce_test)
+        if self.args.reduce is None:
+            return None
+        check = self._verify if self.args.verify_each else None
+        quiet = PassPipeline(passes, lambda _, module, __: check(module) if check else None)
+        return fails_with(self.args.reduce, quiet, self.ctx)
+
+    def _recorded_pipeline(self, given: str) -> str:
+        """Return the passes of a reproducer, and keep the text that has been read for them."""
+        if given:
+            raise InputError("both passes and --run-reproducer are given", hint="give one of them")
+        stream, _ = super().get_input_stream()
+        with stream:
+            self.given = stream.read()
+        name = self.get_input_name()
+        found = required(decode(self.given, name), name)
+        self.args.verify_each = self.args.verify_each and found.verify_each
+        return flat_pipeline(found.pipeline)
+
+    def get_input_stream(self) -> tuple[IO[bytes], str]:
+        """Open the input; a reproducer has been read already."""
+        if self.given is None:
+            return super().get_input_stream()
+        return BytesIO(self.given), "mlir"
+
+    def _recorder(self, passes: str) -> FailureRecorder | None:
+        path = self.args.mlir_pass_pipeline_crash_reproducer
+        if path is None:
+            return None
+        texts = [spec_text(one) for one in parse_pipeline(passes)]
+        return FailureRecorder(path, texts, verify_each=self.args.verify_each, text=self._complete_text)
+
+    def _complete_text(self, module: ModuleOp) -> str:
+        stream = StringIO()
+        printer = SpyrePrinter(stream, print_debuginfo=True)
+        printer.print_op(module)
+        printer.print_metadata(self.ctx.loaded_dialects)
+        return stream.getvalue()
+
+    def apply_passes(self, prog: ModuleOp) -> None:
+        """Apply the passes in order; a failure leaves a reproducer, if there is to be one."""
+        if self.recorder is None:
+            super().apply_passes(prog)
+            return
+        self.recorder.restart()
+        try:
+            super().apply_passes(prog)
+        except Exception as error:
+            self.recorder.failed(error)
+            raise
+
     def _between_passes(self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None) -> None:
         if previous is None:
             self.watch.entered(module)
         else:
             self._after_pass(previous.name, module, last=following is None)
         if following is not None:
+            if self.recorder is not None:
+                self.recorder.before(module)
             self.watch.before(following.name)
 
     def _after_pass(self, name: str, module: ModuleOp, *, last: bool) -> None:
@@ -135,8 +229,6 @@ class SpyreOptMain(xDSLOptMain):
 
     def prepare_input(self) -> tuple[list[tuple[IO[bytes], int]], str]:
         """Open the input: no name or `-` is standard input; a file name needs an extension that the tool reads."""
-        if self.args.input_file == "-":
-            self.args.input_file = None
         name = self.args.input_file
         extension = Path(name).suffix.removeprefix(".") if name else "mlir"
         if not self.args.frontend and extension not in self.available_frontends:
@@ -162,9 +254,30 @@ class SpyreOptMain(xDSLOptMain):
             print("Available Dialects: " + ", ".join(sorted(self.ctx.registered_dialect_names)))
             return
         self.pending = None if self.args.output_file is None else PendingOutput(self.args.output_file)
-        super().run()
+        if self.args.verify_diagnostics:
+            self._verify_diagnostics()
+        else:
+            super().run()
         if self.pending is not None:
             self.pending.commit()
+
+    def _verify_diagnostics(self) -> None:
+        inputs, extension = self.prepare_input()
+        texts: list[str] = []
+
+        def process(chunk: Chunk) -> None:
+            module = self.parse_chunk(BytesIO(chunk.text), extension, chunk.offset)
+            if module is not None:
+                self.apply_passes(module)
+                texts.append(self.output_resulting_program(module))
+
+        chunks: list[Chunk] = []
+        for stream, offset in inputs:
+            with stream:
+                chunks.append(Chunk(stream.read(), offset))
+        verify_diagnostics(self.get_input_name(), chunks, process)
+        with self.prepare_output() if self.pending is not None else nullcontext(sys.stdout) as output:
+            output.write("// -----\n".join(texts))
 
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """Format the result: our printer for MLIR, the target's own for every other format."""
@@ -208,7 +321,28 @@ def add_flags(group: TakesArguments) -> None:
         default=True,
         help="verify after every pass (default) or at the end only",
     )
+    group.add_argument(
+        "--verify-diagnostics",
+        action="store_true",
+        help="compare the errors with comments such as '// expected-error@+1 {{a part of the message}}'",
+    )
     group.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
+    group.add_argument(
+        "--mlir-pass-pipeline-crash-reproducer",
+        metavar="FILE",
+        help="if a pass fails, write the module before it, and the passes from there on, to this file",
+    )
+    group.add_argument(
+        "--reduce",
+        metavar="TEXT",
+        help="print a small module instead, on which the passes still fail with a message that has this text",
+    )
+    group.add_argument(
+        "--reduce-test",
+        metavar="COMMAND",
+        help="print a small module instead, on whose file this command still exits with 0",
+    )
+    group.add_argument("--run-reproducer", action="store_true", help="run the passes that the input file names")
     add_memory_limit(group)
     add_verbosity(group)
 

@@ -67,7 +67,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     from spyre_mlir.machine.options import MachineOptions
 
     met, path = FaultLog(options.on_fault), Path(options.path)
-    numerics: Numerics = options.numerics or _numerics_for(path)
+    numerics: Numerics = options.numerics or _numerics_for(path, compares=options.bisect or options.accuracy)
     machine = MachineOptions(numerics=numerics, on_fault=options.on_fault, nan=options.nan)
     from spyre_mlir.cli.run_external import foreign_at, run_foreign_files
 
@@ -81,7 +81,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         from spyre_mlir.cli.run_accuracy import check_directory
 
         check_directory(path)
-    runnable = _load(path, machine, met)
+    runnable = _load(path, machine, met, options.numerics)
     refuse_errors(path, insist=options.no_check or options.bisect)
     names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
     inputs = _bind(runnable, names, given, options.seed)
@@ -100,11 +100,11 @@ def run(argv: Sequence[str] | None = None) -> int:
     return _finish(options, outputs, lambda: runnable.observe(inputs) if runnable.observe else [], "", predicted, met)
 
 
-def _numerics_for(path: Path) -> Numerics:
-    """The numerics of a run that does not say which: exact, unless a bundle has its weights as the device does only."""
+def _numerics_for(path: Path, *, compares: bool) -> Numerics:
+    """The numerics of a run that does not say which: the card's, but exact for comparisons if there are weights."""
     from spyre_mlir.backend.stored import runs_exactly
 
-    return "exact" if not path.is_dir() or runs_exactly(path) else "device"
+    return "exact" if compares and (not path.is_dir() or runs_exactly(path)) else "device"
 
 
 def _finish(
@@ -138,7 +138,7 @@ def _outputs(runnable: Runnable, inputs: list[Array | None]) -> Mapping[str, Arr
     return dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
 
 
-def _load(path: Path, options: MachineOptions, met: FaultLog) -> Runnable:
+def _load(path: Path, options: MachineOptions, met: FaultLog, asked: Numerics | None) -> Runnable:
     from spyre_mlir.universe import make_context
 
     context = make_context()
@@ -177,17 +177,17 @@ def _load(path: Path, options: MachineOptions, met: FaultLog) -> Runnable:
         ) from error
     module = parse_module(text, context, str(path))
     verify_module(module)
-    return _runnable(module, options, met)
+    return _runnable(module, options, met, asked)
 
 
-def _runnable(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runnable:
+def _runnable(module: ModuleOp, options: MachineOptions, met: FaultLog, asked: Numerics | None) -> Runnable:
     from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 
     if any(isinstance(op, SdscOp) for op in module.ops):
         return _runnable_files(module, options, met)
     if any(op.name.startswith("ktdp.") for op in module.walk()):
-        return _runnable_ktir(module, options)
-    return _runnable_level(module, options)
+        return _runnable_ktir(module, asked)
+    return _runnable_level(module, asked)
 
 
 def _runnable_files(module: ModuleOp, options: MachineOptions, met: FaultLog) -> Runnable:
@@ -208,10 +208,10 @@ def _runnable_files(module: ModuleOp, options: MachineOptions, met: FaultLog) ->
     )
 
 
-def _runnable_ktir(module: ModuleOp, options: MachineOptions) -> Runnable:
+def _runnable_ktir(module: ModuleOp, asked: Numerics | None) -> Runnable:
     from spyre_mlir.cli import run_ktir
 
-    if options.numerics != "exact":
+    if asked not in (None, "exact"):
         raise InputError("KTIR programs compute in the types they state", hint="leave out --numerics")
 
     def gives(given: list[Array | None]) -> Mapping[str, Array]:
@@ -220,7 +220,7 @@ def _runnable_ktir(module: ModuleOp, options: MachineOptions) -> Runnable:
     return Runnable(module, lambda _: [], {}, takes=run_ktir.takes(module), gives=gives)
 
 
-def _runnable_level(module: ModuleOp, options: MachineOptions) -> Runnable:
+def _runnable_level(module: ModuleOp, asked: Numerics | None) -> Runnable:
     """Return the runner of a module at a level above superdsc."""
     from spyre_mlir.debug.stored_runs import run_on_host
     from spyre_mlir.machine.bundle.probes import observe_function
@@ -233,7 +233,7 @@ def _runnable_level(module: ModuleOp, options: MachineOptions) -> Runnable:
             "this is the host part of a bundle; the programs it launches are other files",
             hint="run the bundle's directory",
         )
-    if options.numerics != "exact":
+    if asked not in (None, "exact"):
         raise InputError("the levels above superdsc have exact numerics only", hint="run a bundle's directory")
     return Runnable(
         module,

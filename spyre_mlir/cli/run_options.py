@@ -33,9 +33,9 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--numerics",
         choices=get_args(Numerics),
-        help="exact rounds as eager (default, unless a bundle has its weights in the card's form only); device as the "
-        "card does, with a bundle's weights in the card's form; none computes in float32, and looks for no fault that "
-        "depends on data",
+        help="device (default) rounds as the card does, with a bundle's weights in the card's form; exact as eager "
+        "does; none computes in float32, and looks for no fault that depends on data. Levels above superdsc always "
+        "compute exactly, KTIR in its own types, and --bisect compares exactly by default",
     )
     parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
     parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
@@ -60,8 +60,8 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if (options.bisect or options.accuracy) and (options.probe or options.output or asks_for_time(options)):
         parser.error(
-            f"--{'bisect' if options.bisect else 'accuracy'} compares two runs; --probe, --output, --time, --trace and "
-            "--report go with a run of their own"
+            f"--{'bisect' if options.bisect else 'accuracy'} compares two runs; --probe, --output, --time, --trace, "
+            "--ideal-cycles and --report go with a run of their own"
         )
     if options.bisect and options.accuracy:
         parser.error("--bisect and --accuracy are two comparisons; choose one")

@@ -12,6 +12,7 @@ TOOLS = {
     "compile": "a PyTorch program to a bundle, or to one of the levels",
     "opt": "passes on IR text",
     "run": "a program of any level, or a bundle, on the hardware model",
+    "lsp": "a language server for IR text in editors",
     "translate": "SuperDSC files to text and back, their check, and KTIR",
 }
 
@@ -45,6 +46,11 @@ def spyre_run(argv: Sequence[str] | None = None) -> int:
 def spyre_translate(argv: Sequence[str] | None = None) -> int:
     """Entry point of spyre-translate."""
     return start("translate", argv)
+
+
+def spyre_lsp(argv: Sequence[str] | None = None) -> int:
+    """Entry point of spyre-lsp."""
+    return start("lsp", argv)
 
 
 if __name__ == "__main__":

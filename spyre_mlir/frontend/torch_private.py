@@ -8,8 +8,8 @@ precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverl
 (their arguments, and whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors
 without any), `Module._parameters` and `_buffers` (where a module holds its tensors),
 `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
-programs, read as torch reads them). `frontend.capture.operator_tracing` has those of tracing calls of operators,
-`torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
+programs, read as torch reads them). `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing
+calls of operators, `torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
 """
 
 from __future__ import annotations

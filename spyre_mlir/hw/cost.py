@@ -17,7 +17,7 @@ from enum import Enum
 from itertools import pairwise
 from math import exp, log2
 
-from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
+from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK, CostParameters
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
 
 _NS_PER_US = 1000.0
@@ -212,8 +212,12 @@ def cost(work: Work, parameters: CostParameters = CALIBRATED, spec: SpyreSpec = 
 
 def roofline_us(macs: int, needed: int, p: CostParameters = CALIBRATED, spec: SpyreSpec = SPYRE) -> float:
     """Least time of an amount of arithmetic and memory on the whole card at the rates of a profile."""
-    arithmetic = macs / (p.pe_mac_per_ns_per_core * spec.cores_per_card)
-    return max(arithmetic, needed / p.hbm_gb_per_s) / _NS_PER_US
+    return max(arithmetic_us(macs, p, spec), needed / p.hbm_gb_per_s / _NS_PER_US)
+
+
+def arithmetic_us(macs: int, p: CostParameters = PEAK, spec: SpyreSpec = SPYRE) -> float:
+    """Time of multiply-adds on the PE arrays of the whole card, all of them full."""
+    return macs / (p.pe_mac_per_ns_per_core * spec.cores_per_card) / _NS_PER_US
 
 
 def fill(work: Work, p: CostParameters) -> float:

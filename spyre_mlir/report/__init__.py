@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,14 @@ from rich.table import Table
 
 from spyre_mlir.debug.bisect import Divergence
 from spyre_mlir.dialects.flips import Flip
-from spyre_mlir.errors import MachineFault, SpyreError
+from spyre_mlir.errors import InputError, MachineFault, SpyreError
 from spyre_mlir.hw.formats import FP32
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.pipeline import StageRecord
 from spyre_mlir.report.accuracy import Accuracy as Accuracy
+from spyre_mlir.report.comparison import Comparison as Comparison
+from spyre_mlir.report.figures import Figures as Figures
+from spyre_mlir.report.figures import read_figures
 from spyre_mlir.report.host_steps import HostWork
 from spyre_mlir.report.tables import rendered
 from spyre_mlir.report.timing import timing_text
@@ -60,6 +64,40 @@ class Report(ShownAsText):
         return "\n".join([*parts, *(f"depends on an open question: {line}" for line in self.undecided)])
 
     __repr__ = __str__
+
+    @property
+    def figures(self) -> Figures:
+        """The numbers of the report as plain data.
+
+        Raises:
+            InputError: the program did not come down to files.
+        """
+        if self.timeline is None:
+            raise InputError(
+                "a report without kernels has no figures", where=self.name, hint="compile the program to files"
+            )
+        return Figures.of(self.name, self.timeline, self.host, self.stages)
+
+    def json(self) -> str:
+        """The figures as the text of a JSON file, which `spyre-compile --compare` reads.
+
+        Raises:
+            InputError: the program did not come down to files.
+        """
+        return self.figures.json()
+
+    def compare(self, after: Report | Figures | str | Path) -> Comparison:
+        """Compare this report with a later one.
+
+        Args:
+            after: a report, its figures, or the JSON file of one.
+
+        Raises:
+            InputError: one of them has no kernels, or they are of different profiles.
+            ReadError: the file is no report.
+        """
+        other = after.figures if isinstance(after, Report) else after
+        return Comparison(self.figures, other if isinstance(other, Figures) else read_figures(Path(other)))
 
 
 def _integers(records: Sequence[StageRecord]) -> list[str]:

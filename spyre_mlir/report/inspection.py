@@ -18,6 +18,7 @@ from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, check_level, has_call
 from spyre_mlir.report import Report
 from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.host_steps import host_steps
+from spyre_mlir.report.ideal_cycles import ideal_cycles_text
 from spyre_mlir.report.page import page_text
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.report.trace import trace_text
@@ -62,7 +63,7 @@ class InspectedProgram(ShownAsText):
 
     @property
     def kernels(self) -> int:
-        """Launches of hardware functions, loops counted once."""
+        """Hardware functions of the program; those of loops and of regions count once."""
         return self._lowered.records[-1].kernels
 
     @property
@@ -151,13 +152,23 @@ class InspectedProgram(ShownAsText):
             raise InputError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
         return self._timeline(profile)
 
-    def trace(self, path: str | Path, *, profile: Profile = "calibrated") -> Path:
+    def trace(
+        self, path: str | Path, *, profile: Profile = "calibrated", ideal_cycles: str | Path | None = None
+    ) -> Path:
         """Write the timeline as a trace for Perfetto and chrome://tracing.
 
+        Args:
+            path: of the trace.
+            profile: numbers of the cost model.
+            ideal_cycles: where to write the ideal cycles of its kernels too, for IBM's aiu-trace-analyzer.
+
         Raises:
-            InputError: the file cannot be written.
+            InputError: a file cannot be written.
         """
-        return save_text(Path(path), trace_text(self.timeline(profile), self.name))
+        timeline = self.timeline(profile)
+        if ideal_cycles is not None:
+            save_text(Path(ideal_cycles), ideal_cycles_text(timeline))
+        return save_text(Path(path), trace_text(timeline, self.name, host_steps(self._host_program())))
 
     def _module(self, level: str) -> ModuleOp:
         """The program at a level."""

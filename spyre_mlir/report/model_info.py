@@ -108,7 +108,7 @@ class ModelInfo(ShownAsText):
     def __str__(self) -> str:
         """The table as text."""
         stream = StringIO()
-        Console(file=stream, width=_WIDTH).print(self)
+        Console(file=stream, width=_WIDTH, force_jupyter=False).print(self)
         return stream.getvalue().rstrip("\n")
 
 

@@ -1,13 +1,15 @@
-"""One HTML page about a program: time per kernel, the roofline, the scratchpads, host steps, faults.
+"""HTML pages: of a program, with time per kernel, the roofline, scratchpads, host steps, faults; and of two compared.
 
-The page stands alone: no script, no font and no picture from elsewhere. It reads on paper and on a phone.
+A page stands alone: no script, no font and no picture from elsewhere. It reads on paper and on a phone, and without
+its script, which sorts and filters its tables.
 
 Decision: docs/decisions/0046-a-page-without-scripts.md
+Decision: docs/decisions/0127-a-page-that-sorts.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
@@ -21,7 +23,6 @@ from spyre_mlir.report.plots import short
 from spyre_mlir.report.shares import Share, by_function, by_line, by_module, moving_us
 
 UNKNOWN_SOURCE = "unknown"
-_TEMPLATE = "page.html.j2"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Row:
         bar: of the longest, from 0 to 1.
         bound: what it waits for.
         details: further cells.
+    folded: names and times of the modules that the row stands for, if there are several.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Row:
     bar: float
     bound: str
     details: tuple[str, ...] = ()
+    folded: tuple[tuple[str, float], ...] = ()
 
 
 def page_text(
@@ -73,21 +76,16 @@ def page_text(
         undecided: by setting that public sources leave open, which results of the run depend on it.
         accuracy: of a run in device numerics, launch by launch; None if it was not compared.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # loaded for pages alone: a tenth of a second
-
-    environment = Environment(
-        loader=PackageLoader("spyre_mlir.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.filters["short"] = short
-    return environment.get_template(_TEMPLATE).render(
+    return _filled(
+        "page.html.j2",
         name=name,
         profile=timeline.profile,
         facts=facts(timeline, host),
-        kernels=kernel_rows(timeline),
+        kernels=kernels_by_layer(timeline),
         advice=advice(timeline),
         shares={
             "function": share_rows(by_function(timeline)),
-            "module": share_rows(by_module(timeline)),
+            "module": share_rows(by_module(timeline), modules=True),
             "line": share_rows(by_line(timeline)),
         },
         roofline=roofline(timeline),
@@ -99,6 +97,30 @@ def page_text(
         undecided=undecided,
         accuracy=accuracy,
     )
+
+
+def comparison_text(
+    title: str, profile: str, columns: Sequence[str], tables: Mapping[str, Sequence[Sequence[str]]]
+) -> str:
+    """Render the page of a comparison as HTML.
+
+    Args:
+        title: of the page.
+        profile: of the cost model.
+        columns: names of the columns but the first.
+        tables: rows of cells, by what a row is.
+    """
+    return _filled("comparison.html.j2", title=title, profile=profile, columns=columns, tables=tables)
+
+
+def _filled(template: str, **values: object) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # loaded for pages alone: a tenth of a second
+
+    environment = Environment(
+        loader=PackageLoader("spyre_mlir.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.filters["short"] = short
+    return environment.get_template(template).render(values)
 
 
 def facts(timeline: Timeline, host: Sequence[HostWork]) -> list[Fact]:
@@ -123,11 +145,12 @@ def facts(timeline: Timeline, host: Sequence[HostWork]) -> list[Fact]:
     ]
     if any(k.work.product is not None for k in timeline.kernels):
         found.append(Fact(f"{timeline.fill:.0%}", "of the PE array filled, over products"))
+        found.append(Fact(f"{timeline.pe_use:.2%}", "of the PE array's peak, over all the time"))
     return [*found, Fact(weakest.word, "the least certain feature a kernel relies on")]
 
 
-def share_rows(shares: Sequence[Share]) -> list[Row]:
-    """Time of kernels that have something in common."""
+def share_rows(shares: Sequence[Share], *, modules: bool = False) -> list[Row]:
+    """Time of kernels that have something in common, such as equal modules."""
     longest = max((share.us for share in shares), default=0.0)
     return [
         Row(
@@ -138,6 +161,7 @@ def share_rows(shares: Sequence[Share]) -> list[Row]:
             _part(share.us, longest),
             _bound(share.kernels),
             (f"{share.moving_us / share.us:.0%}" if share.moving_us else "",),
+            _folded(share) if modules and share.times > 1 else (),
         )
         for share in shares
     ]
@@ -147,6 +171,22 @@ def kernel_rows(timeline: Timeline) -> list[Row]:
     """Time by kernel, in execution order."""
     longest = max((k.cost.total for k in timeline.kernels), default=0.0)
     return [_kernel_row(k, timeline.kernels_us, longest) for k in timeline.kernels]
+
+
+def kernels_by_layer(timeline: Timeline) -> dict[str, list[Row]]:
+    """The rows of kernels by layer of the model, those of no layer first."""
+    found: dict[str, list[Row]] = {"": []}
+    for kernel, row in zip(timeline.kernels, kernel_rows(timeline), strict=True):
+        found.setdefault(kernel.launch.layer, []).append(row)
+    return found
+
+
+def _folded(share: Share) -> tuple[tuple[str, float], ...]:
+    """The modules of a share and their times, if there are several."""
+    times: dict[str, float] = {}
+    for kernel in share.kernels:
+        times[kernel.launch.module] = times.get(kernel.launch.module, 0.0) + kernel.cost.total
+    return tuple(times.items())
 
 
 def _functions(kernels: Sequence[TimedKernel]) -> str:

@@ -15,7 +15,7 @@ WIDTH = 100
 def rendered(table: Table, width: int = WIDTH) -> str:
     """Render a table as plain text."""
     stream = io.StringIO()
-    Console(file=stream, width=width, force_terminal=False, color_system=None).print(table)
+    Console(file=stream, width=width, force_terminal=False, color_system=None, force_jupyter=False).print(table)
     return stream.getvalue().rstrip()
 
 

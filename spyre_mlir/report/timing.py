@@ -157,7 +157,8 @@ def _totals(timeline: Timeline, host: Sequence[HostWork]) -> list[str]:
         f"rearranging data, by copies, layout changes and conversions: {three_digits(moving)} us"
         + (f", {moving / busy:.0%}" if busy else ""),
         f"device memory: {moved} MB moved, {must} MB compulsory: {ratio}; {copies} MB if cores loaded their own copies",
-        f"cores in use: {timeline.core_use:.0%}" + (f"; PE array filled: {timeline.fill:.0%}" if products else ""),
+        f"cores in use: {timeline.core_use:.0%}"
+        + (f"; PE array filled: {timeline.fill:.0%}, at {timeline.pe_use:.2%} of its peak" if products else ""),
         f"least certain: {weakest.word}",
     ]
     if unknown:

@@ -13,7 +13,7 @@ import torch
 from torch.fx import GraphModule
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.options import CompileOptions
+from spyre_mlir.options import CompileOptions, option_names
 from spyre_mlir.torch_compile.counts import Counts
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
@@ -22,6 +22,13 @@ from spyre_mlir.torch_device.graphs import is_on_device, on_host, results_on_dev
 from spyre_mlir.torch_device.names import DEVICE
 from spyre_mlir.torch_device.registration import is_on
 from spyre_mlir.torch_device.tensor import as_device_tensor, as_host_tensor
+
+_TUNING = "kernels are not measured, divide-work chooses by the cost model"
+_MODES = {
+    "reduce-overhead": "it stands for CUDA graphs, and a bundle is launched as a whole",
+    "max-autotune": _TUNING,
+    "max-autotune-no-cudagraphs": _TUNING,
+}
 
 
 def spyre(
@@ -40,13 +47,15 @@ def spyre(
         example_inputs: the inputs of the call at hand.
         options: keyword arguments of `spyre_mlir.compile`, as in ``torch.compile(model, backend="spyre",
             options={"numerics": "exact"})``.
-        mode: of torch.compile, for other back ends.
+        mode: ``default``; the other modes of torch.compile choose between ways in which GPUs run kernels.
 
     Raises:
-        InputError: an option that `compile` does not have, or a mode.
+        InputError: an option that `compile` does not have, or another mode.
     """
-    if mode is not None:
-        raise InputError(f'torch.compile(backend="spyre") has no mode {mode}', hint="leave it out; see `options`")
+    if mode not in (None, "default"):
+        why = _MODES.get(mode, "torch.compile has none of that name either")
+        hint = f"leave mode out; options= takes {', '.join(option_names())}"
+        raise InputError(f"torch.compile(backend=\"spyre\") has no mode '{mode}': {why}", hint=hint)
     CompileOptions.of(options or {}, by='torch.compile(backend="spyre")')
     captured = Captured.of(graph, [options or {}])
     return lambda *inputs: captured.run(0, inputs)

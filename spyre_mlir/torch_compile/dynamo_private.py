@@ -2,7 +2,8 @@
 
 Used: `torch._dynamo.config`, `convert_frame`, `eval_frame`, `external_utils`, `resume_execution`, `utils` and `exc`
 (what it traces, for whom, which compilations a function has, why it compiled again, and what it cannot capture),
-`torch._guards` (which compilation runs), `torch._inductor.list_mode_options` (what a mode of torch.compile stands for).
+`torch._dynamo.backends.registry` (which back ends have a name), `torch._guards` (which compilation runs),
+`torch._logging` (artifacts of a trace), `torch._inductor.list_mode_options` (what a mode of torch.compile stands for).
 Loading Dynamo takes a second, so nothing outside of `torch_compile` imports this module.
 
 Decision: docs/decisions/0013-private-interfaces.md
@@ -18,6 +19,7 @@ from typing import Any, cast
 
 import torch
 from torch._dynamo import config as _dynamo_config
+from torch._dynamo.backends import registry as _registry
 from torch._dynamo.convert_frame import ConvertFrameAssert
 from torch._dynamo.eval_frame import _debug_get_cache_entry_list  # pyright: ignore[reportPrivateUsage]
 from torch._dynamo.exc import Unsupported
@@ -25,15 +27,19 @@ from torch._dynamo.external_utils import wrap_inline
 from torch._dynamo.resume_execution import ContinueExecutionCache
 from torch._dynamo.utils import get_compilation_metrics
 from torch._guards import CompileContext
+from torch._logging import trace_structured  # pyright: ignore[reportPrivateImportUsage]
 
 __all__ = [
     "Unsupported",
+    "back_ends",
     "compile_id",
     "compile_ids",
     "forget_example",
     "inductor_mode",
     "recompile_reason",
+    "register_back_end",
     "source_name",
+    "trace_artifact",
     "trace_recurrent_layers_for",
 ]
 
@@ -64,6 +70,26 @@ def _innermost(back_end: Any) -> Any:
         if (inner := getattr(back_end, name, None)) is not None:
             return _innermost(inner)
     return back_end
+
+
+def back_ends() -> list[str]:
+    """Return the names that ``torch.compile(backend=…)`` knows."""
+    return cast(Any, _registry).list_backends(exclude_tags=())
+
+
+def register_back_end(name: str, back_end: Callable[..., Any]) -> None:
+    """Give a back end a name in this process; torch never takes one back."""
+    _registry.register_backend(back_end, name)
+
+
+def trace_artifact(name: str, text: Callable[[], str]) -> None:
+    """Add a text to the trace that ``TORCH_TRACE`` asks for; without one the text is not made."""
+    trace_structured(
+        "artifact",
+        metadata_fn=lambda: {"name": name, "encoding": "string"},
+        payload_fn=text,
+        expect_trace_id=False,  # graphs are compiled when they are called, after Dynamo has done its part
+    )
 
 
 def inductor_mode(settings: Mapping[str, Any]) -> str | None:

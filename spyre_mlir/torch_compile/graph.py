@@ -24,7 +24,9 @@ from spyre_mlir.frontend.torch_private import storage_identity
 from spyre_mlir.residence import CARD
 from spyre_mlir.torch_compile.dynamo_private import compile_id, recompile_reason, source_name
 from spyre_mlir.torch_compile.history import Compilation, record
+from spyre_mlir.torch_compile.plan import log_plan
 from spyre_mlir.torch_compile.symbolic import SymbolicGraph, symbolic_shapes
+from spyre_mlir.torch_compile.text import log_text
 
 # Rotary tables, masks and position numbers are smaller; a KV cache, which changes, is larger.
 FROZEN_ELEMENTS = 1 << 16
@@ -141,6 +143,8 @@ class CapturedGraph:
         seconds = time.perf_counter() - started
         described, kernels = _described(inputs), program.kernels
         record(Compilation(self._id, self._function, reason, described, kernels, seconds, program.cached, ref(program)))
+        log_plan(self._id, program)
+        log_text(self._id, program)
         return _Made(program, frozen)
 
     def _program(self, inputs: Sequence[Any], frozen: Mapping[int, torch.Tensor]) -> CompiledModel:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import ReferenceType
 
+from rich.console import Console
 from rich.table import Table
 
 from spyre_mlir.compiled import CompiledModel
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,12 @@ class Compilation:
         """The program, with its report, trace, accuracy and text; None if the host runs it, or torch has dropped it."""
         return None if self.made is None else self.made()
 
+    def summary(self) -> str:
+        """Return the compilation as one line for a log."""
+        source = ", lowered before" if self.cached else ""
+        cost = f"{self.kernels} kernels, {self.seconds:.3f} s{source}"
+        return f"graph {self.graph} of {self.function} for {self.inputs}: {cost}; why: {self.reason}"
+
 
 _compilations: list[Compilation] = []
 
@@ -48,6 +58,7 @@ _compilations: list[Compilation] = []
 def record(compilation: Compilation) -> None:
     """Append a compilation to the history of the process."""
     _compilations.append(compilation)
+    log.info("%s", compilation.summary())
 
 
 def compilations() -> Sequence[Compilation]:
@@ -84,3 +95,8 @@ def explain() -> Table:
             c.graph, c.function, c.reason, c.inputs, str(c.kernels), f"{c.seconds:.2f}", "hit" if c.cached else ""
         )
     return table
+
+
+def print_history() -> None:
+    """Print the history as a table on stderr."""
+    Console(stderr=True).print(explain())

@@ -6,8 +6,8 @@ func.func private @layers(%0: tensor<1x8x64xf32>, %weight: tensor<64x64xf32>, â€
 %2 = func.call @layers(%1, %w1, â€¦)
 ```
 Regions are equal if their ops have equal names, arguments and types and read each other alike; weights, and whatever
-else comes from outside, are parameters. A region becomes a function if it is there three times or more and that saves
-enough ops.
+else comes from outside, are parameters. A region becomes a function if it is there twice or more often and that saves
+enough ops: two layers need 40 each, many need ten.
 
 Decision: docs/decisions/0118-layers-once.md
 """

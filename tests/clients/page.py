@@ -12,6 +12,7 @@ from tests.states import load_rows, save_rows, states_text
 
 FILE = ROOT / "docs" / "reference" / "clients.md"
 RESULTS = Path(__file__).with_name("results.json")
+PROGRAMS = Path(__file__).with_name("programs.md")  # other programs, which are tests of their own
 # Largest errors of a row without trouble.
 EXACT, DEVICE = 1e-4, 0.05
 HEAD = """\
@@ -75,7 +76,7 @@ def page_text(rows: Mapping[str, Row]) -> str:
     states = states_text((row.code for row in known.values()), "Rows")
     head = HEAD.format(count=len(known), summary=summary, states=states, exact=EXACT, device=DEVICE)
     packages = dict.fromkeys(entry.package for entry in CATALOGUE.values())
-    return head + "\n".join(_section(package, known) for package in packages)
+    return head + "\n".join(_section(package, known) for package in packages) + "\n" + PROGRAMS.read_text("utf-8")
 
 
 def _section(package: str, known: Mapping[str, Row]) -> str:

@@ -186,7 +186,7 @@ def rows(monkeypatch: pytest.MonkeyPatch) -> Ops:
 
 def test_nothing_stops_it(rows: Ops, tmp_path: Path) -> None:
     rows |= {"dies": lambda _: os._exit(1), "slow": slow_when_traced, "last": rows.pop("last")}
-    found = {r["key"]: r["status"] for r in running.run(Plan(core=False, seconds=3), Store(tmp_path))}
+    found = {r["key"]: r["status"] for r in running.run(Plan(core=False, seconds=2), Store(tmp_path))}
     each = {"good": "ok", "dies": "crash", "slow": "slow", "last": "ok"}
     assert found == {f"{name}/float32/{n}": status for name, status in each.items() for n in range(2)}
 

@@ -95,7 +95,7 @@ def test_every_extension_works_at_every_level_and_from_the_saved_bundle(
     results = tmp_path / "results"
     done = run(
         python, site, "-c", "import acme_spyre; from spyre_mlir.cli.run import main; main()",
-        str(tmp_path / "bundle"), *inputs, "--output", str(results),
+        str(tmp_path / "bundle"), *inputs, "--output", str(results), "--numerics", "exact",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     for number, file in enumerate(sorted(results.iterdir())):

@@ -87,7 +87,7 @@ def test_failed_install_is_an_error_and_leaves_no_stamp(tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [
-        ("run", ["python3 tools/dev.py test", "python3 tools/dev.py check"]),
+        ("run", ["python3 tools/dev.py all"]),
         ("samples", ['python3 tools/dev.py test tests/opinfo -m "slow or not slow"']),
     ],
 )
@@ -146,3 +146,25 @@ def test_checks_run_side_by_side_and_every_failure_is_named(
     for command in commands:
         assert f"+ {' '.join(command)}\nfirst\nlast\n" in printed
     assert printed.endswith(f"failed: {' '.join(commands[1])}\nchecks failed\n")
+
+
+@pytest.mark.parametrize(("tests", "checks", "code"), [(0, 0, 0), (5, 0, 5), (0, 3, 1), (5, 3, 5)])
+def test_checks_run_beside_the_tests_and_print_behind_them(
+    tests: int,
+    checks: int,
+    code: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The tests wait for a file that the check makes."""
+    wait = "import pathlib, sys, time\nwhile not pathlib.Path('checked').exists(): time.sleep(0.01)\n"
+    (tmp_path / "wait.py").write_text(f"{wait}print('tested', *sys.argv[1:], flush=True)\nsys.exit({tests})")
+    touch = f"import pathlib, sys; print('checked'); pathlib.Path('checked').touch(); sys.exit({checks})"
+    monkeypatch.setattr(dev, "make_environment", lambda: None)
+    monkeypatch.setattr(dev, "ROOT", tmp_path)
+    monkeypatch.setattr(dev, "checks", lambda: [(sys.executable, "-c", touch)])
+    monkeypatch.setattr(dev, "test", lambda words: dev.run(sys.executable, "wait.py", *words))
+    assert dev.test_and_check(["-x"]) == code
+    said = [line for line in capfd.readouterr().out.splitlines() if line.startswith(("tested", "check", "all"))]
+    assert said == ["tested -x", "checked", "checks failed" if checks else "all checks passed"]

@@ -31,6 +31,7 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow(reason="tools/dev.py check asks the same")
 def test_checkout_has_no_forbidden_phrase() -> None:
     assert check_english.problems(ROOT) == []
 

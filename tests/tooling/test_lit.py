@@ -49,6 +49,7 @@ def test_real_lit_agrees():
         ("// RUN: spyre-opt %s\n// CHECK: x", "CHECK lines that no RUN line"),
         ("// RUN: spyre-opt %s | filecheck %s", "no such line"),
         ("// RUN: spyre-opt %s | filecheck %s --check-prefix OTHER\n// CHECK: x\n// OTHER: y", "has CHECK lines"),
+        ("// RUN: not spyre-opt %s\n// expected-error {{x}}", "no RUN line with --verify-diagnostics"),
     ],
 )
 def test_files_that_test_nothing(text: str, problem: str, tmp_path: Path):

@@ -28,7 +28,7 @@ PAGES = [
     ROOT / "docs" / "reference" / "api.md",
     ROOT / "docs" / "reference" / "bundle.md",
 ]
-TOOLS = {"spyre-opt": "opt", "spyre-compile": "compile", "spyre-run": "run", "spyre-translate": "translate"}
+TOOLS = {f"spyre-{name}": name for name in ("opt", "compile", "run", "translate", "lsp")}
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")
 
 

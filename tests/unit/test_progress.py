@@ -113,7 +113,7 @@ def test_lines_that_are_wanted_are_a_bar_on_a_terminal(monkeypatch: pytest.Monke
 def test_a_pass_is_a_step_and_a_line(caplog: pytest.LogCaptureFixture) -> None:
     steps: list[str] = []
     module = parse_module("func.func @main() {\n func.return\n}", make_context())
-    with caplog.at_level(logging.DEBUG, "spyre_mlir.passes"):
+    with caplog.at_level(logging.DEBUG, "spyre_mlir.progress"):
         watch = PassLog(steps.append)
         watch.before("a-pass")
         assert watch.after("a-pass", module) >= 0
@@ -127,7 +127,7 @@ def test_ops_are_not_counted_for_a_log_that_nobody_reads(monkeypatch: pytest.Mon
     class Untouchable:
         pass
 
-    monkeypatch.setattr(logging.getLogger("spyre_mlir.passes"), "level", logging.WARNING)
+    monkeypatch.setattr(logging.getLogger("spyre_mlir.progress"), "level", logging.WARNING)
     untouchable: Any = Untouchable()
     assert PassLog().after("a-pass", untouchable) >= 0
 

@@ -22,6 +22,7 @@ from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, Interp
 from xdsl.utils.lexer import Span
 
 from spyre_mlir.cli.start import INTERRUPTED
+from spyre_mlir.cli.support.completion import ShowCompletion
 from spyre_mlir.cli.support.memory_limit import memory_restored, memory_to_spare
 from spyre_mlir.cli.support.streams import drop_output, streams_opened
 from spyre_mlir.cli.support.versions import ShowVersion
@@ -45,6 +46,7 @@ class ToolArgumentParser(argparse.ArgumentParser):
         """Same arguments as `argparse.ArgumentParser`."""
         super().__init__(*args, **kwargs)
         self.add_argument("--version", action=ShowVersion)
+        self.add_argument("--print-completion", action=ShowCompletion, metavar="SHELL")
 
     def error(self, message: str) -> NoReturn:
         """Report wrong usage."""

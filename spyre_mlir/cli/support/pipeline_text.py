@@ -35,6 +35,7 @@ _WORDS = {
     ")": "',' or the end after ')'",
     ",": "a pass name after ','",
 }
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\f": "\\f", "\v": "\\v"})
 
 
 def flat_pipeline(text: str) -> str:
@@ -91,6 +92,20 @@ def make_passes(available: PassFactories, text: str) -> tuple[ModulePass, ...]:
         InputError: a pass or an option does not exist, or a value is of the wrong kind.
     """
     return tuple(_make_pass(available, spec) for spec in parse_pipeline(text))
+
+
+def spec_text(spec: ArgSpec) -> str:
+    """Return a pass with its options as a pipeline has it; xDSL's own text leaves out escapes in strings."""
+    options = " ".join(
+        f"{name}={','.join(map(_option_text, values))}" if values else name for name, values in spec.parameters.items()
+    )
+    return f"{spec.name}{{{options}}}" if options else spec.name
+
+
+def _option_text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value.translate(_ESCAPES)}"' if isinstance(value, str) else str(value)
 
 
 def _make_pass(available: PassFactories, spec: ArgSpec) -> ModulePass:

@@ -1,4 +1,4 @@
-"""`--time`, `--trace` and `--report`: predictions of the cost model for a bundle directory or a superdsc file."""
+"""`--time`, `--trace`, `--ideal-cycles` and `--report`: predictions for a bundle or a superdsc file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def add_time_options(parser: argparse.ArgumentParser) -> None:
-    """Adds --time, --trace and --report to a tool."""
+    """Adds --time, --trace, --ideal-cycles and --report to a tool."""
     parser.add_argument(
         "--time",
         nargs="?",
@@ -31,13 +31,16 @@ def add_time_options(parser: argparse.ArgumentParser) -> None:
         "--trace", metavar="FILE.json", help="write the predicted timeline for Perfetto or chrome://tracing"
     )
     parser.add_argument(
+        "--ideal-cycles", metavar="FILE.txt", help="write the ideal cycles of its kernels for aiu-trace-analyzer"
+    )
+    parser.add_argument(
         "--report", metavar="FILE.html", help="write a page: time by kernel and line, roofline, scratchpads"
     )
 
 
 def asks_for_time(options: argparse.Namespace) -> bool:
     """Return whether any of the options of `add_time_options` was given."""
-    return any(option is not None for option in (options.time, options.trace, options.report))
+    return any(option is not None for option in (options.time, options.trace, options.ideal_cycles, options.report))
 
 
 @dataclass
@@ -55,18 +58,22 @@ class Predictions:
     host: Sequence[HostWork]
     printed: bool
     trace: PendingOutput | None
+    cycles: PendingOutput | None
     page: PendingOutput | None
 
     def finish(self, faults: Sequence[str] | None = None) -> str:
         """Write the requested files, and return the table to print; empty if none is requested."""
         if self.timeline is None:
             return ""
+        from spyre_mlir.report.ideal_cycles import ideal_cycles_text
         from spyre_mlir.report.page import page_text
         from spyre_mlir.report.timing import timing_text
         from spyre_mlir.report.trace import trace_text
 
         if self.trace is not None:
-            _write(self.trace, trace_text(self.timeline, self.name))
+            _write(self.trace, trace_text(self.timeline, self.name, self.host))
+        if self.cycles is not None:
+            _write(self.cycles, ideal_cycles_text(self.timeline))
         if self.page is not None:
             _write(self.page, page_text(self.name, self.timeline, self.host, faults))
         return timing_text(self.timeline, self.host) + "\n" if self.printed else ""
@@ -86,12 +93,12 @@ def predictions(path: Path, options: argparse.Namespace) -> Predictions:
         OSError: a file that was asked for cannot be written.
     """
     profile: Profile = options.time or next(iter(PROFILES))
-    trace = None if options.trace is None else PendingOutput(options.trace)
-    page = None if options.report is None else PendingOutput(options.report)
+    files = (options.trace, options.ideal_cycles, options.report)
+    trace, cycles, page = (None if file is None else PendingOutput(file) for file in files)
     if not asks_for_time(options):
-        return Predictions(path.stem, None, (), False, None, None)
+        return Predictions(path.stem, None, (), False, None, None, None)
     timeline, host = timeline_of(path, profile)
-    return Predictions(path.resolve().stem, timeline, host, options.time is not None, trace, page)
+    return Predictions(path.resolve().stem, timeline, host, options.time is not None, trace, cycles, page)
 
 
 def timeline_of(path: Path, profile: Profile) -> tuple[Timeline, Sequence[HostWork]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind
-from torch.fx import Interpreter, Node
+from torch.fx import Node
 
+from spyre_mlir.frontend.calling.memory_run import memory_run
 from spyre_mlir.frontend.capture.export import NEEDS_VALUES, REFUSED
 from spyre_mlir.frontend.lowering.signature import Signature
 from spyre_mlir.frontend.program.program import Argument, OutputMemory, TreeConstant
@@ -32,8 +34,10 @@ def output_memory(exported: ExportedProgram, signature: Signature) -> OutputMemo
         if spec.kind is OutputKind.USER_OUTPUT and not isinstance(spec.arg, ConstantArgument)
     ]
 
+    run_all = cache(lambda: memory_run(exported.graph_module))
+
     def run(*inputs: Any) -> list[Any]:
-        results = Interpreter(exported.graph_module).run(*inputs)
+        results = run_all()(*inputs)
         return [results[number] for number in places]
 
     memories = ResultMemories(run)

@@ -1,8 +1,8 @@
 """Trace of single calls of operators into functional parts, with torch's private machinery for `run_decompositions`.
 
-Used, all private: `export.exported_program` (how a table of decompositions is split, and composite operators are kept
-whole), `FunctionalTensor` (writes as new values), `proxy_tensor` (inputs of a trace that is under way, and the nodes of
-tensors), `_dispatch.python`, and the dispatch key of functionalization. These are what
+Used, all private: `export.exported_program` (how a table of decompositions is split), `FunctionalTensor` (writes as new
+values), `proxy_tensor` (inputs of a trace that is under way, and the nodes of tensors), `_dispatch.python`, and the
+dispatch key of functionalization. These, and the kernels of `composite_kernels`, are what
 `ExportedProgram.run_decompositions` itself opens around a whole graph.
 """
 
@@ -24,10 +24,10 @@ from torch.fx import Graph, Node
 from torch.fx.experimental import proxy_tensor
 
 from spyre_mlir.frontend.arguments import walks
+from spyre_mlir.frontend.capture.composite_kernels import CompositeKernels, Composites
 from spyre_mlir.frontend.capture.value_memory import Unfollowed
 from spyre_mlir.frontend.torch_private import FakeTensorMode, Operator, disable_modes, storage_identity, tree_map
 
-Composites = Mapping[Operator, Callable[..., Any]]
 _SUFFIX = re.compile(r"_\d+$")
 _MOST_KEPT = 4096  # traced calls, from one program to the next
 
@@ -108,7 +108,8 @@ class Tables:
     def __init__(self, table: Mapping[Operator, Callable[..., Any]]) -> None:
         """Splits the table."""
         parts: Any = cast(Any, exported_program)._split_decomp_table_to_cia_and_python_decomp(dict(table))
-        self.composites, self.others = cast("tuple[Composites, Composites]", parts)
+        composites, self.others = cast("tuple[Composites, Composites]", parts)
+        self.composites = CompositeKernels(composites)
         self.traced: dict[Hashable, TracedCall] = {}
 
     def keep(self, key: Hashable, traced: TracedCall) -> None:
@@ -132,7 +133,6 @@ def _no_cpu_libraries() -> Generator[None]:
 
 def trace_calls(tables: Tables, run: Callable[[Trace], None]) -> None:
     """Run a function that traces calls of operators, one by one."""
-    private_exported = cast(Any, exported_program)
 
     def traced() -> tuple[()]:
         # As torch does: C++ functionalization must not wrap what the Python one wraps already.
@@ -146,7 +146,7 @@ def trace_calls(tables: Tables, run: Callable[[Trace], None]) -> None:
         mode,
         _no_cpu_libraries(),
         torch.no_grad(),
-        private_exported._override_composite_implicit_decomp(dict(tables.composites)),
+        tables.composites.installed(),
         enable_python_dispatcher(),
         FunctionalTensorMode(export=True, _allow_token_discovery=True),
     ):

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from spyre_mlir.frontend.torch_private import FakeTensorMode, storage_identity
+from spyre_mlir.frontend.torch_private import (
+    FakeTensorMode,
+    Operator,
+    TorchDispatchMode,
+    schema_of,
+    storage_identity,
+    tree_flatten,
+    tree_map,
+)
 
 _KEPT = 128  # forms of inputs; a loop over slices of one tensor has a new one in every trip
 
@@ -123,12 +131,36 @@ class ResultMemories:
         return self._known[form]
 
     def _found(self, inputs: Sequence[Any]) -> ResultMemory:
-        with torch.inference_mode(False), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True):
+        with torch.inference_mode(False), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True), _BySchema():
             fakes = [_empty(x) if isinstance(x, torch.Tensor) else x for x in inputs]
             before = [_version(fake) for fake in fakes]
             results = self._run(*fakes)
             after = [_version(fake) for fake in fakes]
         return ResultMemory.of(results, fakes, [n for n, version in enumerate(before) if after[n] != version])
+
+
+class _BySchema(TorchDispatchMode):
+    """Torch mode in which results of custom operators have memory of their own unless the schema says otherwise.
+
+    The function that gives their shapes may return an argument, for it has the right shape; a schema without an alias
+    promises that the operator itself never does.
+    """
+
+    def __torch_dispatch__(
+        self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Runs one operator."""
+        results = func(*args, **(kwargs or {}))
+        schema = schema_of(func)
+        if func.namespace in ("aten", "prims") or any(v.alias_info for v in (*schema.arguments, *schema.returns)):
+            return results
+        taken = {storage_identity(x) for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)}
+
+        def apart(result: Any) -> Any:
+            shares = isinstance(result, torch.Tensor) and storage_identity(result) in taken
+            return result.clone() if shares else result
+
+        return tree_map(apart, results)
 
 
 def _lies_so(places: Mapping[int, MemoryPlace], results: Sequence[Any]) -> bool:

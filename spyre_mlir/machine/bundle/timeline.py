@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from spyre_mlir.dialects.superdsc.model.work import work_of
-from spyre_mlir.hw.cost import Cost, Work, cost, roofline_us
+from spyre_mlir.hw.cost import Cost, Work, cost, arithmetic_us, roofline_us
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
 from spyre_mlir.machine.bundle.host_times import HostStepTime
@@ -180,6 +180,12 @@ class Timeline:
         weights = [(k.cost.compute, k.cost.fill) for k in self.kernels if k.work.product is not None]
         total = sum(w for w, _ in weights)
         return sum(w * f for w, f in weights) / total if total else 1.0
+
+    @property
+    def pe_use(self) -> float:
+        """Time that all matmuls take on the PE arrays at their peak, over the time of all kernels."""
+        ideal = sum(arithmetic_us(k.work.macs, spec=self.spec) * k.work.trips for k in self.kernels)
+        return ideal / self.kernels_us if self.kernels_us else 0.0
 
 
 def make_timeline(

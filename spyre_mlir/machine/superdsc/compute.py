@@ -18,8 +18,11 @@ from spyre_mlir.machine.memory.shadow import spread
 from spyre_mlir.machine.superdsc.constants import mask_value
 from spyre_mlir.machine.superdsc.gather import gather
 from spyre_mlir.machine.superdsc.poison import contracted_written, folded_written, pointwise_written, require_lane_zero
-from spyre_mlir.machine.superdsc.work import Tile, TileWork
+from spyre_mlir.machine.superdsc.work import ROOM, KeptMatrix, Tile, TileWork
 from spyre_mlir.ops.function_facts import LaneOrder
+
+# Memory that stays costs more than a copy to memory that is used again, and many programs are called once or twice.
+_KEPT_COPY = 3
 
 
 def keep(work: TileWork, tensor: TrackedArray, memory: Memory) -> None:
@@ -102,11 +105,11 @@ def compute(work: TileWork, memory: Memory) -> TrackedArray:
         return _shaped(_pointwise(work, meaning, inputs, memory.log), work)
     if isinstance(meaning, Reduction):
         return _reduce(work, meaning, inputs[0], memory.log)
-    if meaning.packed:
+    if work.packed:
         left = view.operands[0]
         axis = next(place for place, dim in enumerate(view.dims) if dim.label == left.stick)
         inputs[0] = _in_order(inputs[0], tile.frame, axis, LaneOrder.WIDENED, left.elements_per_stick)
-    return _contract(work, inputs, memory.log)
+    return _contract(work, inputs, memory)
 
 
 def _moved(work: TileWork, meaning: Movement, tensor: TrackedArray) -> TrackedArray:
@@ -188,13 +191,29 @@ def _reduce(work: TileWork, meaning: Reduction, tensor: TrackedArray, log: Fault
     return TrackedArray(values, written)
 
 
-def _contract(work: TileWork, inputs: Sequence[TrackedArray], log: FaultLog) -> TrackedArray:
+def _contract(work: TileWork, inputs: Sequence[TrackedArray], memory: Memory) -> TrackedArray:
     """Sum of products as one batched matrix product, dims sorted by which operands have them."""
     axes = work.contracted
-    written = contracted_written(work.view, inputs, axes.summed, work.tile.accesses, log)
-    a = _matrix(inputs[0].values, axes.batch, axes.rows, axes.inner, axes.columns)
-    b = _matrix(inputs[1].values, axes.batch, axes.inner, axes.columns, axes.rows)
+    written = contracted_written(work.view, inputs, axes.summed, work.tile.accesses, memory.log)
+    a = _operand(work, 0, inputs[0].values, memory, (axes.batch, axes.rows, axes.inner, axes.columns))
+    b = _operand(work, 1, inputs[1].values, memory, (axes.batch, axes.inner, axes.columns, axes.rows))
     return TrackedArray(np.matmul(a, b).reshape(axes.shape).transpose(axes.order), written)
+
+
+def _operand(work: TileWork, index: int, values: Floats, memory: Memory, groups: Sequence[Sequence[int]]) -> Floats:
+    """An operand as a matrix; the third copy of a weight is kept, as long as the card has the same contents for it."""
+    access, known = work.tile.accesses[index], work.matrices.get(index)
+    region = memory.locate(access.low, access.high, access.span)
+    # Contents that others share are never written to: whoever writes has a copy of its own from then on.
+    lasts = region.shared and not work.masked[index] and not (work.packed and index == 0)
+    if lasts and known is not None and known.fits(region.cells, values):
+        return known.matrix
+    made = _matrix(values, *groups)
+    if lasts and not np.may_share_memory(made, region.cells):
+        work.copied[index] = copies = work.copied.get(index, 0) + 1
+        if copies >= _KEPT_COPY and ROOM.keep(made):
+            work.matrices[index] = KeptMatrix.of(region.cells, made)
+    return made
 
 
 def _matrix(

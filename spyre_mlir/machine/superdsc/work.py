@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind
-from spyre_mlir.machine.hardware_functions import Meaning, Movement, Pointwise
+from spyre_mlir.machine.arrays import Array
+from spyre_mlir.machine.hardware_functions import Contraction, Meaning, Movement, Pointwise
 from spyre_mlir.machine.memory.frames import Frame
 from spyre_mlir.machine.memory.operand_views import ByteAccess
 from spyre_mlir.machine.memory.strided_access import FramedAccess
@@ -78,6 +80,54 @@ class Contracted:
     order: list[int]
 
 
+@dataclass
+class Room:
+    """Memory of the host that copies may take, of all programs together.
+
+    Attributes:
+        left: bytes.
+    """
+
+    left: int
+
+    def keep(self, matrix: Array) -> bool:
+        """Take the room for a copy, until it is gone; return False if there is too little."""
+        if matrix.nbytes > self.left:
+            return False
+        self.left -= matrix.nbytes
+        weakref.finalize(matrix, self._give, matrix.nbytes).atexit = False
+        return True
+
+    def _give(self, count: int) -> None:
+        self.left += count
+
+
+ROOM = Room(1 << 30)
+
+
+@dataclass(frozen=True, eq=False)
+class KeptMatrix:
+    """An operand of a contraction, copied to the order in which it is multiplied.
+
+    Attributes:
+        source: the contents of memory it was copied from, which nothing writes to.
+        matrix: the copy.
+    """
+
+    source: weakref.ref[Array]
+    matrix: Array
+
+    @staticmethod
+    def of(cells: Array, matrix: Array) -> KeptMatrix:
+        """Return the copy for the contents of memory it was made from."""
+        matrix.setflags(write=False)
+        return KeptMatrix(weakref.ref(cells), matrix)
+
+    def fits(self, cells: Array, values: Array) -> bool:
+        """Return whether it is a copy of these contents, and of numbers of the type that is asked for."""
+        return self.source() is cells and self.matrix.dtype == values.dtype
+
+
 @dataclass(frozen=True, eq=False)
 class TileWork:
     """A function on one tile.
@@ -91,6 +141,21 @@ class TileWork:
     view: Descriptor
     meaning: Meaning
     tile: Tile
+
+    @cached_property
+    def matrices(self) -> dict[int, KeptMatrix]:
+        """The operands that a contraction need not copy again, by number."""
+        return {}
+
+    @cached_property
+    def copied(self) -> dict[int, int]:
+        """How often the operands of a contraction were copied from memory that nothing writes to, by number."""
+        return {}
+
+    @cached_property
+    def packed(self) -> bool:
+        """Return whether it is a contraction whose first operand lies in pairs of lanes."""
+        return isinstance(self.meaning, Contraction) and self.meaning.packed
 
     @cached_property
     def constants(self) -> Mapping[str, float]:
@@ -183,4 +248,4 @@ class TileWork:
         return Contracted(self.summed, batch, rows, columns, self.folded, shape, back)
 
 
-__all__ = ["Contracted", "PlainTile", "Tile", "TileWork"]
+__all__ = ["ROOM", "Contracted", "KeptMatrix", "PlainTile", "Room", "Tile", "TileWork"]

@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-LEAST_CALLS = 3
-LEAST_SAVED = 40
+LEAST_CALLS = 2
+LEAST_SAVED = 24
 _CALL = 8  # ops whose lowering takes as long as that of a call
 _WINDOW = 4  # signatures that have to agree before a distance counts
 _NEAR = 8  # occurrences of a window whose distances count

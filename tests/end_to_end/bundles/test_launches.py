@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -59,12 +60,14 @@ def saved(waves: tuple[CompiledModel, torch.Tensor], tmp_path: Path) -> Path:
     return waves[0].save(tmp_path / "waves", levels=True)
 
 
-def run_in_a_fresh_process(directory: Path, x: torch.Tensor, check: str, *options: str) -> np.ndarray:
+def run_in_a_fresh_process(
+    directory: Path, x: torch.Tensor, check: str, *options: str, python: Sequence[str] = (sys.executable,)
+) -> np.ndarray:
     np.save(directory.parent / "x.npy", x.numpy())
     out = directory.parent / "results"
     words = [str(directory), "--input", f"x={directory.parent / 'x.npy'}", "--output", str(out), *options]
     script = SCRIPT.format(check=check)
-    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([*python, "-c", script, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return np.load(next(out.glob("*.npy")))
 
@@ -86,14 +89,14 @@ def test_a_fresh_process_runs_it(waves: tuple[CompiledModel, torch.Tensor], save
     assert np.array_equal(got, model(x).detach().numpy())
 
 
-def test_a_program_of_the_host_alone(tmp_path: Path) -> None:
+def test_a_program_of_the_host_alone(tmp_path: Path, python: list[str]) -> None:
     model, x = compiled(Alone())
     assert model.verify(x)
     assert "kernels" in str(model.report())
     directory = model.save(tmp_path / "alone")
     assert not list(directory.rglob("sdsc_*.json"))
     assert not check_bundle(directory, make_context())
-    got = run_in_a_fresh_process(directory, x, "pass")
+    got = run_in_a_fresh_process(directory, x, "pass", python=python)
     assert np.allclose(got, torch.special.bessel_j1(x.double()).numpy())
 
 

@@ -53,7 +53,8 @@ for site in sys.argv[1:]:
 print(json.dumps(found))
 """
 
-# Children of one process, which has loaded torch, begin together; the first is killed when its entry is written.
+# Children of one process, which has compiled another program, begin together; the first is killed when its entry is
+# written.
 MANY = """
 import json, os, signal, sys, torch, spyre_mlir
 from spyre_mlir.cache.store import Store
@@ -65,6 +66,7 @@ class Layer(torch.nn.Module):
 folder = sys.argv[1]
 x = torch.arange(512.0).reshape(8, 64) / 512
 exported = torch.export.export(Layer(), (x,))
+spyre_mlir.compile(torch.nn.Softmax(-1), (x,), numerics="exact", cache=False)(x)  # whatever is loaded at first use
 ready, go = os.pipe()
 
 def child(number):

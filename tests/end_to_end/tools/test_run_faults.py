@@ -78,9 +78,16 @@ CORRECT = {
 @pytest.mark.parametrize("name", CORRECT)
 def test_a_correct_program_raises_nothing(spyre_run: Run, name: str) -> None:
     for mode in ("raise", "collect"):
-        code, shown, errors = spyre_run(CORRECT[name], "--on-fault", mode, "--nan", "fault")
+        code, shown, errors = spyre_run(CORRECT[name], "--on-fault", mode, "--nan", "fault", "--numerics", "exact")
         assert (code, errors) == (0, "")
         assert shown == "result0: 4x64, min -0.367879, mean -0.367879, max -0.367879\n"
+
+
+def test_numbers_are_those_of_the_card_by_default(spyre_run: Run) -> None:
+    # 1/e is 1.4715 / 4, and a DLFloat16 has nine bits behind the point: 241 of 512.
+    for flags in ([], ["--numerics", "device"]):
+        _, shown, _ = spyre_run(CORRECT["through LX"], *flags)
+        assert f"mean {-(1 + 241 / 512) / 4:.6g}, max" in shown
 
 
 @pytest.mark.parametrize("numerics", ["exact", "device"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -16,8 +15,8 @@ POINTS = 20
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the writers are forks")
-def test_a_writer_killed_at_twenty_points_leaves_no_bundle_or_a_whole_one(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.end_to_end.weights.killed_saves", str(tmp_path), str(POINTS)]
+def test_a_writer_killed_at_twenty_points_leaves_no_bundle_or_a_whole_one(tmp_path: Path, python: list[str]) -> None:
+    command = [*python, "-m", "tests.end_to_end.weights.killed_saves", str(tmp_path), str(POINTS)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=True)
     *points, end = done.stdout.splitlines()

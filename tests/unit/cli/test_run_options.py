@@ -119,7 +119,8 @@ def test_the_help_says_what_random_numbers_are(
     [
         "PATH an .mlir file, a bundle directory, or a SuperDSC .json file",
         "--input NAME=FILE.npy the value of an argument; FILE.safetensors alone gives all arguments it contains",
-        "--numerics {exact,device,none} exact rounds as eager (default, unless a bundle has its weights in the card's",
+        "--numerics {exact,device,none} device (default) rounds as the card does, with a bundle's weights in",
+        "Levels above superdsc always compute exactly, KTIR in its own types, and --bisect compares exactly by default",
         "--seed SEED seed of random arguments (default 0)",
         "--output DIR write every result to DIR/NAME.npy",
         "--on-fault {raise,warn,collect} raise stops at the first fault (default); warn says each once on stderr",

@@ -17,6 +17,7 @@ from tests.paths import DATA
 from tests.unit.cli.conftest import Layer
 
 X = np.random.default_rng(0).uniform(-1, 1, (64, 128)).astype(np.float32)
+EXACT = ("--numerics", "exact")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,9 @@ def product() -> np.ndarray:
 
 
 def test_probe_of_a_bundle_is_what_torch_has(bundle: Path, x: str, tmp_path: Path) -> None:
-    assert run_tool.run([str(bundle), "--input", x, "--probe", "sdsc_0", "--output", str(tmp_path / "out")]) == 0
+    assert (
+        run_tool.run([str(bundle), "--input", x, "--probe", "sdsc_0", "--output", str(tmp_path / "out"), *EXACT]) == 0
+    )
     np.testing.assert_allclose(np.load(tmp_path / "out/sdsc_0.npy"), product(), atol=1e-5)
     assert (tmp_path / "out/output.npy").exists() or len(list((tmp_path / "out").iterdir())) == 2
 
@@ -50,7 +53,7 @@ def test_probe_of_a_bundle_is_what_torch_has(bundle: Path, x: str, tmp_path: Pat
 def test_probe_of_a_module(level: str, name: str, with_levels: Path, x: str, tmp_path: Path) -> None:
     data = ["--input", str(with_levels / "data.safetensors")]
     path = str(with_levels / f"levels/{level}.mlir")
-    arguments = [path, "--input", x, *data, "--probe", name, "--output", str(tmp_path)]
+    arguments = [path, "--input", x, *data, "--probe", name, "--output", str(tmp_path), *EXACT]
     assert run_tool.run(arguments) == 0
     bias = Layer().linear.bias.detach().numpy()
     expected = product() + (bias if level == "aten" else 0.0)
@@ -132,7 +135,9 @@ def test_bisect_needs_the_lowest_level(with_levels: Path, tmp_path: Path, capsys
 
 def test_inputs_of_a_safetensors_file(bundle: Path, tmp_path: Path) -> None:
     save_file({"x": X}, tmp_path / "in.safetensors")
-    assert run_tool.run([str(bundle), "--input", str(tmp_path / "in.safetensors"), "--output", str(tmp_path)]) == 0
+    assert (
+        run_tool.run([str(bundle), "--input", str(tmp_path / "in.safetensors"), "--output", str(tmp_path), *EXACT]) == 0
+    )
     (result,) = [np.load(path) for path in tmp_path.glob("*.npy")]
     np.testing.assert_allclose(result, Layer()(torch.from_numpy(X)).detach().numpy(), atol=1e-5)
 
@@ -143,7 +148,9 @@ def test_a_published_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     tensors = {"Tensor0": random.uniform(-1, 1, (512, 512)), "Tensor1": random.uniform(-1, 1, (512, 512))}
     save_file(tensors, tmp_path / "in.safetensors")
     path = DATA / "superdsc_real/01_add_512x512_32core_hbm.json"
-    assert run_tool.run([str(path), "--input", str(tmp_path / "in.safetensors"), "--output", str(tmp_path)]) == 0
+    assert (
+        run_tool.run([str(path), "--input", str(tmp_path / "in.safetensors"), "--output", str(tmp_path), *EXACT]) == 0
+    )
     (result,) = [np.load(path) for path in tmp_path.glob("*.npy")]
     np.testing.assert_array_equal(result, tensors["Tensor0"] + tensors["Tensor1"])
     out = capsys.readouterr().out

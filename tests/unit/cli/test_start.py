@@ -36,6 +36,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
         (start.spyre_compile, "compile"),
         (start.spyre_run, "run"),
         (start.spyre_translate, "translate"),
+        (start.spyre_lsp, "lsp"),
     ],
 )
 def test_a_tool_is_loaded_and_run(tool: Callable[..., int], module: str, loaded: list[tuple[str, Any]]) -> None:

@@ -41,8 +41,10 @@ def test_the_report_has_stages_and_times(program: InspectedProgram, tmp_path: Pa
 
 
 def test_the_trace_is_of_the_timeline(program: InspectedProgram, tmp_path: Path) -> None:
-    events = json.loads(program.trace(tmp_path / "trace.json").read_text())
+    cycles = tmp_path / "cycles.txt"
+    events = json.loads(program.trace(tmp_path / "trace.json", ideal_cycles=cycles).read_text())
     assert events
+    assert len(cycles.read_text().splitlines()) == 3 + 2  # a line per kernel, and two around them
     with pytest.raises(InputError, match="profile must be one of"):
         program.timeline("fast")  # type: ignore[arg-type]
 

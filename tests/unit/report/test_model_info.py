@@ -124,6 +124,12 @@ def test_the_table() -> None:
     assert {column.overflow for column in columns} == {"fold"}
 
 
+def test_the_table_is_text_in_a_notebook_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = str(by_hand())
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert str(by_hand()) == plain
+
+
 def test_the_text_is_160_columns_wide() -> None:
     wide = ModelInfo("m", {"native": {"aten.relu": 1}}, (), (), (), (), (), (HostStep("a", "x" * 300, ""),), Graph())
     assert max(map(len, str(wide).splitlines())) == 160

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-import spyre_mlir
 from spyre_mlir.debug.error_walk import KernelError
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.host_steps import HostWork
-from spyre_mlir.report.page import page_text, share_rows
+from spyre_mlir.report.page import comparison_text, page_text, share_rows
 from spyre_mlir.report.plots import Scale, short
 from spyre_mlir.report.shares import by_line
 
@@ -60,7 +63,8 @@ def html(softmax_timeline: Timeline) -> str:
 def test_it_is_whole_and_refers_to_nothing_outside(html: str) -> None:
     elements = outline(html).elements
     assert [a["id"] for tag, a in elements if tag == "section"] == SECTIONS
-    assert not [tag for tag, _ in elements if tag in ("script", "img", "iframe")]
+    assert not [tag for tag, _ in elements if tag in ("img", "iframe")]
+    assert [attributes for tag, attributes in elements if tag == "script"] == [{}]
     for _, attributes in elements:
         assert all((attributes.get(name) or "data:").startswith("data:") for name in ("href", "src"))
     assert "url(" not in html and "@import" not in html
@@ -136,30 +140,107 @@ def test_scales() -> None:
     assert [t.label for t in linear.ticks()] == ["0", "2", "4", "6", "8", "10"]
 
 
-def test_a_browser_shows_it(softmax: spyre_mlir.CompiledModel, tmp_path: Path) -> None:
+def layered(timeline: Timeline, layers: int = 3) -> Timeline:
+    """The kernels again and again, as in equal layers, and once before them."""
+    places = [
+        ("", ""),
+        *((f"model.layers.{n}", f"model.layers.{n}.a_module_with_a_long_name.q") for n in range(layers)),
+    ]
+    kernels = [
+        replace(kernel, launch=replace(kernel.launch, layer=layer, module=module))
+        for layer, module in places
+        for kernel in timeline.kernels
+    ]
+    return replace(timeline, kernels=tuple(kernels))
+
+
+def test_layers_are_folded(softmax_timeline: Timeline) -> None:
+    page = page_text("p", layered(softmax_timeline), [], None)
+    kernels = page.partition('<section id="kernels">')[2].partition("</section>")[0]
+    count, us = len(softmax_timeline.kernels), sum(k.cost.total for k in softmax_timeline.kernels)
+    found = re.findall(
+        r'<details class="layer"><summary><code>(.*?)</code>: (\d+) kernels, (.*?) us</summary>', kernels
+    )
+    assert found == [(f"model.layers.{n}", str(count), f"{us:.2f}") for n in range(3)]
+    modules = page.partition('<section id="by-module">')[2].partition("</section>")[0]
+    assert "<summary><code>model.layers.*.a_module_with_a_long_name.q, 3 modules</code></summary>" in modules
+    assert modules.count(f"</code> {us:.2f} us</div>") == 3
+
+
+@contextmanager
+def shown(html: str, folder: Path) -> Iterator[Any]:
+    """A page in a browser, which must not complain."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     browser_path = shutil.which("chromium")
     if browser_path is None:
         pytest.skip("chromium is not installed")
-    path = tmp_path / "r.html"
-    softmax.report(path)
+    path = folder / "r.html"
+    path.write_text(html, encoding="utf-8")
     complaints: list[str] = []
     with sync_api.sync_playwright() as playwright:
         flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         browser = playwright.chromium.launch(executable_path=browser_path, args=flags)
-        context = browser.new_context(offline=True)
-        page = context.new_page()
+        page = browser.new_context(offline=True).new_page()
         for event in ("console", "pageerror", "requestfailed"):
             page.on(event, lambda what: complaints.append(str(what)))  # pyright: ignore # optional library
-        for width in (360, 1000):
-            page.set_viewport_size({"width": width, "height": 800})
-            page.goto(path.as_uri())
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-        kernels = len(softmax.timeline().kernels)
-        drawn = page.evaluate("[...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().height)")
-        assert len(drawn) == 3 and min(drawn) > 100
-        assert page.evaluate("document.querySelectorAll('#kernels tbody tr').length") == kernels
-        page.emulate_media(media="print")
-        assert len(page.pdf()) > 1000
+        page.goto(path.as_uri())
+        yield page
         browser.close()
     assert complaints == []
+
+
+def column(page: Any, section: str, number: int) -> list[str]:
+    """The cells of a column that are not hidden, from top to bottom."""
+    rows = f"[...document.querySelectorAll('#{section} tbody tr:not([hidden])')]"
+    return page.evaluate(f"{rows}.map(row => row.cells[{number}].textContent)")
+
+
+def test_a_browser_shows_it(softmax_timeline: Timeline, tmp_path: Path) -> None:
+    timeline = layered(softmax_timeline)
+    comparison = comparison_text("a to b", "peak", ["before"], {"total": [["time", "3"]], "module": [["l" * 90, "2"]]})
+    for html, plots, count in ((page_text("p", timeline, [], None), 3, len(timeline.kernels)), (comparison, 0, 0)):
+        with shown(html, tmp_path) as page:
+            for width in (360, 390, 1000, 1920):
+                page.set_viewport_size({"width": width, "height": 800})
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+            drawn = page.evaluate("[...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().height)")
+            assert len(drawn) == plots and min(drawn, default=101) > 100
+            assert page.evaluate("document.querySelectorAll('#kernels tbody tr').length") == count
+            page.emulate_media(media="print")
+            assert len(page.pdf()) > 1000
+
+
+def test_tables_are_sorted_and_filtered_with_the_keyboard_alone(softmax_timeline: Timeline, tmp_path: Path) -> None:
+    times = [f"{k.cost.total:.2f}" for k in softmax_timeline.kernels]
+    names = [k.launch.file for k in softmax_timeline.kernels]
+    with shown(page_text("p", layered(softmax_timeline, 1), [], None), tmp_path) as page:
+        assert page.evaluate("document.querySelectorAll('#kernels th button').length") == 2 * 10
+        page.focus("#kernels th:nth-child(3) button")
+        page.keyboard.press("Enter")
+        assert column(page, "kernels", 2)[: len(times)] == sorted(times, key=float, reverse=True)
+        sort = "document.querySelector('#kernels th[aria-sort]').ariaSort"
+        assert page.evaluate(sort) == "descending"
+        page.keyboard.press("Space")
+        assert column(page, "kernels", 2)[: len(times)] == sorted(times, key=float)
+        assert page.evaluate(sort) == "ascending"
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.type(names[-1].upper())
+        assert column(page, "kernels", 0) == [names[-1]] * 2
+        assert page.evaluate("document.querySelector('#kernels details').open")
+        assert page.inner_text("#kernels output") == f"2 of {2 * len(names)} rows"
+        page.keyboard.press("Control+A")
+        page.keyboard.press("Delete")
+        assert len(column(page, "kernels", 0)) == 2 * len(names)
+
+
+def test_a_comparison_has_a_table_for_each_kind_of_row() -> None:
+    rows = {
+        "total": [["time, us", "10.0", "7.00", "-3.00", "0.70 x"]],
+        "function": [["<exp>", "0", "1.00", "+1.00", ""]],
+    }
+    page = comparison_text("a to b", "peak", ["before", "after", "change", "ratio"], rows)
+    assert [a["id"] for tag, a in outline(page).elements if tag == "section"] == ["total", "by-function"]
+    assert "predictions of the peak profile" in page and "<code>&lt;exp&gt;</code>" in page
+    assert '<td class="n less">-3.00</td>' in page and '<td class="n more">+1.00</td>' in page

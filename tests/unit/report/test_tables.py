@@ -22,6 +22,14 @@ def test_a_table_is_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text == text.rstrip()
 
 
+def test_a_table_is_text_in_a_notebook_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There rich would show it beside the text, and leave the text empty."""
+    plain = rendered(table())
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    assert plain
+    assert rendered(table()) == plain
+
+
 def test_a_table_is_at_most_as_wide_as_asked() -> None:
     wide = Table("a")
     wide.add_row("x " * 200)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 import subprocess
-import sys
 from collections.abc import Generator
 from typing import Any, cast
 from unittest import mock
@@ -106,7 +105,7 @@ def test_modes_and_options_of_inductor_are_refused_by_name(asked: dict[str, Any]
         torch.compile(lambda x: x + 1, **asked)(torch.ones(3).to("spyre"))
 
 
-def test_a_script_that_knows_nothing_of_us(tmp_path: Any) -> None:
+def test_a_script_that_knows_nothing_of_us(tmp_path: Any, python: list[str]) -> None:
     script = tmp_path / "script.py"
     script.write_text(
         "import torch\n"
@@ -118,7 +117,7 @@ def test_a_script_that_knows_nothing_of_us(tmp_path: Any) -> None:
         "print(len(compilations()), compilations()[0].kernels > 0)\n"
     )
     done = subprocess.run(
-        [sys.executable, str(script)],
+        [*python, str(script)],
         capture_output=True,
         text=True,
         check=False,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 import torch
 from torch._dynamo import config
 from torch._dynamo.convert_frame import ConvertFrameAssert
+from torch._logging._internal import TorchLogsFormatter
 from torch.fx import Graph
 
 from spyre_mlir.torch_compile import dynamo_private
@@ -18,6 +21,7 @@ from spyre_mlir.torch_compile.dynamo_private import (
     inductor_mode,
     recompile_reason,
     source_name,
+    trace_artifact,
     trace_recurrent_layers_for,
 )
 
@@ -52,6 +56,31 @@ def test_recurrent_layers_are_traced_for_one_back_end(tracer: list[tuple[bool, i
     once(SimpleNamespace(_torchdynamo_orig_backend=print))  # type: ignore[arg-type, call-arg]
     assert tracer == [(True, 3), (True, 3), (False, 3), (False, 1)]
     assert config.allow_rnn is False
+
+
+def test_artifacts_of_a_trace(tmp_path: Path) -> None:
+    handler = logging.FileHandler(tmp_path / "trace.log")
+    trace = logging.getLogger("torch.__trace")
+    before = trace.handlers[:]
+    trace.handlers[:] = [handler]
+    handler.setFormatter(TorchLogsFormatter(trace=True))
+    try:
+        trace_artifact("a name", lambda: "a text")
+    finally:
+        trace.handlers[:] = before
+        handler.close()
+    head, *lines = (tmp_path / "trace.log").read_text().splitlines()
+    assert '"artifact": {"name": "a name", "encoding": "string"}' in head
+    assert lines[-1].strip() == "a text"
+
+
+def test_no_text_is_made_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging.getLogger("torch.__trace"), "handlers", [])
+
+    def text() -> str:
+        raise AssertionError("made")
+
+    trace_artifact("a name", text)
 
 
 def test_wrappers_of_a_back_end_are_looked_through() -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections.abc import Iterator
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from io import StringIO
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from spyre_mlir.torch_compile.history import Compilation, compilations, explain, forget, programs, record
+from spyre_mlir.torch_compile.history import Compilation, compilations, explain, forget, print_history, programs, record
 
 FIRST = Compilation("0/0", "forward", "captured", "(2, 3)", 4, 1.256)
 SECOND = Compilation("0/1", "forward", "inputs of another size", "(5, 3)", 7, 0.1)
@@ -34,6 +35,16 @@ def test_what_is_recorded_is_kept_in_order_until_it_is_forgotten() -> None:
     assert compilations() == (FIRST, SECOND)
     forget()
     assert compilations() == ()
+
+
+def test_a_compilation_is_a_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "spyre_mlir.torch_compile.history"):
+        record(FIRST)
+        record(replace(SECOND, cached=True))
+    assert [one.getMessage() for one in caplog.records] == [
+        "graph 0/0 of forward for (2, 3): 4 kernels, 1.256 s; why: captured",
+        "graph 0/1 of forward for (5, 3): 7 kernels, 0.100 s, lowered before; why: inputs of another size",
+    ]
 
 
 def test_what_happened_does_not_change() -> None:
@@ -110,3 +121,12 @@ def test_a_program_that_torch_has_dropped_is_gone() -> None:
     gc.collect()
     assert made.program is None
     assert programs() == []
+
+
+def test_the_history_is_printed_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    torch._dynamo.reset()
+    forget()
+    torch.compile(other, backend="spyre", dynamic=False)(torch.ones(2, 64))
+    print_history()
+    said = capsys.readouterr()
+    assert said.out == "" and "captured" in said.err

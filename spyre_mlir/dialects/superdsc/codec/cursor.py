@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from spyre_mlir.dialects.superdsc.dialect.verify import address_of
 from spyre_mlir.dialects.superdsc.model.json_value import Json, as_int, as_int_map, as_ints, as_texts, spell
@@ -27,9 +26,8 @@ class Misread(ReadError):
         self.path, self.expected, self.got = path, expected, got
 
 
-@dataclass(frozen=True)
-class Cursor:
-    """A value and the JSON path that leads to it."""
+class Cursor(NamedTuple):
+    """A value and the JSON path that leads to it; a tuple, because a file has thousands of places."""
 
     value: Json
     path: str
@@ -56,7 +54,7 @@ class Cursor:
         text = spell(self.value)
         return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
-    def __contains__(self, key: str) -> bool:
+    def __contains__(self, key: object) -> bool:
         return isinstance(self.value, dict) and key in self.value
 
     def at(self, key: str) -> Cursor:

@@ -7,7 +7,7 @@ real file agree, or two independent sources), L likely (one source), I inferred.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from spyre_mlir.dialects.superdsc.model.field import Field, FieldTable, FieldWriter, Inner, JsonKind, Level, Shape
 from spyre_mlir.dialects.superdsc.model.field_tables import OP_TABLES
@@ -44,11 +44,10 @@ def in_file_order(level: Level, keys: Iterable[str]) -> list[str]:
     return known if len(known) == len(given) else known + [key for key in given if key not in FIELDS[level]]
 
 
-@dataclass(frozen=True)
-class Visit:
-    """One member of one object of a file.
+class Visit(NamedTuple):
+    """One member of one object of a file; a tuple, because a file has thousands of them.
 
-    Args:
+    Attributes:
         path: where it is.
         level: what the object is.
         key: the member's key.

@@ -1,7 +1,7 @@
-// RUN: spyre-opt %s --verify-diagnostics --split-input-file | filecheck %s
+// RUN: spyre-opt %s --verify-diagnostics --split-input-file
 
-// CHECK: input 0: index i + 1 runs over 1 to 4, dimension 0 has 4
 func.func @nest_c1(%a: tensor<4xf32>) {
+  // expected-error@+1 {{input 0: index i + 1 runs over 1 to 4, dimension 0 has 4}}
   %0 = spyre.loop.nest [i = 4] ins(%a[i + 1] : tensor<4xf32>) -> [i] : tensor<4xf32> {
   ^bb0(%x: f32):
     spyre.loop.yield %x : f32
@@ -11,8 +11,8 @@ func.func @nest_c1(%a: tensor<4xf32>) {
 
 // -----
 
-// CHECK: the body of a nest is one scalar operation on all its arguments, in order
 func.func @nest_c2(%a: tensor<4xf32>) {
+  // expected-error@+1 {{the body of a nest is one scalar operation on all its arguments, in order}}
   %0 = spyre.loop.nest [i = 4] ins(%a[i] : tensor<4xf32>) -> [i] : tensor<4xf32> {
   ^bb0(%x: f32):
     %y = arith.negf %x : f32
@@ -24,8 +24,8 @@ func.func @nest_c2(%a: tensor<4xf32>) {
 
 // -----
 
-// CHECK: no hardware function computes math.sin
 func.func @nest_c2_unknown(%a: tensor<4xf32>) {
+  // expected-error@+1 {{no hardware function computes math.sin}}
   %0 = spyre.loop.nest [i = 4] ins(%a[i] : tensor<4xf32>) -> [i] : tensor<4xf32> {
   ^bb0(%x: f32):
     %z = math.sin %x : f32
@@ -36,8 +36,8 @@ func.func @nest_c2_unknown(%a: tensor<4xf32>) {
 
 // -----
 
-// CHECK: j must be combined: the result's map lacks them
 func.func @nest_c3(%a: tensor<4x3xf32>) {
+  // expected-error@+1 {{j must be combined: the result's map lacks them}}
   %0 = spyre.loop.nest [i = 4, j = 3] ins(%a[i, j] : tensor<4x3xf32>) -> [i] : tensor<4xf32> {
   ^bb0(%x: f32):
     spyre.loop.yield %x : f32
@@ -47,8 +47,8 @@ func.func @nest_c3(%a: tensor<4x3xf32>) {
 
 // -----
 
-// CHECK: cannot combine with 'arith.mulf', expected one of arith.addf, arith.maximumf, arith.minimumf
 func.func @nest_combine(%a: tensor<4x3xf32>) {
+  // expected-error@+1 {{cannot combine with 'arith.mulf', expected one of arith.addf, arith.maximumf, arith.minimumf}}
   %0 = spyre.loop.nest [i = 4, j = 3] ins(%a[i, j] : tensor<4x3xf32>) -> [i] : tensor<4xf32> reduce "arith.mulf" {
   ^bb0(%x: f32):
     spyre.loop.yield %x : f32
@@ -58,8 +58,8 @@ func.func @nest_combine(%a: tensor<4x3xf32>) {
 
 // -----
 
-// CHECK: the destination is tensor<5xf32>, the result tensor<4xf32>
 func.func @nest_c4(%a: tensor<4xf32>, %d: tensor<5xf32>) {
+  // expected-error@+1 {{the destination is tensor<5xf32>, the result tensor<4xf32>}}
   %0 = "spyre.loop.nest"(%a, %d) <{space = #spyre.space<i = 4>, maps = [#spyre.map<i>, #spyre.map<i>], operandSegmentSizes = array<i32: 1, 1>}> ({
   ^bb0(%x: f32):
     spyre.loop.yield %x : f32
@@ -69,8 +69,8 @@ func.func @nest_c4(%a: tensor<4xf32>, %d: tensor<5xf32>) {
 
 // -----
 
-// CHECK: the map of input 0 uses 'j', the space has i
 func.func @unknown_dimension(%a: tensor<4xf32>) {
+  // expected-error@+1 {{the map of input 0 uses 'j', the space has i}}
   %0 = spyre.loop.nest [i = 4] ins(%a[j] : tensor<4xf32>) -> [i] : tensor<4xf32> {
   ^bb0(%x: f32):
     spyre.loop.yield %x : f32
@@ -80,18 +80,18 @@ func.func @unknown_dimension(%a: tensor<4xf32>) {
 
 // -----
 
-// CHECK: axis 0 must be a dimension of the table whose expression is 0
 func.func @gather_c1(%ids: tensor<3xi64>, %t: tensor<4x8xf32>) {
+  // expected-error@+1 {{axis 0 must be a dimension of the table whose expression is 0}}
   %0 = spyre.loop.gather [s = 3, h = 8] rows(%ids[s] : tensor<3xi64>) of axis 0 in %t[s, h] : tensor<4x8xf32> -> [s, h] : tensor<3x8xf32>
   func.return
 }
 
 // -----
 
-// CHECK: no op-table entry is called 'gulp'; known:
 func.func @apply(%a: tensor<4xf32>) {
   %0 = spyre.loop.nest [i = 4] ins(%a[i] : tensor<4xf32>) -> [i] : tensor<4xf32> {
   ^bb0(%x: f32):
+    // expected-error@+1 {{no op-table entry is called 'gulp'; known:}}
     %z = spyre.loop.apply "gulp"(%x) : (f32) -> f32
     spyre.loop.yield %z : f32
   }

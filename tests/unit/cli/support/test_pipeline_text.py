@@ -8,8 +8,9 @@ import pytest
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import parse_pipeline
 
-from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes
+from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes, spec_text
 from spyre_mlir.errors import InputError
 
 
@@ -146,3 +147,19 @@ def test_a_pass_that_does_not_run_cannot_be_shown(pipeline: list[str], name: str
     hints = caught.value.hint
     assert hints is not None
     assert sorted(hints.split(" or ")) == sorted(hint.split(" or "))
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ("cse", "cse"),
+        ("a{b}", "a{b}"),
+        ("a{b=1 c=true d=2.5}", "a{b=1 c=true d=2.5}"),
+        ("a{b=x,y}", 'a{b="x","y"}'),
+        ('a{b="c \\"d\\" \\\\ \\n"}', 'a{b="c \\"d\\" \\\\ \\n"}'),
+    ],
+)
+def test_text_of_a_pass_with_options(given: str, text: str) -> None:
+    (spec,) = parse_pipeline(given)
+    assert spec_text(spec) == text
+    assert list(parse_pipeline(text)) == [spec]

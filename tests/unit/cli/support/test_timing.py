@@ -1,4 +1,4 @@
-"""--time, --trace and --report of the tools."""
+"""--time, --trace, --ideal-cycles and --report of the tools."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ def test_run_writes_a_trace_and_a_page(bundle: Path, tmp_path: Path, capsys: pyt
     assert all(name in text for name in files)
 
 
+def test_run_writes_ideal_cycles(bundle: Path, tmp_path: Path) -> None:
+    cycles = tmp_path / "cycles.txt"
+    assert run_tool.run([str(bundle), "--ideal-cycles", str(cycles)]) == 0
+    first, *rows, last = cycles.read_text().splitlines()
+    assert first == " Ideal/Total Cycles " and last == "====== Perf Summary End ======"
+    assert len(rows) == len(list(bundle.glob("sdsc_*.json")))
+
+
 def test_without_being_asked_nothing_is_predicted(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_tool.run([str(bundle)]) == 0
     assert "predicted" not in capsys.readouterr().out
@@ -36,7 +44,7 @@ def test_a_page_of_a_module_without_files_is_refused(tmp_path: Path, refused: Ca
     assert not page.exists()
 
 
-@pytest.mark.parametrize("option", ["--trace", "--report"])
+@pytest.mark.parametrize("option", ["--trace", "--ideal-cycles", "--report"])
 def test_a_place_that_cannot_be_written_stops_the_run_first(
     option: str, bundle: Path, tmp_path: Path, refused: Callable[..., str]
 ) -> None:

@@ -281,3 +281,21 @@ def test_writes_after_a_break_reach_the_input_through_another_dtype() -> None:
 
     x, twin = plain(), plain()
     check([by_torch_compile(function, [x]), x], [function(twin), twin])
+
+
+@ENTRY_POINTS
+def test_a_result_of_a_custom_operator_is_no_argument_whatever_its_shape_function_returns(
+    entry_point: Function,
+) -> None:
+    with torch.library._scoped_library("result_memory", "FRAGMENT") as library:
+        library.define("raised(Tensor x, Tensor y) -> (Tensor, Tensor)")
+        library.impl("raised", lambda x, y: (x + 1, y + 2), "CPU")
+        library._register_fake("raised", lambda x, y: (x, y))
+
+        def function(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            return torch.ops.result_memory.raised(x * 2, y), x.t()
+
+        x, y = plain(), plain() + 7
+        (raised, other), turned = entry_point(function, [x, y])
+        assert torch.equal(raised, x * 2 + 1) and torch.equal(other, y + 2)
+        assert sharing([x, y, raised, other, turned]) == [0, 1, 2, 3, 0]

@@ -8,7 +8,9 @@ import pytest
 from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, Dim, OpClass, Operand
 from spyre_mlir.errors import MachineFault, UnsupportedError
 from spyre_mlir.machine.memory.exact import ExactMemory
+from spyre_mlir.machine.superdsc.launch_plans import LaunchPlans
 from spyre_mlir.machine.superdsc.run import execute
+from spyre_mlir.machine.superdsc.work import KeptMatrix
 
 RNG = np.random.default_rng(11)
 DL16 = "SEN169_FP16"
@@ -45,6 +47,54 @@ def test_batched_matmul_with_a_shared_right_side() -> None:
     found, written = memory.load(C + ((m * 2 + n // 64) * 3 + x) * 128 + n % 64 * 2, DL16)
     assert written.all()
     np.testing.assert_allclose(found, a @ b, rtol=1e-12, atol=1e-12)
+
+
+def product() -> Descriptor:
+    """(4, 128) by (128, 64), both with two sticks along what is summed, so that numpy needs copies."""
+    dims = (Dim("mb", 4), Dim("out", 64), Dim("in", 128))
+    left, right, result = (
+        Operand(("mb", "in"), (4, 128), "in", DL16, (str(A),)),
+        Operand(("out", "in"), (64, 128), "in", DL16, (str(B),)),
+        Operand(("mb", "out"), (4, 64), "out", DL16, (str(C),)),
+    )
+    return Descriptor(0, "batchmatmul", "pt", OpClass.MATMUL, dims, (left, right, result))
+
+
+def test_the_third_copy_of_a_weight_is_kept() -> None:
+    """Shared contents are copied before a write, here and by whoever shares them."""
+    view, plans, memory = product(), LaunchPlans(), memory_of()
+    a, b = RNG.standard_normal((4, 128)), RNG.standard_normal((64, 128))
+    memory.store(rows(A, a.shape), a, DL16)
+    memory.store(rows(B, b.shape), b, DL16)
+
+    def run() -> np.ndarray:
+        execute(view, memory, plans=plans)
+        return memory.load(rows(C, (4, 64)), DL16)[0]
+
+    def kept() -> dict[int, KeptMatrix]:
+        plan = plans.known(view, memory, None)
+        assert plan is not None and plan.work is not None
+        return plan.work.matrices
+
+    np.testing.assert_allclose(run(), a @ b.T, rtol=1e-12, atol=1e-12)
+    assert not kept()
+    lent = memory.locate(B, B + 1).lend()
+    for _ in range(3):
+        assert not kept()
+        np.testing.assert_allclose(run(), a @ b.T, rtol=1e-12, atol=1e-12)
+    first = kept()[1].matrix
+    np.testing.assert_array_equal(first, b.T[None])
+    memory.store(rows(A, a.shape), 2 * a, DL16)
+    np.testing.assert_allclose(run(), 2 * a @ b.T, rtol=1e-12, atol=1e-12)
+    assert set(kept()) == {1} and kept()[1].matrix is first and not first.flags.writeable
+    memory.store(rows(B, b.shape), b + 1, DL16)
+    np.testing.assert_allclose(run(), 2 * a @ (b + 1).T, rtol=1e-12, atol=1e-12)
+    memory.locate(B, B + 1).share(*lent)
+    np.testing.assert_allclose(run(), 2 * a @ b.T, rtol=1e-12, atol=1e-12)
+    other = memory_of()
+    other.store(rows(B, b.shape), b - 1, DL16)
+    memory.locate(B, B + 1).share(*other.locate(B, B + 1).lend())
+    np.testing.assert_allclose(run(), 2 * a @ (b - 1).T, rtol=1e-12, atol=1e-12)
 
 
 def test_a_scalar_operand_is_one_lane() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+
+import numpy as np
 import pytest
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor, Dim, OpClass, Operand
 from spyre_mlir.machine.hardware_functions import meaning_of
 from spyre_mlir.machine.memory.exact import ExactMemory
 from spyre_mlir.machine.memory.operand_views import OperandLayout, slice_table
-from spyre_mlir.machine.superdsc.work import Tile, TileWork
+from spyre_mlir.machine.superdsc.work import KeptMatrix, Room, Tile, TileWork
 
 DL16 = "SEN169_FP16"
 PADDED = (Dim("mb", 4, 2), Dim("out", 64, valid=40))
@@ -62,3 +65,20 @@ def test_a_contraction_is_a_product_of_two_matrices() -> None:
     axes = work("batchmatmul", dims, left, right, result).contracted
     assert (axes.summed, axes.batch, axes.rows, axes.inner, axes.columns) == ([1], [], [0], [1], [2])
     assert (axes.shape, axes.order) == ([2, 64, 1], [0, 2, 1])
+
+
+def test_copies_take_no_more_room_than_there_is() -> None:
+    room, matrices = Room(100), [np.zeros(5), np.zeros(6), np.zeros(8)]
+    assert [room.keep(matrix) for matrix in matrices] == [True, True, False]
+    del matrices[0]
+    gc.collect()
+    assert room.left == 100 - 6 * 8
+    assert not room.keep(matrices[1])  # eight numbers, and room for six
+
+
+def test_a_copy_fits_the_contents_it_was_made_from() -> None:
+    cells = np.zeros(4, np.uint8)
+    kept = KeptMatrix.of(cells, np.zeros((2, 2), np.float32))
+    assert kept.fits(cells, np.zeros(1, np.float32))
+    assert not kept.fits(cells.copy(), np.zeros(1, np.float32))
+    assert not kept.fits(cells, np.zeros(1, np.float64))

@@ -61,9 +61,16 @@ def test_a_name_that_is_taken_gets_a_number() -> None:
 
 
 def test_small_programs_stay_flat() -> None:
-    for module in (stacked(2), stacked(3, ops=5)):
+    for module in (stacked(2, ops=37), stacked(3, ops=5)):
         outline(module, functions(module)["main"])
         assert not calls(module)
+
+
+def test_two_layers_are_one_function() -> None:
+    module = stacked(2, ops=38)
+    outline(module, functions(module)["main"])
+    verify_module(module)
+    assert [source_of(call.location).module for call in calls(module)] == ["layers.0.inner", "layers.1.inner"]
 
 
 def test_parameters_have_names_within_their_layer() -> None:

@@ -17,7 +17,13 @@ def test_pieces_one_behind_the_other() -> None:
     assert found([1, *PIECE * 3, 2]) == Repetition((1, 41, 81), 40)
 
 
-@pytest.mark.parametrize("signatures", [PIECE * 2, list(range(5)) * 8, list(range(200)), []])
+def test_two_pieces_of_forty_pay() -> None:
+    assert found([1, *PIECE * 2, 2]) == Repetition((1, 41), 40)
+    paths = ["", *["layers.0.x"] * 40, *["layers.1.x"] * 40, ""]
+    assert found([1, *PIECE * 2, 2], paths) == Repetition((1, 41), 40)
+
+
+@pytest.mark.parametrize("signatures", [PIECE[1:] * 2, list(range(5)) * 8, list(range(200)), []])
 def test_what_does_not_pay(signatures: list[int]) -> None:
     assert found(signatures) is None
 

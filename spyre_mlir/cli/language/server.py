@@ -1,0 +1,78 @@
+"""The protocol: a server of pygls that answers with what the modules beside it find."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from spyre_mlir.cli.language.diagnostics import Diagnosis, problems_of
+from spyre_mlir.cli.language.navigation import definition_of, hover_text, word_at
+from spyre_mlir.errors import InputError
+from spyre_mlir.universe import make_context
+
+NAME = "spyre-lsp"
+
+
+def make_server(version: str) -> Any:
+    """Make a server for `.mlir` files; `start_io` of it serves one editor.
+
+    Args:
+        version: of this package.
+
+    Raises:
+        InputError: pygls is not installed.
+    """
+    try:
+        pygls = import_module("pygls.lsp.server")
+        types: Any = import_module("lsprotocol.types")
+    except ImportError as error:
+        raise InputError(
+            f"the language server needs a package that is not installed: {error.name}",
+            hint="pip install 'spyre-mlir[lsp]'",
+        ) from error
+    server: Any = pygls.LanguageServer(NAME, version)
+    context = make_context()
+
+    def show(params: Any) -> None:
+        document = server.workspace.get_text_document(params.text_document.uri)
+        found = [_diagnostic(types, document, one) for one in problems_of(document.source, context)]
+        shown = types.PublishDiagnosticsParams(uri=document.uri, diagnostics=found, version=document.version)
+        server.text_document_publish_diagnostics(shown)
+
+    def hover(params: Any) -> Any:
+        document, line, column = _place(server, params)
+        word = word_at(document.source, line, column)
+        text = None if word is None else hover_text(word, context)
+        contents = types.MarkupContent(kind=types.MarkupKind.Markdown, value=text or "")
+        return None if text is None else types.Hover(contents=contents)
+
+    def definition(params: Any) -> Any:
+        document, line, column = _place(server, params)
+        found = definition_of(document.source, line, column)
+        return None if found is None else types.Location(uri=document.uri, range=_range(types, document, *found))
+
+    server.feature(types.TEXT_DOCUMENT_DID_OPEN)(show)
+    server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(show)
+    server.feature(types.TEXT_DOCUMENT_HOVER)(hover)
+    server.feature(types.TEXT_DOCUMENT_DEFINITION)(definition)
+    return server
+
+
+def _place(server: Any, params: Any) -> tuple[Any, int, int]:
+    document = server.workspace.get_text_document(params.text_document.uri)
+    place = document.position_codec.position_from_client_units(document.lines, params.position)
+    return document, place.line, place.character
+
+
+def _range(types: Any, document: Any, line: int, start: int, end: int) -> Any:
+    own = types.Range(types.Position(line, start), types.Position(line, end))
+    return document.position_codec.range_to_client_units(document.lines, own)
+
+
+def _diagnostic(types: Any, document: Any, problem: Diagnosis) -> Any:
+    return types.Diagnostic(
+        range=_range(types, document, problem.line, problem.start, problem.end),
+        message=problem.message,
+        severity=types.DiagnosticSeverity.Error,
+        source="spyre-mlir",
+    )

@@ -1,0 +1,80 @@
+"""Kernels that keep composite operators whole in a trace, or take them apart by a table: put in place in a millisecond.
+
+Torch makes a score of kernels for each of its 500 composite operators whenever a trace begins, which takes a tenth of a
+second, a third of the time to compile a small program. They are the same every time, so those of the first trace are
+kept.
+
+Used, all private: `_override_composite_implicit_decomp` of `export.exported_program`, `OpOverload.py_kernels` and
+`_dispatch_cache`, and `op_implementations_dict` of `fake_impls`, which the first one writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from torch._subclasses import fake_impls
+from torch.export import exported_program
+
+from spyre_mlir.frontend.torch_private import Operator
+
+Composites = Mapping[Operator, Callable[..., Any]]
+_Kernels = dict[Hashable, Callable[..., Any]]
+_RULES = cast("dict[Operator, Callable[..., Any]]", cast(Any, fake_impls).op_implementations_dict)
+
+
+class CompositeKernels:
+    """Kernels for the composite operators of a table of decompositions."""
+
+    def __init__(self, composites: Composites) -> None:
+        """Keeps the table; the first trace makes the kernels."""
+        self._composites = dict(composites)
+        self._usual: _State | None = None
+        self._kept = _State([], {})
+
+    @contextmanager
+    def installed(self) -> Generator[None]:
+        """Have the kernels in place while the block runs."""
+        usual = _State.of(self._composites)
+        if usual == self._usual:
+            self._kept.put_in_place(self._composites)
+            try:
+                yield
+            finally:
+                usual.put_in_place(self._composites)
+            return
+        # The first trace, or an operator has got another kernel since, as from a library that was imported.
+        with cast(Any, exported_program)._override_composite_implicit_decomp(dict(self._composites)):
+            self._usual, self._kept = usual, _State.of(self._composites)
+            yield
+
+
+@dataclass(frozen=True)
+class _State:
+    """Kernels and rules for fake tensors that operators have at one time.
+
+    Attributes:
+        kernels: one mapping for each operator, in order.
+        rules: of the operators that have one.
+    """
+
+    kernels: list[_Kernels]
+    rules: dict[Operator, Callable[..., Any]]
+
+    @classmethod
+    def of(cls, operators: Composites) -> _State:
+        """Return the present state."""
+        rules = {operator: _RULES[operator] for operator in operators if operator in _RULES}
+        return cls([dict(cast(Any, operator).py_kernels) for operator in operators], rules)
+
+    def put_in_place(self, operators: Composites) -> None:
+        """Give the operators these kernels and rules, and no others."""
+        for operator, kernels in zip(operators, self.kernels, strict=True):
+            private = cast(Any, operator)
+            private.py_kernels.clear()
+            private.py_kernels.update(kernels)
+            private._dispatch_cache.clear()
+            _RULES.pop(operator, None)
+        _RULES.update(self.rules)

@@ -1,0 +1,64 @@
+"""Pickling of compiled models: as the files that `save` writes, so that it takes no torch model to read them again."""
+
+from __future__ import annotations
+
+import tempfile
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, Self
+
+from spyre_mlir.errors import InputError
+
+# By name: a room above, which loads when it is asked for.
+_UNPICKLED = "spyre_mlir.loaded:unpickled"
+
+
+class CopiedAsItIs:
+    """Base of objects whose pickles are of another kind: a copy of one stays what it is, and shares its contents."""
+
+    def __copy__(self) -> Self:
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+
+class PickledAsBundle(CopiedAsItIs):
+    """Base of programs that are pickled as the files of their bundle, with the options of calls."""
+
+    @abstractmethod
+    def write_for_pickle(self, directory: Path) -> None:
+        """Write everything that calls and inspection need to an empty directory."""
+
+    @abstractmethod
+    def call_options(self) -> Mapping[str, Any]:
+        """Return the options that are about calls, by name."""
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[dict[str, bytes], dict[str, Any]]]:
+        with tempfile.TemporaryDirectory(prefix="spyre-") as folder:
+            self.write_for_pickle(Path(folder))
+            return resolve_name(_UNPICKLED), (files_of(Path(folder)), dict(self.call_options()))
+
+
+class NotPickled(CopiedAsItIs):
+    """Base of models that cannot be pickled: they make programs from a model of torch when they are called."""
+
+    _instead = "pickle one of its programs"
+
+    def __reduce__(self) -> Any:
+        raise InputError(f"a {type(self).__name__} cannot be pickled", hint=self._instead)
+
+
+def files_of(directory: Path) -> dict[str, bytes]:
+    """Return the contents of the files in a directory, by relative path."""
+    paths = sorted(path for path in directory.rglob("*") if path.is_file())
+    return {path.relative_to(directory).as_posix(): path.read_bytes() for path in paths}
+
+
+def write_files(files: Mapping[str, bytes], directory: Path) -> None:
+    """Write files by relative path; folders are made."""
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)

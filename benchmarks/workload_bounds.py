@@ -1,4 +1,4 @@
-"""Rooflines of `workloads.toml` from sizes and two rates alone: multiply-adds, and bytes from and to outside, each once.
+"""Rooflines of `workloads.toml` from sizes and two rates: multiply-adds, and bytes from and to outside, each once.
 
 Imports nothing of the compiler, so that its own bounds can be held against these.
 """

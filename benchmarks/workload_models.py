@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 WORKLOADS = Path(__file__).parent / "workloads.toml"
 GRANITE = {"hidden": 4096, "inner": 12800, "heads": 32, "shared": 8, "head": 128}  # Granite-3.3-8B
@@ -38,6 +38,7 @@ class Weighted(nn.Module):
         self.weights = nn.ParameterList(nn.Parameter(w, requires_grad=False) for w in weights)
 
     def forward(self, *inputs: Tensor) -> Any:
+        """Calls the function."""
         return self.function(*inputs, *self.weights)
 
 
@@ -51,20 +52,22 @@ def _half(*shape: int) -> Tensor:
     return torch.zeros(shape, dtype=torch.float16)
 
 
-def _plain(function: Callable[..., Any], inputs: Sequence[Sequence[int]], weights: Sequence[Sequence[int]] = ()) -> Case:
+def _plain(
+    function: Callable[..., Any], inputs: Sequence[Sequence[int]], weights: Sequence[Sequence[int]] = ()
+) -> Case:
     return Case(Weighted(function, [_half(*w) for w in weights]), tuple(_half(*i) for i in inputs))
 
 
 def _linear(w: dict[str, Any]) -> Case:
     rows, depth, columns = w["sizes"]
-    return _plain(F.linear, [(rows, depth)], [(columns, depth)])
+    return _plain(functional.linear, [(rows, depth)], [(columns, depth)])
 
 
 def _swiglu(w: dict[str, Any]) -> Case:
     rows, hidden, inner = w["sizes"]
 
     def mlp(x: Tensor, gate: Tensor, up: Tensor, down: Tensor) -> Tensor:
-        return F.linear(F.silu(F.linear(x, gate)) * F.linear(x, up), down)
+        return functional.linear(functional.silu(functional.linear(x, gate)) * functional.linear(x, up), down)
 
     return _plain(mlp, [(rows, hidden)], [(inner, hidden), (inner, hidden), (hidden, inner)])
 
@@ -74,33 +77,33 @@ def _attention(w: dict[str, Any]) -> Case:
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         shared = w["heads"] != w["shared_heads"]
-        return F.scaled_dot_product_attention(q, k, v, is_causal=w.get("causal", False), enable_gqa=shared)
+        return functional.scaled_dot_product_attention(q, k, v, is_causal=w.get("causal", False), enable_gqa=shared)
 
     return _plain(attend, [(1, w["heads"], w["queries"], 128), kept, kept])
 
 
 def _softmax(w: dict[str, Any]) -> Case:
-    return _plain(lambda x: F.softmax(x, -1), [w["sizes"]])
+    return _plain(lambda x: functional.softmax(x, -1), [w["sizes"]])
 
 
 def _layer_norm(w: dict[str, Any]) -> Case:
-    return _plain(lambda x: F.layer_norm(x, (x.shape[-1],)), [w["sizes"]])
+    return _plain(lambda x: functional.layer_norm(x, (x.shape[-1],)), [w["sizes"]])
 
 
 def _convolution(w: dict[str, Any]) -> Case:
     (channels, height, width), (filters, size) = w["image"], w["filters"]
     options = {name: w[name] for name in ("stride", "padding", "groups") if name in w}
     weight = (filters, channels // w.get("groups", 1), size, size)
-    return _plain(lambda x, k: F.conv2d(x, k, **options), [(1, channels, height, width)], [weight])
+    return _plain(lambda x, k: functional.conv2d(x, k, **options), [(1, channels, height, width)], [weight])
 
 
 def _bottleneck(w: dict[str, Any]) -> Case:
     (channels, height, width), inner = w["image"], w["inner"]
 
     def block(x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-        y = F.relu(F.conv2d(x, a))
-        y = F.relu(F.conv2d(y, b, padding=1))
-        return F.relu(F.conv2d(y, c) + x)
+        y = functional.relu(functional.conv2d(x, a))
+        y = functional.relu(functional.conv2d(y, b, padding=1))
+        return functional.relu(functional.conv2d(y, c) + x)
 
     weights = [(inner, channels, 1, 1), (inner, inner, 3, 3), (channels, inner, 1, 1)]
     return _plain(block, [(1, channels, height, width)], weights)
@@ -111,10 +114,10 @@ def _experts(w: dict[str, Any]) -> Case:
     count, chosen = w["experts"], w["chosen"]
 
     def mixture(x: Tensor, router: Tensor, gate: Tensor, up: Tensor, down: Tensor) -> Tensor:
-        scores = F.softmax(F.linear(x, router), -1)
+        scores = functional.softmax(functional.linear(x, router), -1)
         best, where = torch.topk(scores, chosen, -1)
         kept = torch.zeros_like(scores).scatter(-1, where, best)
-        y = F.silu(x @ gate) * (x @ up)  # dense: every expert computes every row
+        y = functional.silu(x @ gate) * (x @ up)  # dense: every expert computes every row
         return ((y @ down) * kept.transpose(0, 1).unsqueeze(-1)).sum(0)
 
     weights = [(count, hidden), (count, hidden, inner), (count, hidden, inner), (count, inner, hidden)]
@@ -145,6 +148,7 @@ class Layer(nn.Module):
         self.down = nn.Linear(inner, hidden, bias=False)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor, *cache: Tensor) -> Tensor:
+        """Runs the layer; `cache` is keys, values, the position to write, and a mask."""
         normed = self.norms[0](x)
         q, k, v = (self._heads(p(normed)) for p in (self.q, self.k, self.v))
         q, k = (t * cos + self._turned(t) * sin for t in (q, k))
@@ -152,10 +156,10 @@ class Layer(nn.Module):
         if cache:
             keys, values, position, mask = cache
             k, v = keys.index_copy_(2, position, k), values.index_copy_(2, position, v)
-        y = F.scaled_dot_product_attention(q, k, v, mask, is_causal=not cache, enable_gqa=True)
+        y = functional.scaled_dot_product_attention(q, k, v, mask, is_causal=not cache, enable_gqa=True)
         x = x + 0.22 * self.o(y.transpose(1, 2).flatten(2))
         normed = self.norms[1](x)
-        return x + 0.22 * self.down(F.silu(self.gate(normed)) * self.up(normed))
+        return x + 0.22 * self.down(functional.silu(self.gate(normed)) * self.up(normed))
 
     @staticmethod
     def _heads(t: Tensor) -> Tensor:

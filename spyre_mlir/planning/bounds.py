@@ -1,9 +1,9 @@
 """Bounds that no plan beats: the roofline of a whole program, and the serial bound of its steps.
 
-SuperDSCs of a bundle follow each other, so that the arithmetic of one never hides the memory time of another (torch-spyre,
-cost_model.md; likely). The serial bound is the least time of any sequence of them that does these steps one by one on
-all cores of the card, every intermediate in the scratchpads, every tensor from outside loaded once and every result
-stored once, each inside of a step that uses it.
+SuperDSCs of a bundle follow each other, so that the arithmetic of one never hides the memory time of another
+(torch-spyre, cost_model.md; likely). The serial bound is the least time of any sequence of them that does these steps
+one by one on all cores of the card, every intermediate in the scratchpads, every tensor from outside loaded once and
+every result stored once, each inside of a step that uses it.
 """
 
 from __future__ import annotations

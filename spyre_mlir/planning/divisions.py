@@ -203,7 +203,10 @@ class _Search:
         kernel = self.kernels[number]
         held = {**state.held, **added}
         dying = {b for b in held if self.last[b] == number}
-        if sum(size for _, size in held.values()) - self._taken_over(kernel, choice, held, dying) > self.spec.lx_usable_bytes:
+        if (
+            sum(size for _, size in held.values()) - self._taken_over(kernel, choice, held, dying)
+            > self.spec.lx_usable_bytes
+        ):
             return None
         views = kernel.candidates[choice].views
         local = frozenset(n for n, b in enumerate(kernel.operands) if b in held and held[b][0] == views[n])
@@ -231,7 +234,9 @@ def _possible(kernels: Sequence[Kernel]) -> Mapping[int, frozenset[Hashable]]:
         for place, buffer in enumerate(kernel.operands):
             seen = frozenset(c.views[place] for c in kernel.candidates if c.views[place] is not None)
             # A kernel that sees a copy differently reads the original.
-            found[buffer] = found.get(buffer, seen) & seen if place not in kernel.copied else seen | found.get(buffer, seen)
+            found[buffer] = (
+                found.get(buffer, seen) & seen if place not in kernel.copied else seen | found.get(buffer, seen)
+            )
     return found
 
 

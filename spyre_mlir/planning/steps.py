@@ -21,7 +21,6 @@ from spyre_mlir.planning.bounds import Step
 ELEMENT_BYTES = DL16.bits // 8  # the least that the device stores an element in
 
 
-
 def steps_of(module: ModuleOp, function: str = "main") -> list[Step]:
     """Return the steps of a function of a module at the spyre.loop level, called regions included.
 

@@ -30,12 +30,12 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.divisions import divide_together
 from spyre_mlir.planning.trips import LoopChoice, worth_trying
 from spyre_mlir.transforms.divide_work import divide_kernel
+from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
+from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
+from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
 from spyre_mlir.transforms.place_lx import without_room
-from spyre_mlir.transforms.utils.kernel_choices import KernelChoices
 from spyre_mlir.transforms.utils.loops import divided
 from spyre_mlir.transforms.utils.rebuild import functions
-from spyre_mlir.transforms.utils.row_groups import RowGroup, grow
-from spyre_mlir.transforms.utils.tiled_body import TiledBody
 
 CLEAR_GAIN = 0.05  # part of the time that a loop must save
 TRIAL_WIDTH = 6  # of the search for divisions while a loop is tried

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from spyre_mlir.dialects.superdsc.model.work import work_of
-from spyre_mlir.hw.cost import Cost, Work, cost, arithmetic_us, roofline_us
+from spyre_mlir.hw.cost import Cost, Work, arithmetic_us, cost, roofline_us
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
 from spyre_mlir.machine.bundle.host_times import HostStepTime

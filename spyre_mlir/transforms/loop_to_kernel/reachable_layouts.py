@@ -26,11 +26,11 @@ from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout, round_up
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.ops.native import contractions
-from spyre_mlir.transforms.utils.loops import footprints, loops_of
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP, kernel_op
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of
+from spyre_mlir.transforms.utils.loops import footprints, loops_of
 
 Order = tuple[int, ...]
 

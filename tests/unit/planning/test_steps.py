@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
-from torch.nn import functional as F
+from torch.nn import functional
 
 from spyre_mlir.frontend import import_program
+from spyre_mlir.hw.cost_parameters import PROFILES
 from spyre_mlir.options import PassOptions
 from spyre_mlir.pipeline import lower
-from spyre_mlir.hw.cost_parameters import PROFILES
 from spyre_mlir.planning.bounds import Step, bounds
 from spyre_mlir.planning.steps import steps_of
 from spyre_mlir.universe import make_context
@@ -32,7 +32,7 @@ def steps(function: Callable[..., Tensor], *shapes: tuple[int, ...], options: Pa
 
 
 def test_a_softmax() -> None:
-    found = steps(lambda x: F.softmax(x, -1), (512, 1024))
+    found = steps(lambda x: functional.softmax(x, -1), (512, 1024))
     whole, column = 2 * 512 * 1024, 2 * 512
     assert [step.elements for step in found] == [512 * 1024] * 5
     # max, subtract, exp, sum, divide: the input is read by the first two.
@@ -42,7 +42,7 @@ def test_a_softmax() -> None:
 
 
 def test_a_product_and_what_follows() -> None:
-    first, second = steps(lambda x, w: F.relu(F.linear(x, w)), (64, 128), (256, 128))
+    first, second = steps(lambda x, w: functional.relu(functional.linear(x, w)), (64, 128), (256, 128))
     assert (first.macs, first.elements, first.stores) == (64 * 128 * 256, 0, 0)
     assert sorted(first.loads.values()) == [2 * 64 * 128, 2 * 256 * 128]
     assert (second.macs, second.elements, second.stores) == (0, 64 * 256, 2 * 64 * 256)
@@ -64,7 +64,7 @@ def test_a_part_of_a_tensor_counts_as_that_part() -> None:
 def test_called_regions_count_for_every_call() -> None:
     def layers(x: Tensor, *weights: Tensor) -> Tensor:
         for weight in weights:
-            x = F.silu(F.layer_norm(F.linear(x, weight), (64,))) + x
+            x = functional.silu(functional.layer_norm(functional.linear(x, weight), (64,))) + x
         return x
 
     shapes = ((32, 64), *[(64, 64)] * 4)

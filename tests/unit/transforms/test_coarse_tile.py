@@ -30,7 +30,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
-from spyre_mlir.transforms.utils.row_groups import grow
+from spyre_mlir.transforms.kernel_plans.row_groups import grow
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.test_place_lx import softmax
 

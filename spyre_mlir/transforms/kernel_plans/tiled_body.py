@@ -16,7 +16,7 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, SpaceAttr
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.hw.sticks import round_up
-from spyre_mlir.transforms.utils.row_groups import RowGroup
+from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
 
 
 @dataclass

@@ -197,7 +197,5 @@ LAWS: dict[str, CostParameters] = {
     "partial-overlap": PARTIAL_OVERLAP,
 }
 
-# The planner follows the model only where measurements support it: the shortest kernel among them took 15.5 us, and
-# the RMS error over products is 22 % (benchmarks/cost_model.py).
+# The shortest kernel among the measurements took 15.5 us (benchmarks/cost_model.py).
 SHORTEST_MEASURED_US = 15.0
-TRUSTED_GAIN = 0.22

@@ -1,8 +1,9 @@
 """Division of a sequence of kernels over the cores, chosen together with what stays in the scratchpads.
 
 A buffer can stay in the scratchpads if all kernels that use it give every core the same slice of it. So a division
-that is quickest for one kernel may cost its neighbours a trip through device memory. The search goes through the kernels
-in their order and keeps, for every combination of buffers that are held and their slices, the quickest divisions so far.
+that is quickest for one kernel may cost its neighbours a trip through device memory. The search goes through the
+kernels in their order and keeps, for every combination of buffers that are held and their slices, the quickest
+divisions so far.
 
 Plain data: the caller says what divisions a kernel has, and what work each of them is.
 """
@@ -203,10 +204,8 @@ class _Search:
         kernel = self.kernels[number]
         held = {**state.held, **added}
         dying = {b for b in held if self.last[b] == number}
-        if (
-            sum(size for _, size in held.values()) - self._taken_over(kernel, choice, held, dying)
-            > self.spec.lx_usable_bytes
-        ):
+        used = sum(size for _, size in held.values()) - self._taken_over(kernel, choice, held, dying)
+        if used > self.spec.lx_usable_bytes:
             return None
         views = kernel.candidates[choice].views
         local = frozenset(n for n, b in enumerate(kernel.operands) if b in held and held[b][0] == views[n])

@@ -7,6 +7,7 @@ from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
@@ -14,7 +15,7 @@ from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.hw.cost import Work, roofline_us
-from spyre_mlir.hw.cost_parameters import CALIBRATED
+from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US
 from spyre_mlir.hw.division import divisions
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickError
@@ -74,7 +75,7 @@ class KernelChoices:
 
     def candidates(self, op: kernel.KernelOp) -> tuple[DividedKernel, ...]:
         """Return the divisions of a kernel, the present one first: the only one of a short kernel."""
-        key = op.identity(), *(isinstance(value.owner, _HELD) for value in op.operands)
+        key = op.identity(), _least_us(op), *(isinstance(value.owner, _HELD) for value in op.operands)
         if key not in self._known:
             self._known[key] = self._found(op)
         return self._known[key]
@@ -83,7 +84,7 @@ class KernelChoices:
         present, usual = op.space, op.space_splits()
         placed = describe_kernel(op, 0)
         first = DividedKernel(usual, _work(placed, usual), *self._slices(op))
-        if price_us(first, frozenset(), CALIBRATED, self.spec) < SHORT_US:
+        if price_us(first, frozenset[int](), CALIBRATED, self.spec) < _least_us(op):
             return (first,)
         loops = loops_of(op)
         ways = divisions(loops, footprints(op, loops), prod(usual.values()), self.spec)
@@ -108,6 +109,14 @@ class KernelChoices:
         sizes = tuple(0 if v is None else v.bytes_per_core(t) for v, t in zip(seen, op.tensors, strict=True))
         views = tuple(None if v is None else self._views.setdefault(v, len(self._views)) for v in seen)
         return views, sizes, _in_place(op, seen)
+
+
+def _least_us(op: kernel.KernelOp) -> float:
+    """Return the time of a kernel from which on other divisions are considered.
+
+    Nothing is known of how cards divide products that run once and are shorter than any that was measured.
+    """
+    return SHORTEST_MEASURED_US if op.is_product and isinstance(op.parent_op(), func.FuncOp) else SHORT_US
 
 
 # What makes a tensor that the scratchpads may hold, or a copy of it.

@@ -121,12 +121,12 @@ def row_loops(op: kernel.KernelOp) -> dict[str, Rows]:
         return {}
     found: dict[str, Rows] = {}
     for dim in op.space.data:
-        if dim.extent > 1 and (rows := _rows(op, dim.name, dim.extent)) is not None and rows[-1] is not None:
+        if dim.extent > 1 and (rows := _rows(op, dim.name)) is not None and rows[-1] is not None:
             found[dim.name] = rows
     return found
 
 
-def _rows(op: kernel.KernelOp, name: str, extent: int) -> Rows | None:
+def _rows(op: kernel.KernelOp, name: str) -> Rows | None:
     """Return the access of a loop; None if it does not traverse an operand from its first rows to its last."""
     found: list[int | None] = []
     for tensor, index in zip(op.tensors, op.maps.data, strict=True):

@@ -4,7 +4,7 @@ A page stands alone: no script, no font and no picture from elsewhere. It reads 
 its script, which sorts and filters its tables.
 
 Decision: docs/decisions/0046-a-page-without-scripts.md
-Decision: docs/decisions/0127-a-page-that-sorts.md
+Decision: docs/decisions/0130-a-page-that-sorts.md
 """
 
 from __future__ import annotations

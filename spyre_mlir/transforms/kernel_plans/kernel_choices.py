@@ -11,6 +11,7 @@ from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.dialects.superdsc.model.work import work_of
@@ -75,7 +76,9 @@ class KernelChoices:
 
     def candidates(self, op: kernel.KernelOp) -> tuple[DividedKernel, ...]:
         """Return the divisions of a kernel, the present one first: the only one of a short kernel."""
-        key = op.identity(), _least_us(op), *(isinstance(value.owner, _HELD) for value in op.operands)
+        written = len(op.inputs)
+        held = (_may_hold(value, written=number == written) for number, value in enumerate(op.operands))
+        key = op.identity(), _least_us(op), *held
         if key not in self._known:
             self._known[key] = self._found(op)
         return self._known[key]
@@ -104,11 +107,14 @@ class KernelChoices:
 
     def _slices(self, op: kernel.KernelOp) -> tuple[tuple[int | None, ...], tuple[int, ...], frozenset[int]]:
         """Views and bytes of the operands of a kernel as it is divided, and the inputs it may overwrite."""
-        buffers = [isinstance(value.owner, _HELD) for value in op.operands]
-        seen = [_view(op, number) if may else None for number, may in enumerate(buffers)]
-        sizes = tuple(0 if v is None else v.bytes_per_core(t) for v, t in zip(seen, op.tensors, strict=True))
+        tensors = [v.owner.compact() if isinstance(v.owner, TileOp) else kernel.device_tensor(v) for v in op.operands]
+        seen = [
+            _view(op, number, tensor) if _may_hold(value, written=number == len(op.inputs)) else None
+            for number, (value, tensor) in enumerate(zip(op.operands, tensors, strict=True))
+        ]
+        sizes = tuple(0 if v is None else v.bytes_per_core(t) for v, t in zip(seen, tensors, strict=True))
         views = tuple(None if v is None else self._views.setdefault(v, len(self._views)) for v in seen)
-        return views, sizes, _in_place(op, seen)
+        return views, sizes, _in_place(op, seen, tensors)
 
 
 def _least_us(op: kernel.KernelOp) -> float:
@@ -119,8 +125,9 @@ def _least_us(op: kernel.KernelOp) -> float:
     return SHORTEST_MEASURED_US if op.is_product and isinstance(op.parent_op(), func.FuncOp) else SHORT_US
 
 
-# What makes a tensor that the scratchpads may hold, or a copy of it.
-_HELD = (kernel.AllocOp, kernel.ToDeviceOp, TileOp)
+def _may_hold(value: SSAValue, *, written: bool) -> bool:
+    """Return whether the scratchpads may hold a tensor, or, if it is not written, a copy of it."""
+    return isinstance(value.owner, kernel.AllocOp if written else kernel.AllocOp | kernel.ToDeviceOp | TileOp)
 
 
 def _work(placed: Placed, splits: Mapping[str, int]) -> Work:
@@ -130,19 +137,22 @@ def _work(placed: Placed, splits: Mapping[str, int]) -> Work:
     return work_of(replace(placed.descriptor, dims=dims))
 
 
-def _view(op: kernel.KernelOp, number: int) -> CoreView | None:
+def _view(op: kernel.KernelOp, number: int, tensor: DeviceTensor) -> CoreView | None:
     try:
-        view = op.core_view(number)
-        op.local_walk(number)
+        view = op.core_view(number, tensor)
+        op.local_walk(number, tensor)
     except StickError:
         return None
     return view
 
 
-def _in_place(op: kernel.KernelOp, views: Sequence[CoreView | None]) -> frozenset[int]:
+def _in_place(
+    op: kernel.KernelOp, views: Sequence[CoreView | None], tensors: Sequence[DeviceTensor]
+) -> frozenset[int]:
     if views[-1] is None:
         return frozenset()
-    return frozenset(n for n in range(len(op.inputs)) if views[n] == views[-1] and op.may_take_over(n))
+    inputs = range(len(op.inputs))
+    return frozenset(n for n in inputs if views[n] == views[-1] and op.may_take_over(n, tensors[n]))
 
 
 def _copied(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:

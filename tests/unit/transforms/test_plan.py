@@ -1,4 +1,4 @@
-"""Chains of kernels in loops over rows: bytes counted by hand, values against numpy and torch."""
+"""Kernels that are divided together and put into loops: bytes counted by hand, values against numpy and torch."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from torch import nn
+from torch.nn import functional
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.scf import ForOp
 
@@ -35,7 +36,7 @@ from spyre_mlir.universe import make_context
 from tests.unit.transforms.test_place_lx import softmax
 
 Array = NDArray[Any]
-PLACED = ("coarse-tile", "divide-work", "place-lx", "assign-pool")
+PLACED = ("plan", "divide-work", "place-lx", "assign-pool")
 LAST = "convert-spyre-kernel-to-superdsc"
 
 
@@ -44,7 +45,7 @@ def through(text: str, *passes: str, lx_bytes: int = SPYRE.lx_usable_bytes, loop
     context = make_context(replace(SPYRE, lx_usable_bytes=lx_bytes))
     module = parse_module(text, context)
     for name in passes:
-        options = {"loops": loops} if name == LAST else {}
+        options: dict[str, Any] = {"loops": loops} if name == LAST else {"shortest_us": 0} if name == "plan" else {}
         get_all_passes()[name]()(**options).apply(context, module)
         verify_module(module)
     return module
@@ -151,7 +152,7 @@ def test_what_has_no_rows_is_read_in_every_trip() -> None:
 
 def test_a_chain_that_fits_stays_as_it_is() -> None:
     text = str(through(softmax(512, 1024), "divide-work", "place-lx"))
-    assert str(through(softmax(512, 1024), "coarse-tile", "divide-work", "place-lx")) == text
+    assert str(through(softmax(512, 1024), "plan", "divide-work", "place-lx")) == text
 
 
 def test_blocks_keep_all_cores_busy() -> None:
@@ -182,7 +183,7 @@ def test_a_group_ends_where_its_rows_are_folded() -> None:
     over_m, over_n = grow(exp, [top, sub])
     assert (over_m.loops, over_m.ops) == (["m"], [exp])
     assert (over_n.loops, over_n.ops) == (["n", "n", "n"], [exp, top, sub])
-    assert over_n.row_unit() == 64
+    assert over_n.pieces == 2
 
 
 def test_a_group_ends_where_another_row_would_be_overwritten() -> None:
@@ -221,10 +222,10 @@ def test_attention_head_by_head(loops: Any) -> None:
     """
     generator = torch.Generator().manual_seed(0)
     inputs = tuple(torch.rand(4, 64, 64, generator=generator) for _ in range(3))
-    program, options = import_program(Attention(), inputs), CompileOptions(coarse_tile=True, loops=loops)
+    program, options = import_program(Attention(), inputs), CompileOptions(loops=loops)
     context = make_context(replace(SPYRE, lx_usable_bytes=768))
-    lowered = lower(program.module, context, options=options.passes())
-    plain = lower(program.module, context, until="spyre.kernel")
+    lowered = lower(program.module, context, options=options.passes() | {"plan": {"shortest_us": 0}})
+    plain = lower(program.module, context, until="spyre.kernel", options={"plan": {"loops": False}})
     assert trips(lowered.modules["spyre.kernel"]) == [4]
     # q, k, v and the result, once each.
     assert lowered.records[2].traffic_bytes == 4 * (4 * 64 * 64 * 2) < plain.records[2].traffic_bytes
@@ -236,6 +237,24 @@ def test_attention_head_by_head(loops: Any) -> None:
     assert (len(files) > lowered.records[2].kernels) == (loops == "unroll")
 
 
+class Shared(nn.Module):
+    """Attention of eight heads, four of which share keys and values."""
+
+    def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+
+def test_heads_that_share_keys_run_in_one_trip() -> None:
+    """The loop of the scores has 8 heads, that of the products 2 of keys with 4 of queries each."""
+    generator = torch.Generator().manual_seed(1)
+    inputs = tuple(torch.rand(1, heads, 64, 64, generator=generator) for heads in (8, 2, 2))
+    program = import_program(Shared(), inputs)
+    context = make_context(replace(SPYRE, lx_usable_bytes=4096))
+    lowered = lower(program.module, context, options={"plan": {"shortest_us": 0}})
+    assert trips(lowered.modules["spyre.kernel"])[0] == 2
+    assert CompiledModel(program, lowered, CompileOptions()).verify(*inputs)
+
+
 class Softmax(nn.Module):
     """Softmax of rows."""
 
@@ -243,12 +262,44 @@ class Softmax(nn.Module):
         return torch.softmax(x, -1)
 
 
-def test_both_entry_points_tile_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    x = torch.empty(16_384, 1024, dtype=torch.float16)
-    tiled = spyre_mlir.compile(Softmax(), (x,), coarse_tile=True, loops="unroll", addresses="concrete")
+def test_loops_are_an_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    x = torch.empty(65_536, 1024, dtype=torch.float16)
+    tiled = spyre_mlir.compile(Softmax(), (x,), loops="unroll", addresses="concrete")
     assert isinstance(tiled, CompiledModel)
     assert "scf.for" in tiled.mlir("spyre.kernel")
     assert "scf.for" not in tiled.mlir("superdsc")
+    assert "scf.for" not in spyre_mlir.compile(Softmax(), (x,), addresses="concrete").mlir("spyre.kernel")
     torch.export.save(torch.export.export(Softmax(), (x,)), tmp_path / "m.pt2")
-    assert run([str(tmp_path / "m.pt2"), "--coarse-tile", "--emit", "superdsc"]) == 0
+    assert run([str(tmp_path / "m.pt2"), "--emit", "superdsc"]) == 0
     assert "scf.for" in capsys.readouterr().out
+    assert run([str(tmp_path / "m.pt2"), "--no-tile", "--emit", "superdsc"]) == 0
+    assert "scf.for" not in capsys.readouterr().out
+
+
+def test_a_softmax_of_odd_rows_reads_once_and_writes_once() -> None:
+    """8,191 rows cannot be divided, 16 sticks of columns can: alone, each kernel takes another division.
+
+    A stick of rows each for 1,000 columns are 128 sticks of rows in the lanes: 32 cores have 4 each.
+    """
+    module = import_program(Softmax(), (torch.empty(8191, 1000, dtype=torch.float16),)).module
+    planned = lower(module, make_context(), until="spyre.kernel")
+    alone = lower(module, make_context(), until="spyre.kernel", options={"plan": {"together": False}})
+    whole = 1000 * 8192 * 2
+    assert traffic(planned.modules["spyre.kernel"]) == 2 * whole
+    assert traffic(alone.modules["spyre.kernel"]) >= 6 * whole
+
+
+def test_kernels_that_are_divided_stay_so() -> None:
+    text = softmax(512, 1024).replace('"exp" [m = 512, n = 1024]', '"exp" [m = 512 over 4, n = 1024]')
+    assert text != softmax(512, 1024)
+    module = through(text, "plan", "divide-work")
+    found = {op.function_name: op.space_splits() for op in module.walk() if isinstance(op, KernelOp)}
+    assert found["exp"] == {"m": 4, "n": 1} and found["max"]["m"] == 32
+
+
+def test_what_no_division_brings_within_reach_is_left_to_the_next_pass() -> None:
+    small = make_context(replace(SPYRE, span_bytes=128, cores_per_card=2))
+    module = parse_module(softmax(512, 1024), small)
+    before = str(module)
+    get_all_passes()["plan"]()().apply(small, module)
+    assert "scf.for" not in str(module) and before.count("spyre.kernel.alloc") == str(module).count("kernel.alloc")

@@ -65,6 +65,7 @@ def test_loops_that_walk_rows_of_all_operands() -> None:
     assert row_loops(total) == {"n": (1, 0)}
 
 
+BLOCKS = {"a": (0, 0), "n": (1, 1)}
 ODD = {
     "a part": ("[64, 128]", "m, n", "[32, 128]", "m, n", "m = 32, n = 128", {"n": (1, 1)}),
     "an offset": ("[64, 128]", "m + 1, n", "[63, 128]", "m, n", "m = 63, n = 128", {"n": (1, 1)}),

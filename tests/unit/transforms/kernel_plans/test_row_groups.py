@@ -65,18 +65,26 @@ def test_loops_that_walk_rows_of_all_operands() -> None:
     assert row_loops(total) == {"n": (1, 0)}
 
 
+BLOCKS = {"a": (0, 0), "n": (1, 1)}
 ODD = {
     "a part": ("[64, 128]", "m, n", "[32, 128]", "m, n", "m = 32, n = 128", {"n": (1, 1)}),
     "an offset": ("[64, 128]", "m + 1, n", "[63, 128]", "m, n", "m = 63, n = 128", {"n": (1, 1)}),
     "one row": ("[1, 128]", "m, n", "[1, 128]", "m, n", "m = 1, n = 128", {"n": (1, 1)}),
     "turned": ("[128, 64]", "n, m", "[64, 128]", "m, n", "m = 64, n = 128", {"m": (1, 0), "n": (0, 1)}),
-    "two loops": ("[64, 128]", "a * 8 + b, n", "[64, 128]", "a * 8 + b, n", "a = 8, b = 8, n = 128", {"n": (1, 1)}),
+    "two loops": (
+        "[64, 128]",
+        "a * 8 + b, n",
+        "[64, 128]",
+        "a * 8 + b, n",
+        "a = 8, b = 8, n = 128",
+        {"a": (0, 0), "n": (1, 1)},
+    ),
     "a diagonal": ("[64, 128]", "m, m", "[64]", "m", "m = 64", {}),
 }
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_other_walks_are_no_rows(name: str) -> None:
+def test_rows_of_other_walks(name: str) -> None:
     shape, read, other, written, loops, wanted = ODD[name]
     a, b = f"!spyre.tensor<{shape} x SEN169_FP16", f"!spyre.tensor<{other} x SEN169_FP16"
     layouts = {2: ", order [1, 0], stick 1, hbm>", 1: ", order [0, unit], stick unit, hbm>"}
@@ -125,7 +133,7 @@ def test_groups_grow_as_long_as_rows_depend_on_rows() -> None:
         "m": ["exp", "max", "sub", "add"],
         "n": ["exp"],  # the maximum folds n
     }
-    assert (groups["m"].extent, groups["n"].extent) == (64, 128)
+    assert (groups["m"].pieces, groups["n"].pieces) == (64, 2)  # columns stay together by the stick
     assert groups["m"].loops == ["m"] * 4
     assert groups["m"].rows == [(0, 0), (0, 0), (0, 0, 0), (0, None, 0)]
 
@@ -151,20 +159,35 @@ def test_rows_that_the_group_wrote_otherwise_end_it() -> None:
       func.return
     }}"""
     move, exp, back = ops(passed(text, verify=False), KernelOp)
-    by_rows = RowGroup(64)
+    by_rows = RowGroup()
     by_rows.add(move, "m", (0, 0))
     assert by_rows.take(exp) and by_rows.loops == ["m", "m"]
     # It writes a by columns where the group read it by rows, with either loop: what it reads was written by rows too.
     assert not by_rows.take(back)
-    mixed = RowGroup(64)
+    mixed = RowGroup()
     mixed.add(move, "n", (1, 1))
     assert mixed.take(exp) and mixed.loops == ["n", "n"] and mixed.rows[1] == (1, 1)
 
 
-def test_a_group_of_other_extent_takes_nothing() -> None:
-    exp, *_ = ops(module(EXP), KernelOp)
-    assert RowGroup(128).take(exp)
-    assert not RowGroup(32).take(exp)
+def test_loops_of_other_extent_join_only_by_what_the_group_wrote() -> None:
+    """The second op reads nothing that the group wrote, and has 32 rows and 96 columns where the group has 64 rows."""
+    small = T.replace("[64, 128]", "[32, 96]")
+    text = f"""func.func @main() {{
+      %a = spyre.kernel.alloc : {T}
+      %b = spyre.kernel.alloc : {T}
+      %c = spyre.kernel.alloc : {small}
+      %d = spyre.kernel.alloc : {small}
+      spyre.kernel.compute "exp" [m = 64, n = 128] ins(%a[m, n] : {T}) outs(%b[m, n] : {T})
+      spyre.kernel.compute "exp" [m = 32, n = 96] ins(%c[m, n] : {small}) outs(%d[m, n] : {small})
+      func.return
+    }}"""
+    large, other = ops(passed(text), KernelOp)
+    group = RowGroup()
+    group.add(large, "m", (0, 0))
+    assert not group.take(other)
+    again = RowGroup()
+    again.add(other, "m", (0, 0))
+    assert not again.take(large)
 
 
 def test_buffers_of_the_group_alone() -> None:
@@ -180,18 +203,109 @@ def test_buffers_of_the_group_alone() -> None:
     assert sent.internal() == []
 
 
-def test_least_traffic_counts_rows_once_and_the_rest_in_every_trip() -> None:
+def test_pieces_divide_every_loop_and_whole_sticks() -> None:
+    assert grown(MAX)["m"].pieces == 64  # no lanes
+    # 96 columns are a stick and a half: they stay in one piece.
+    half = T.replace("[64, 128]", "[64, 96]")
+    text = f"""func.func @main() {{
+      %a = spyre.kernel.alloc : {half}
+      %b = spyre.kernel.alloc : {half}
+      spyre.kernel.compute "exp" [m = 64, n = 96] ins(%a[m, n] : {half}) outs(%b[m, n] : {half})
+      func.return
+    }}"""
+    (op,) = ops(passed(text), KernelOp)
+    assert {group.loops[0]: group.pieces for group in grow(op, [])} == {"m": 64, "n": 1}
+
+
+HEADS = "!spyre.tensor<[8, 64, 64] x SEN169_FP16, order [1, 2, 0], stick 2, hbm>"
+KEYS = "!spyre.tensor<[2, 64, 64] x SEN169_FP16, order [1, 2, 0], stick 2, hbm>"
+
+
+def heads(read: str = "b0 * 4 + b1", more: str = "") -> list[KernelOp]:
+    """Two heads of keys are negated, and each is added to four of eight heads of queries, which an exp then reads."""
+    loops = "b0 = 2, b1 = 4, m = 64, n = 64"
+    return ops(
+        passed(f"""func.func @main() {{
+      %q = spyre.kernel.alloc : {HEADS}
+      %k = spyre.kernel.alloc : {KEYS}
+      %l = spyre.kernel.alloc : {KEYS}
+      %s = spyre.kernel.alloc : {HEADS}
+      %e = spyre.kernel.alloc : {HEADS}
+      spyre.kernel.compute "neg" [b = 2, m = 64, n = 64] ins(%k[b, m, n] : {KEYS}) outs(%l[b, m, n] : {KEYS})
+      spyre.kernel.compute "add" [{loops}] ins(%q[{read}, m, n] : {HEADS}, %l[b0, m, n] : {KEYS})
+        outs(%s[{read}, m, n] : {HEADS})
+      spyre.kernel.compute "exp" [h = 8, m = 64, n = 64] ins(%s[h, m, n] : {HEADS}) outs(%e[h, m, n] : {HEADS})
+      {more} func.return
+    }}"""),
+        KernelOp,
+    )
+
+
+def test_a_step_may_be_a_block_of_rows_of_another_tensor() -> None:
+    """A step of b0 is four heads of queries, side by side, and one head of keys."""
+    neg, add, exp = heads()
+    assert row_loops(add)["b0"] == (0, 0, 0)
+    assert "b1" not in row_loops(add)  # its steps are one head in four, in two places
+    by_heads = grow(neg, [add, exp])[0]
+    assert by_heads.loops == ["b", "b0", "h"]
+    assert by_heads.rows == [(0, 0), (0, 0, 0), (0, 0)]
+    assert by_heads.pieces == 2  # gcd(2, 2, 8)
+    assert by_heads.first(2).pieces == 2
+    # The exp alone could be cut into eight.
+    assert grow(exp, [])[0].pieces == 8
+
+
+def test_steps_that_lie_apart_are_no_blocks() -> None:
+    _, add, _ = heads(read="b1 * 2 + b0")
+    assert "b0" not in row_loops(add)  # steps of 1 within steps of 2
+    assert row_loops(add)["b1"] == (0, None, 0)  # a step of b1 is two heads side by side
+
+
+def test_the_first_ops_are_a_group_of_their_own() -> None:
     group = grown(EXP, MAX, SUB, BIAS)["m"]
-    once = BYTES["t"] + BYTES["t"]  # t0 read, t3 written
-    assert group.least_traffic(1) == once + BYTES["v"]
-    assert group.least_traffic(4) == once + 4 * BYTES["v"]
-    twice = grown(EXP, kernel("mul", BOTH, "t0[m, n]", "t1[m, n]", "t3[m, n]"))["m"]
-    assert twice.least_traffic(4) == 2 * BYTES["t"]  # read by two, counted once
-    both = grown(kernel("exp", BOTH, "t0[m, n]", "t0[m, n]"))["m"]
-    assert both.least_traffic(1) == 2 * BYTES["t"]  # read and written
+    part = group.first(2)
+    assert (names(part), part.loops, part.rows) == (["exp", "max"], ["m", "m"], [(0, 0), (0, 0)])
+    assert [v.name_hint for v in part.written] == ["t1", "s0"]
+    assert part.internal() == []  # the third op reads both
+    assert [v.name_hint for v in group.first(3).internal()] == ["t1", "s0"]
+    assert names(group) == ["exp", "max", "sub", "add"]
 
 
-def test_rows_in_lanes_stay_together_by_the_stick() -> None:
-    groups = grown(EXP)
-    assert (groups["m"].row_unit(), groups["n"].row_unit()) == (1, 64)
-    assert grown(MAX)["m"].row_unit() == 1
+def test_bytes_of_buffers_in_use_at_one_time() -> None:
+    # t1 and s0 live from the maximum to the difference, t2 from there on: at the difference all three are in use.
+    assert grown(EXP, MAX, SUB, BIAS)["m"].held_bytes() == 2 * BYTES["t"] + BYTES["s"]
+    # A chain holds an operand and a result, however long it is; the last result is the host's.
+    neg = kernel("neg", BOTH, "t1[m, n]", "t2[m, n]")
+    back = kernel("neg", BOTH, "t2[m, n]", "t1[m, n]")
+    last = kernel("exp", BOTH, "t1[m, n]", "t3[m, n]")
+    assert grown(EXP, last)["m"].held_bytes() == BYTES["t"]
+    assert grown(EXP, neg, back, last)["m"].held_bytes() == 2 * BYTES["t"]
+    assert grown(kernel("exp", BOTH, "t0[m, n]", "t3[m, n]"))["m"].held_bytes() == 0
+
+
+def test_an_op_that_touches_nothing_of_the_group_may_run_before_it() -> None:
+    exp, reader, writer, sharer, apart = ops(
+        module(
+            EXP,
+            kernel("neg", BOTH, "t1[m, n]", "t2[m, n]"),
+            kernel("neg", BOTH, "t2[m, n]", "t0[m, n]"),
+            kernel("neg", BOTH, "t0[m, n]", "t2[m, n]"),
+            kernel("neg", BOTH, "t2[m, n]", "t3[m, n]"),
+        ),
+        KernelOp,
+    )
+    group = RowGroup()
+    group.add(exp, "m", (0, 0))
+    assert not group.is_independent(reader)  # of what the group writes
+    assert not group.is_independent(writer)  # of what the group reads
+    assert group.is_independent(sharer)  # both only read it
+    assert group.is_independent(apart)
+
+
+def test_independent_ops_do_not_end_a_group() -> None:
+    """The sum of t0 over its rows joins no group over rows; it reads what the exp reads and may go before it."""
+    fold = kernel("sum", BOTH, "t0[m, n]", "v1[n]")
+    assert names(grown(EXP, fold, MAX)["m"]) == ["exp", "max"]
+    # One that reads the result of the group ends it.
+    fold = kernel("sum", BOTH, "t1[m, n]", "v1[n]")
+    assert names(grown(EXP, fold, MAX)["m"]) == ["exp"]

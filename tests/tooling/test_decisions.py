@@ -165,6 +165,7 @@ heavy = ("torch", "spyre_mlir.frontend", "spyre_mlir.transforms.convert")
 assert not (loaded := [name for name in sys.modules if name.startswith(heavy)]), loaded
 """
     words = [str(tmp_path / "out"), "--input", f"x={tmp_path / 'x.npy'}", "--output", str(tmp_path / "y")]
+    words += ["--numerics", "exact"]
     subprocess.run([sys.executable, "-c", code, *words], check=True, cwd=ROOT)
     (result,) = (tmp_path / "y").glob("*.npy")
     np.testing.assert_allclose(np.load(result), model(x).detach().numpy(), rtol=1e-4, atol=1e-4)

@@ -26,17 +26,17 @@ func.func @main(%x: tensor<65536x1024xf32>) -> tensor<65536x1024xf32> {
 // CHECK:      %[[IN:.*]] = spyre.kernel.to_device
 // CHECK-NEXT: %[[OUT:.*]] = spyre.kernel.alloc : !spyre.tensor<[65536, 1024]
 // CHECK-NEXT: arith.constant 0
-// CHECK-NEXT: arith.constant 16
+// CHECK-NEXT: arith.constant 4
 // CHECK-NEXT: arith.constant 1
 // CHECK-NEXT: scf.for %[[I:.*]] =
-// CHECK-NEXT:   %[[X:.*]] = spyre.kernel.tile %[[IN]] dim 0 at %[[I]] * 4096 : {{.*}} to !spyre.tensor<[4096, 1024] x SEN169_FP16, order [1, 0], stick 1, extents [65536, 1024], hbm>
-// CHECK-NEXT:   %[[MAX:.*]] = spyre.kernel.alloc : !spyre.tensor<[4096] x
-// CHECK-NEXT:   "max" [m = 4096 over 32, r = 1024] ins(%[[X]][m, r]{{.*}} outs(%[[MAX]][m]
-// CHECK-NEXT:   %[[SUB:.*]] = spyre.kernel.alloc : !spyre.tensor<[4096, 1024] x SEN169_FP16, order [1, 0], stick 1, hbm>
+// CHECK-NEXT:   %[[X:.*]] = spyre.kernel.tile %[[IN]] dim 0 at %[[I]] * 16384 : {{.*}} to !spyre.tensor<[16384, 1024] x SEN169_FP16, order [1, 0], stick 1, extents [65536, 1024], hbm>
+// CHECK-NEXT:   %[[MAX:.*]] = spyre.kernel.alloc : !spyre.tensor<[16384] x
+// CHECK-NEXT:   "max" [m = 16384 over 32, r = 1024] ins(%[[X]][m, r]{{.*}} outs(%[[MAX]][m]
+// CHECK-NEXT:   %[[SUB:.*]] = spyre.kernel.alloc : !spyre.tensor<[16384, 1024] x SEN169_FP16, order [1, 0], stick 1, hbm>
 // CHECK-NEXT:   "sub" {{.*}} ins(%[[X]][m, n]{{.*}}, %[[MAX]][m]{{.*}} outs(%[[SUB]][m, n]
 // CHECK:        "exp"
 // CHECK:        "sum"
-// CHECK-NEXT:   %[[Y:.*]] = spyre.kernel.tile %[[OUT]] dim 0 at %[[I]] * 4096
+// CHECK-NEXT:   %[[Y:.*]] = spyre.kernel.tile %[[OUT]] dim 0 at %[[I]] * 16384
 // CHECK-NEXT:   "realdiv" {{.*}} outs(%[[Y]][m, n]
 // CHECK-NEXT: }
 // CHECK-NEXT: spyre.kernel.from_device %[[OUT]]
@@ -44,7 +44,7 @@ func.func @main(%x: tensor<65536x1024xf32>) -> tensor<65536x1024xf32> {
 // PLACED:      scf.for
 // PLACED-NEXT:   %[[TILE:.*]] = spyre.kernel.tile
 // PLACED:        %[[COPY:.*]] = spyre.kernel.alloc at 0 : i64 : {{.*}}, lx>
-// PLACED-NEXT:   "identity" [d0 = 4096 over 32, d1 = 1024] ins(%[[TILE]][d0, d1]{{.*}} outs(%[[COPY]][d0, d1]
+// PLACED-NEXT:   "identity" [d0 = 16384 over 32, d1 = 1024] ins(%[[TILE]][d0, d1]{{.*}} outs(%[[COPY]][d0, d1]
 // PLACED-NEXT:   "max" {{.*}} ins(%[[COPY]][m, r]{{.*}}, lx>)
 // PLACED-NOT:    {{ins\([^()]*hbm>}}
 // PLACED:        "realdiv" {{.*}} ins({{.*}}, lx>, {{.*}}, lx>) outs({{.*}}, hbm>)

@@ -1,8 +1,8 @@
 // RUN: spyre-opt -p plan %s | filecheck %s
 // RUN: spyre-opt -p plan,divide-work,place-lx,assign-pool %s | filecheck %s --check-prefix PLACED
 
-// softmax of 65536 rows of 2048 bytes: its intermediates are 4 MiB a core. A sixteenth of the rows is 128 a core,
-// 256 KiB for x, x - max and exp, which take one another's place, and 16 KiB for a maximum or a sum.
+// softmax of 65536 rows of 2048 bytes: its intermediates are 4 MiB a core. A quarter of the rows is 512 a core, 1 MiB
+// for x, x - max and exp, which take one another's place, and 64 KiB for a maximum or a sum.
 
 !t = !spyre.tensor<[65536, 1024] x SEN169_FP16, order [1, 0], stick 1, hbm>
 !s = !spyre.tensor<[65536] x SEN169_FP16, order [0, unit], stick unit, hbm>

@@ -17,7 +17,15 @@ UNIT = TESTS / "unit"
 MODULES = sorted(p for p in PACKAGE.rglob("*.py") if p.name != "__init__.py")
 MOST_FILES, MOST_LINES, LEAST_MIRRORED = 20, 400, 0.95
 # Op classes of two dialects share no name; type aliases and type variables are local to their modules.
-PASS_HELPERS = {"aten_to_loop", "loop_to_kernel", "kernel_to_superdsc", "kernel_plans", "kernel_to_ktdp", "regions", "utils"}
+PASS_HELPERS = {
+    "aten_to_loop",
+    "loop_to_kernel",
+    "kernel_to_superdsc",
+    "kernel_plans",
+    "kernel_to_ktdp",
+    "regions",
+    "utils",
+}
 TASKS = tomllib.loads((TESTS / "tooling" / "navigation.toml").read_text(encoding="utf-8"))["task"]
 LEAST_GUESSED = 36
 MOST_ANY = 50

@@ -146,9 +146,7 @@ def _view(op: kernel.KernelOp, number: int, tensor: DeviceTensor) -> CoreView | 
     return view
 
 
-def _in_place(
-    op: kernel.KernelOp, views: Sequence[CoreView | None], tensors: Sequence[DeviceTensor]
-) -> frozenset[int]:
+def _in_place(op: kernel.KernelOp, views: Sequence[CoreView | None], tensors: Sequence[DeviceTensor]) -> frozenset[int]:
     if views[-1] is None:
         return frozenset()
     inputs = range(len(op.inputs))

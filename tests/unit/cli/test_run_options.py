@@ -22,6 +22,7 @@ DEFAULTS = {
     "no_check": False,
     "time": None,
     "trace": None,
+    "ideal_cycles": None,
     "report": None,
     "memory_limit": None,
     "verbose": 0,
@@ -86,9 +87,8 @@ def test_an_unusable_command_line(words: list[str], message: str) -> None:
     "more", [["--probe", "list"], ["--output", "d"], ["--time"], ["--trace", "t.json"], ["--report", "r.html"]]
 )
 def test_finding_a_divergence_goes_alone(more: list[str]) -> None:
-    with pytest.raises(
-        SpyreError, match="--bisect compares two runs; --probe, --output, --time, --trace and --report go"
-    ):
+    others = "--probe, --output, --time, --trace, --ideal-cycles and --report go"
+    with pytest.raises(SpyreError, match=f"--bisect compares two runs; {others}"):
         parse_arguments(["b", "--bisect", *more])
     assert parse_arguments(["b", "--bisect", "--seed", "1"]).bisect
 

@@ -1,0 +1,56 @@
+"""Kernels as the planner sees them: their divisions, work and slices, against hand counts."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.dialects.builtin import ModuleOp
+
+from spyre_mlir.dialects.spyre.kernel import KernelOp
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.planning.divisions import OUTSIDE
+from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
+from tests.unit.transforms.levels import ops, passed
+from tests.unit.transforms.test_place_lx import softmax
+
+
+def chosen(module: ModuleOp) -> tuple[KernelChoices, list[KernelOp]]:
+    return KernelChoices(SPYRE), ops(module, KernelOp)
+
+
+def test_a_softmax_in_numbers() -> None:
+    choices, found = chosen(passed(softmax(8192, 1024), "divide-work"))
+    kernels, buffers = choices.sequence(found)
+    # x is read twice and may be copied; the result goes to the host.
+    assert [k.operands for k in kernels] == [(0, 1), (0, 1, 2), (2, 3), (3, 4), (3, 4, OUTSIDE)]
+    assert [k.copied for k in kernels] == [{0}, {0}, *[frozenset()] * 3]
+    assert len(buffers) == 5
+    exp = kernels[2]
+    # 8,192 rows and 16 sticks over 32 cores, the usual division first.
+    splits = [tuple(c.splits.values()) for c in exp.candidates]
+    assert splits[0] == (32, 1) and sorted(splits) == [(2, 16), (4, 8), (8, 4), (16, 2), (32, 1)]
+    assert {prod(s) for s in splits} == {32}
+    assert exp.candidates[0].sizes == (256 * 2048, 256 * 2048)
+    assert exp.candidates[0].in_place == {0}
+    # Equal slices have equal numbers in all kernels.
+    assert exp.candidates[0].views[0] == kernels[1].candidates[0].views[2]
+    assert len({c.views for c in exp.candidates}) == len(exp.candidates)
+
+
+def test_short_kernels_and_fixed_ones_have_no_choice() -> None:
+    choices, found = chosen(passed(softmax(64, 128), "divide-work"))
+    assert {len(choices.candidates(op)) for op in found} == {1}
+    choices, found = chosen(passed(softmax(8192, 1024), "divide-work"))
+    choices.fixed.add(found[2])
+    kernels, _ = choices.sequence(found)
+    # Rows alone are divided where they are reduced.
+    assert [len(k.candidates) for k in kernels] == [1, 5, 1, 1, 5]
+    assert all(d.split in (1, 32) for op in found for d in op.space.data)  # as they were
+
+
+def test_the_floor_is_the_time_with_everything_at_hand() -> None:
+    choices, found = chosen(passed(softmax(8192, 1024), "divide-work"))
+    outside = choices.floor_us(found, set())
+    inside = choices.floor_us(found, {value for op in found for value in op.operands})
+    # Five kernels of 8,388,608 elements on 32 vector units of 70.4 elements a nanosecond.
+    assert inside < outside and inside >= 5 * 8192 * 1024 / 32 / 70.4 / 1000 * 0.99

@@ -1,0 +1,44 @@
+"""Bodies of loops: tiles, small buffers, and what stands around the loop."""
+
+from __future__ import annotations
+
+from xdsl.dialects.scf import ForOp
+
+from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.static_loop import loop_bounds
+from spyre_mlir.text.render import verify_module
+from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
+from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
+from spyre_mlir.transforms.utils.rebuild import functions
+from tests.unit.transforms.levels import ops, passed
+from tests.unit.transforms.test_place_lx import softmax
+
+
+def rows_of(module: object) -> RowGroup:
+    block = functions(module)[0].body.block  # type: ignore[arg-type]
+    first = next(op for op in block.ops if isinstance(op, KernelOp))
+    behind = list(block.ops)[block.get_operation_index(first) + 1 :]
+    return next(group for group in grow(first, behind) if group.loops[0] == "m")
+
+
+def test_a_body_leaves_the_program_alone_until_it_is_installed() -> None:
+    module = passed(softmax(64, 128))
+    before, group = str(module), rows_of(module)
+    body = TiledBody(group, 4)
+    assert [op.space.extents["m"] for op in body.kernels] == [16] * 5
+    assert [device_tensor(a.result).shape[0] for a in body.allocs] == [16] * 4
+    body.drop()
+    assert str(module) == before
+
+
+def test_an_installed_loop_verifies_and_takes_the_place_of_the_group() -> None:
+    module = passed(softmax(64, 128))
+    block = TiledBody(rows_of(module), 4).install()
+    verify_module(module)
+    (loop,) = ops(module, ForOp)
+    assert loop_bounds(loop).trips == 4 and loop.body.block is block
+    assert all(op.parent_op() is loop for op in ops(module, KernelOp))
+    # x and the result are tiles; what is between is made in every trip.
+    assert [tile.step.value.data for tile in ops(module, TileOp)] == [16, 16]
+    assert [a.parent_op() is loop for a in ops(module, AllocOp)] == [False, True, True, True, True]

@@ -38,6 +38,7 @@ from spyre_mlir.transforms.utils.loops import divided
 from spyre_mlir.transforms.utils.rebuild import functions
 
 CLEAR_GAIN = 0.05  # part of the time that a loop must save
+WORTH_TRYING_US = 100.0  # of a group that fits the scratchpads: too little to gain for the time of the search
 TRIAL_WIDTH = 6  # of the search for divisions while a loop is tried
 
 
@@ -141,6 +142,10 @@ class _Loops:
         """Put groups of kernels into loops that are predicted to gain."""
         kernels = _kernels(self.block)
         flat = divide_together(self.choices.sequence(kernels)[0], spec=self.spec)
+        # Buffers of the block may be in the scratchpads throughout: no loop saves more than that.
+        held = {v for op in kernels for v in op.operands if isinstance(v.owner, kernel.AllocOp)}
+        if flat.us - self.choices.floor_us(kernels, held) <= CLEAR_GAIN * max(self.shortest_us, 0):
+            return
         times = dict(zip(kernels, flat.times, strict=True))
         done = set[Operation]()
         for op in kernels:
@@ -174,6 +179,9 @@ class _Loops:
 
     def _plans(self, group: RowGroup, usual_us: float) -> Iterator[LoopPlan]:
         needed = -(-group.held_bytes() // (self.spec.lx_usable_bytes * self.spec.cores_per_card))
+        fits = needed <= 1 and not any(self.choices.has_slow_batch(op) for op in group.ops)
+        if fits and usual_us < WORTH_TRYING_US:
+            return  # what the kernels hand to each other fits as it is, and no rate would rise
         others = (g for g in grow(group.ops[0], group.ops[1:]) if len(g.ops) == len(group.ops))
         inner = {g.loops[0]: LoopChoice(g.pieces) for g in others if g.loops[0] != group.loops[0]}
         for name, choice in [(None, None), *inner.items()]:

@@ -26,7 +26,7 @@ from spyre_mlir.transforms.utils.loops import divided, footprints, loops_of
 
 # A division that takes so many times the quickest one's time is not considered, and none but the usual one of kernels
 # that are shorter than anything a choice could change much.
-SLOW, SHORT_US = 4.0, 1.0
+SLOW, SHORT_US, SHORT_IN_LOOP_US = 4.0, 5.0, 1.0
 
 
 @dataclass
@@ -73,6 +73,11 @@ class KernelChoices:
         # In a loop its rate and its fill may be better than in one piece.
         outside = sum(o.bytes for n, o in enumerate(found[0].work.operands) if n not in local)
         return roofline_us(product.macs, outside, CALIBRATED, self.spec)
+
+    def has_slow_batch(self, op: kernel.KernelOp) -> bool:
+        """Return whether a kernel is a product whose batch lies inside of the rows of an operand."""
+        product = self.candidates(op)[0].work.product
+        return product is not None and max(product.inside) >= CALIBRATED.pe_batched_from_batch
 
     def candidates(self, op: kernel.KernelOp) -> tuple[DividedKernel, ...]:
         """Return the divisions of a kernel, the present one first: the only one of a short kernel."""
@@ -122,7 +127,9 @@ def _least_us(op: kernel.KernelOp) -> float:
 
     Nothing is known of how cards divide products that run once and are shorter than any that was measured.
     """
-    return SHORTEST_MEASURED_US if op.is_product and isinstance(op.parent_op(), func.FuncOp) else SHORT_US
+    if not isinstance(op.parent_op(), func.FuncOp):
+        return SHORT_IN_LOOP_US  # it runs in every trip
+    return SHORTEST_MEASURED_US if op.is_product else SHORT_US
 
 
 def _may_hold(value: SSAValue, *, written: bool) -> bool:

@@ -19,6 +19,8 @@ from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import IndexMap
 
+MOST_KERNELS = 160  # of a group; causal attention in eight blocks has about as many
+
 Rows = tuple[int | None, ...]  # per operand, the dimension that the rows walk; None for an operand without rows
 
 
@@ -168,6 +170,8 @@ def grow(op: kernel.KernelOp, following: Iterable[Operation]) -> list[RowGroup]:
         for other in behind:
             if isinstance(other, _PASSED):
                 continue
+            if len(group.ops) == MOST_KERNELS:
+                break
             if not isinstance(other, kernel.KernelOp) or not (group.take(other) or group.is_independent(other)):
                 break
         groups.append(group)

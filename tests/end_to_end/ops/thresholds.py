@@ -357,6 +357,7 @@ NO_FORM = {
     "transforms.regions.repetitions.LEAST_SAVED": "whether layers are one function; test_regions.py has both",
     "transforms.regions.repetitions._WINDOW": "how repetitions are looked for",
     "transforms.utils.host_fallback._PLACES_SHOWN": "how many places a message shows",
+    "transforms.plan.WORTH_TRYING_US": "whether a loop is tried",
     "transforms.plan.CLEAR_GAIN": "whether a loop is quicker; test_plan.py has both",
     "transforms.kernel_plans.kernel_choices.SLOW": "which divisions are considered",
     "transforms.kernel_plans.kernel_choices.SHORT_US": "which divisions are considered",

@@ -210,6 +210,17 @@ def cost(work: Work, parameters: CostParameters = CALIBRATED, spec: SpyreSpec = 
     )
 
 
+def total_us(work: Work, p: CostParameters = CALIBRATED, *, scratchpad: bool = True) -> float:
+    """Return the total of `cost` alone; without the time of the scratchpads if they are not to count."""
+    compute, memory = compute_ns(work, p), memory_ns(work, p)
+    busiest = max(compute, memory, scratchpad_ns(work, p) if scratchpad else 0.0)
+    if work.product is not None:
+        busiest = max(busiest, ring_ns(work, p)) + reread_ns(work, p)
+        busiest += (1 - p.product_overlap) * min(compute, memory)
+    fixed = p.kernel_fixed_us * work.trips + p.trip_fixed_us * work.iterations
+    return busiest * work.trips / _NS_PER_US + fixed
+
+
 def roofline_us(macs: int, needed: int, p: CostParameters = CALIBRATED, spec: SpyreSpec = SPYRE) -> float:
     """Least time of an amount of arithmetic and memory on the whole card at the rates of a profile."""
     return max(arithmetic_us(macs, p, spec), needed / p.hbm_gb_per_s / _NS_PER_US)

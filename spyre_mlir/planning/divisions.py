@@ -10,18 +10,19 @@ Plain data: the caller says what divisions a kernel has, and what work each of t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from itertools import product
+from itertools import accumulate, product
+from math import inf
 
-from spyre_mlir.hw.cost import CostKind, Work, cost
+from spyre_mlir.hw.cost import CostKind, Work, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 
 ELEMENT_BYTES = DL16.bits // 8
 OUTSIDE = -1  # the number of a buffer that is in device memory whatever the plan
+ROUNDING = 1e-12
 WIDTH = 24  # combinations that the search keeps from one kernel to the next
 
 
@@ -79,7 +80,7 @@ class Division:
 Held = Mapping[int, tuple[Hashable, int]]  # by buffer: the slices, and the bytes of one of them
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _State:
     """Choices for the first kernels: their time, what is held behind the last of them, and how they came about."""
 
@@ -98,100 +99,175 @@ class _State:
         return states[::-1]
 
 
-@lru_cache(maxsize=1 << 14)
-def copy_us(candidate: DividedKernel, operand: int, p: CostParameters, spec: SpyreSpec) -> float:
-    """Return the predicted time to copy an operand to the scratchpads in the slices that a kernel sees."""
+class Prices:
+    """Predicted times of kernels, each computed once.
+
+    Attributes:
+        parameters: the numbers of a profile.
+        spec: the machine.
+    """
+
+    def __init__(self, parameters: CostParameters = CALIBRATED, spec: SpyreSpec = SPYRE) -> None:
+        """Know no time yet."""
+        self.parameters, self.spec = parameters, spec
+        self._us: dict[tuple[DividedKernel, frozenset[int]], float] = {}
+        self._floors: dict[tuple[DividedKernel, frozenset[int]], float] = {}
+        self._copies: dict[tuple[DividedKernel, int], float] = {}
+
+    def us(self, candidate: DividedKernel, local: frozenset[int]) -> float:
+        """Return the time of a kernel that is divided so, with some operands in the scratchpads."""
+        key = candidate, local
+        if (known := self._us.get(key)) is None:
+            known = self._us[key] = total_us(with_local(candidate.work, local), self.parameters)
+        return known
+
+    def floor_us(self, candidate: DividedKernel, local: frozenset[int]) -> float:
+        """Return a time that none is below in which some of these operands are in the scratchpads, or all."""
+        key = candidate, local
+        if (known := self._floors.get(key)) is None:
+            known = total_us(with_local(candidate.work, local), self.parameters, scratchpad=False)
+            self._floors[key] = known
+        return known
+
+    def copy_us(self, candidate: DividedKernel, operand: int) -> float:
+        """Return the time to copy an operand to the scratchpads in the slices that a kernel sees."""
+        key = candidate, operand
+        if (known := self._copies.get(key)) is None:
+            known = self._copies[key] = total_us(_copy(candidate, operand), self.parameters)
+        return known
+
+
+def _copy(candidate: DividedKernel, operand: int) -> Work:
     source = replace(candidate.work.operands[operand], readers=1, small=False, local=False)
-    work = Work(
+    return Work(
         kind=CostKind.POINTWISE,
         cores=candidate.work.cores,
         elements=source.needed // ELEMENT_BYTES,
         operands=(source, replace(source, written=True, local=True)),
     )
-    return cost(work, p, spec).total
 
 
-@lru_cache(maxsize=1 << 16)
-def price_us(candidate: DividedKernel, local: frozenset[int], p: CostParameters, spec: SpyreSpec) -> float:
-    """Return the predicted time of a kernel that is divided so, with some operands in the scratchpads."""
-    operands = tuple(replace(o, local=n in local) for n, o in enumerate(candidate.work.operands))
-    return cost(replace(candidate.work, operands=operands), p, spec).total
+def with_local(work: Work, local: frozenset[int]) -> Work:
+    """Return the work with these operands in the scratchpads, and no others."""
+    operands = tuple(
+        [o if o.local == (n in local) else replace(o, local=not o.local) for n, o in enumerate(work.operands)]
+    )
+    return replace(work, operands=operands)
 
 
-def divide_together(
-    kernels: Sequence[Kernel], p: CostParameters = CALIBRATED, spec: SpyreSpec = SPYRE, width: int = WIDTH
-) -> Division:
+def divide_together(kernels: Sequence[Kernel], prices: Prices | None = None, width: int = WIDTH) -> Division:
     """Return the quickest division that the search finds; of equally quick ones the first.
 
     Raises:
         ValueError: a kernel has no candidate.
     """
-    search = _Search(kernels, p, spec)
+    found = divide_within(kernels, inf, prices, width)
+    if found is None:
+        raise ValueError("a division takes for ever")
+    return found
+
+
+def divide_within(
+    kernels: Sequence[Kernel], most_us: float, prices: Prices | None = None, width: int = WIDTH
+) -> Division | None:
+    """Return the quickest division that the search finds; None if none takes at most `most_us`.
+
+    Raises:
+        ValueError: a kernel has no candidate.
+    """
+    search = _Search(kernels, most_us, prices or Prices())
     states = [_State()]
-    for number, kernel in enumerate(kernels):
-        if not kernel.candidates:
-            raise ValueError(f"kernel {number} has no division")
+    for number in range(len(kernels)):
         best: dict[Hashable, _State] = {}
         for state in states:
-            for made in search.steps(number, state):
-                key = frozenset(made.held.items())
-                if key not in best or made.us < best[key].us:
-                    best[key] = made
+            search.step(number, state, best)
         # The state that holds the least always has a way on.
         order = sorted(best.values(), key=lambda s: s.us)
         states = [*order[:width], *sorted(order[width:], key=lambda s: len(s.held))[:1]]
+    if not states:
+        return None
     path = states[0].path()
     times = [state.us - (state.before.us if state.before else 0.0) for state in path]
     local = frozenset(b for state in path for b in state.added)
     return Division(states[0].us, tuple(s.choice for s in path), local, tuple(times))
 
 
-class _Search:
-    """The choices at each kernel of a sequence."""
+@dataclass(frozen=True)
+class _Addition:
+    """Buffers that begin to be held at a kernel.
 
-    def __init__(self, kernels: Sequence[Kernel], p: CostParameters, spec: SpyreSpec) -> None:
-        self.kernels, self.parameters, self.spec = kernels, p, spec
+    Attributes:
+        held: by buffer, its slices and their bytes.
+        bytes: of one core, in all.
+        copy_us: time to copy those of them that are copies.
+    """
+
+    held: Held
+    bytes: int
+    copy_us: float
+
+
+class _Search:
+    """The choices at each kernel of a sequence that may lead to a division within a time."""
+
+    def __init__(self, kernels: Sequence[Kernel], most_us: float, prices: Prices) -> None:
+        self.kernels, self.prices = kernels, prices
         self.first: dict[int, int] = {}
         self.last: dict[int, int] = {}
         for number, kernel in enumerate(kernels):
+            if not kernel.candidates:
+                raise ValueError(f"kernel {number} has no division")
             for buffer in kernel.operands:
                 self.first.setdefault(buffer, number)
                 self.last[buffer] = number
         self.possible = _possible(kernels)
+        # Behind each kernel, the most time that leaves enough for those that follow.
+        self.most_us = [inf] * len(kernels) if most_us == inf else _latest(kernels, most_us, prices)
 
-    def steps(self, number: int, state: _State) -> Iterator[_State]:
-        """States behind kernel `number` that follow from one before it."""
-        kernel = self.kernels[number]
+    def step(self, number: int, state: _State, best: dict[Hashable, _State]) -> None:
+        """Put states behind kernel `number` that follow from one before it where they are the best that hold so."""
+        kernel, held, most_us = self.kernels[number], state.held, self.most_us[number]
+        operands = list(enumerate(kernel.operands))
+        shared = [(n, b) for n, b in operands if b in held and n not in kernel.copied]
+        ending = {b for b in kernel.operands if self.last[b] == number}
+        used = sum([size for _, size in held.values()])
         for choice, candidate in enumerate(kernel.candidates):
-            if self._agrees(number, candidate, state.held):
-                for added in self._additions(number, candidate, state.held):
-                    if (made := self._next(number, choice, state, added)) is not None:
-                        yield made
+            views = candidate.views
+            if shared and any(held[b][0] != views[n] for n, b in shared):
+                continue
+            for added in self._additions(number, candidate, held):
+                now = {**held, **added.held} if added.held else held
+                local = frozenset([n for n, b in operands if b in now and now[b][0] == views[n]])
+                us = state.us + self.prices.us(candidate, local) + added.copy_us
+                if us > most_us or not self._fits(kernel, candidate, now, used + added.bytes, ending):
+                    continue
+                kept = {b: slices for b, slices in now.items() if b not in ending}
+                key = frozenset(kept.items())
+                if (other := best.get(key)) is None or us < other.us:
+                    best[key] = _State(us, kept, state, choice, tuple(added.held))
 
-    def _agrees(self, number: int, candidate: DividedKernel, held: Held) -> bool:
-        """Return whether the kernel sees the slices of what is held."""
-        kernel = self.kernels[number]
-        return all(
-            b not in held or place in kernel.copied or held[b][0] == candidate.views[place]
-            for place, b in enumerate(kernel.operands)
-        )
-
-    def _additions(self, number: int, candidate: DividedKernel, held: Held) -> Iterator[Held]:
+    def _additions(self, number: int, candidate: DividedKernel, held: Held) -> list[_Addition]:
         """Ways to hold the buffers that come up at this kernel, and inputs that later kernels read too."""
         new: dict[int, tuple[Hashable, int]] = {}
         clashing = set[int]()
         kernel = self.kernels[number]
         for place, buffer in enumerate(kernel.operands):
-            view, size = candidate.views[place], candidate.sizes[place]
             if buffer == OUTSIDE or not self._comes_up(number, place, held):
                 continue
+            view, size = candidate.views[place], candidate.sizes[place]
             if view not in self.possible[buffer] or new.get(buffer, (view, size))[0] != view:
                 clashing.add(buffer)
             else:
                 new[buffer] = view, size
+        if not new:
+            return [_NOTHING]
+        copies = {kernel.operands[n]: self.prices.copy_us(candidate, n) for n in kernel.copied}
         options = [[True, False] if b not in clashing else [False] for b in new]
-        for chosen in product(*options):
-            yield {b: new[b] for b, kept in zip(new, chosen, strict=True) if kept}
+        chosen = ({b: new[b] for b, kept in zip(new, way, strict=True) if kept} for way in product(*options))
+        return [
+            _Addition(way, sum([size for _, size in way.values()]), sum([copies.get(b, 0.0) for b in way]))
+            for way in chosen
+        ]
 
     def _comes_up(self, number: int, place: int, held: Held) -> bool:
         """Return whether a buffer can begin to be held at a kernel."""
@@ -200,30 +276,29 @@ class _Search:
             return buffer not in held and self.last[buffer] > number
         return self.first[buffer] == number
 
-    def _next(self, number: int, choice: int, state: _State, added: Held) -> _State | None:
-        kernel = self.kernels[number]
-        held = {**state.held, **added}
-        dying = {b for b in held if self.last[b] == number}
-        used = sum(size for _, size in held.values()) - self._taken_over(kernel, choice, held, dying)
-        if used > self.spec.lx_usable_bytes:
-            return None
-        views = kernel.candidates[choice].views
-        local = frozenset(n for n, b in enumerate(kernel.operands) if b in held and held[b][0] == views[n])
-        candidate = kernel.candidates[choice]
-        us = state.us + price_us(candidate, local, self.parameters, self.spec)
-        for place in kernel.copied:
-            if kernel.operands[place] in added:
-                us += copy_us(candidate, place, self.parameters, self.spec)
-        kept = {b: slices for b, slices in held.items() if b not in dying}
-        return _State(us, kept, state, choice, tuple(added))
-
-    def _taken_over(self, kernel: Kernel, choice: int, held: Held, dying: set[int]) -> int:
-        """Bytes that the result shares with an input that nobody needs any more."""
+    def _fits(self, kernel: Kernel, candidate: DividedKernel, held: Held, used: int, ending: set[int]) -> bool:
+        """Return whether there is room for what is held at a kernel, whose result may take over an input's bytes."""
+        room = self.prices.spec.lx_usable_bytes
         result = kernel.operands[-1]
-        inputs = {kernel.operands[n] for n in kernel.candidates[choice].in_place} - {result}
-        if result in held and any(b in dying and held[b][1] == held[result][1] for b in inputs):
-            return held[result][1]
-        return 0
+        if used <= room or result not in held:
+            return used <= room
+        size = held[result][1]
+        inputs = {kernel.operands[n] for n in candidate.in_place} - {result}
+        return used - size <= room and any(b in held and b in ending and held[b][1] == size for b in inputs)
+
+
+_NOTHING = _Addition({}, 0, 0.0)
+
+
+def _latest(kernels: Sequence[Kernel], most_us: float, prices: Prices) -> list[float]:
+    """Behind each kernel, the most time that leaves enough for those that follow."""
+    least = [
+        min(prices.floor_us(c, frozenset([n for n, b in enumerate(k.operands) if b != OUTSIDE])) for c in k.candidates)
+        for k in kernels
+    ]
+    behind = list(accumulate(reversed(least[1:]), initial=0.0))
+    # Sums of the same times in another order may differ in the last digit.
+    return [(most_us - us) * (1 + ROUNDING) for us in reversed(behind)]
 
 
 def _possible(kernels: Sequence[Kernel]) -> Mapping[int, frozenset[Hashable]]:
@@ -239,4 +314,4 @@ def _possible(kernels: Sequence[Kernel]) -> Mapping[int, frozenset[Hashable]]:
     return found
 
 
-__all__ = ["OUTSIDE", "DividedKernel", "Division", "Kernel", "divide_together", "price_us"]
+__all__ = ["OUTSIDE", "DividedKernel", "Division", "Kernel", "Prices", "divide_together", "divide_within", "with_local"]

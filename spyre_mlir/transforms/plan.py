@@ -11,6 +11,7 @@ Decision: docs/decisions/0129-kernels-are-planned-together.md
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -27,9 +28,8 @@ from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.cost_parameters import CALIBRATED
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.planning.divisions import divide_together
+from spyre_mlir.planning.divisions import divide_together, divide_within
 from spyre_mlir.planning.trips import LoopChoice, worth_trying
-from spyre_mlir.transforms.divide_work import divide_kernel
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
@@ -37,6 +37,7 @@ from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.utils.loops import divided
 from spyre_mlir.transforms.utils.rebuild import functions
 
+ROUNDING = 1e-9
 CLEAR_GAIN = 0.05  # part of the time that a loop must save
 WORTH_TRYING_US = 100.0  # of a group that fits the scratchpads: too little to gain for the time of the search
 TRIAL_WIDTH = 6  # of the search for divisions while a loop is tried
@@ -76,8 +77,8 @@ def divide_block(block: Block, choices: KernelChoices) -> None:
     """Divide the kernels of a block together, as far as that is predicted to be quicker than one by one."""
     ops = _kernels(block)
     kernels, buffers = choices.sequence(ops)
-    usual = divide_together([replace(k, candidates=k.candidates[:1]) for k in kernels], spec=choices.spec)
-    best = divide_together(kernels, spec=choices.spec)
+    usual = divide_together([replace(k, candidates=k.candidates[:1]) for k in kernels], choices.prices)
+    best = divide_together(kernels, choices.prices)
     if best.us >= usual.us:
         return
     for op, found, number in zip(ops, kernels, best.chosen, strict=True):
@@ -95,7 +96,7 @@ def _divide_as_usual(block: Block, choices: KernelChoices) -> bool:
     try:
         for op in ops:
             if op not in given:
-                divide_kernel(op, choices.spec)
+                choices.divide(op)
             choices.candidates(op)
     except LoweringError:
         return False
@@ -112,22 +113,31 @@ def _move(buffer: SSAValue, space: Literal["hbm", "lx"]) -> None:
 
 
 @dataclass(frozen=True)
-class LoopPlan:
+class Trial:
     """A group of kernels in one loop or two.
 
     Attributes:
         group: the kernels.
         trips: of the loop around them.
         inner: the loop inside of it by its name in the first kernel, and its trips, if there is one.
-        us: predicted time.
-        gain_us: how much shorter that is than without loops.
+        usual_us: predicted time without loops.
+        least_us: a time that the loops do not beat.
     """
 
     group: RowGroup
     trips: int
     inner: tuple[str, int] | None
-    us: float
-    gain_us: float
+    usual_us: float
+    least_us: float
+
+
+@dataclass(frozen=True)
+class _Inner:
+    """A loop inside of another one: its name in the first kernel, its trips, and its names in all kernels."""
+
+    name: str
+    trips: int
+    loops: Sequence[str]
 
 
 @dataclass
@@ -141,7 +151,7 @@ class _Loops:
     def put(self) -> None:
         """Put groups of kernels into loops that are predicted to gain."""
         kernels = _kernels(self.block)
-        flat = divide_together(self.choices.sequence(kernels)[0], spec=self.spec)
+        flat = divide_together(self.choices.sequence(kernels)[0], self.choices.prices)
         # Buffers of the block may be in the scratchpads throughout: no loop saves more than that.
         held = {v for op in kernels for v in op.operands if isinstance(v.owner, kernel.AllocOp)}
         if flat.us - self.choices.floor_us(kernels, held) <= CLEAR_GAIN * max(self.shortest_us, 0):
@@ -151,9 +161,8 @@ class _Loops:
         for op in kernels:
             if op in done:
                 continue
-            plans = [p for group in grow(op, _behind(op)) if (p := self._best(group, times)) is not None]
-            if plans:
-                best = max(plans, key=lambda plan: plan.gain_us)
+            trials = [trial for group in grow(op, _behind(op)) for trial in self._trials(group, times)]
+            if (best := self._best(trials)) is not None:
                 done.update(best.group.ops)
                 self._install(best)
 
@@ -162,46 +171,72 @@ class _Loops:
         """The machine."""
         return self.choices.spec
 
-    def _best(self, group: RowGroup, times: Mapping[kernel.KernelOp, float]) -> LoopPlan | None:
-        """The loops around the first kernels of a group that gain most; None if none gain clearly."""
-        best: LoopPlan | None = None
+    def _best(self, trials: Sequence[Trial]) -> Trial | None:
+        """The loops that gain most, of equals the first; None if none gain clearly."""
+        best, most = None, (0.0, 0)
+        # The most promising first, so that most of the others need not be built.
+        for number, trial in sorted(enumerate(trials), key=lambda pair: pair[1].least_us - pair[1].usual_us):
+            if trial.usual_us - trial.least_us < most[0]:
+                break
+            us = self._us(trial.group, trial.trips, trial.inner, trial.usual_us - max(_clear(trial.usual_us), most[0]))
+            gain = 0.0 if us is None else trial.usual_us - us
+            if gain > _clear(trial.usual_us) and (gain, -number) > most:
+                best, most = trial, (gain, -number)
+        return best
+
+    def _trials(self, group: RowGroup, times: Mapping[kernel.KernelOp, float]) -> Iterator[Trial]:
+        """Loops around the first kernels of a group that may gain clearly."""
         for count in _cuts(group):
             part = group.first(count)
             usual = sum(times[op] for op in part.ops)
-            wanted = max(CLEAR_GAIN * usual, best.gain_us if best else 0.0)
-            possible = usual - self.choices.floor_us(part.ops, set(part.internal()))
-            if usual < self.shortest_us or possible <= wanted or any(op in self.choices.fixed for op in part.ops):
+            floor = self.choices.floor_us(part.ops, set(part.internal()))
+            clearly = usual - _clear(usual)
+            if usual < self.shortest_us or floor >= clearly or any(op in self.choices.fixed for op in part.ops):
                 continue
-            found = max(self._plans(part, usual), key=lambda plan: plan.gain_us, default=None)
-            if found is not None and found.gain_us > wanted:
-                best = found
-        return best
+            held = _held(part)
+            for trips, inner in self._loops(part, usual):
+                within = 1 if inner is None else inner.trips
+                if floor + trips * within * CALIBRATED.trip_fixed_us >= clearly:
+                    continue
+                least = self._least_us(part, held, trips, inner)
+                if least < clearly:
+                    yield Trial(part, trips, None if inner is None else (inner.name, within), usual, max(least, floor))
 
-    def _plans(self, group: RowGroup, usual_us: float) -> Iterator[LoopPlan]:
+    def _least_us(self, group: RowGroup, held: Sequence[frozenset[int]], trips: int, inner: _Inner | None) -> float:
+        """A time that no division of a group in loops beats."""
+        once, within = CALIBRATED.trip_fixed_us, 1 if inner is None else inner.trips
+        for number, (op, loop, local) in enumerate(zip(group.ops, group.loops, held, strict=True)):
+            cuts = {loop: trips}
+            if inner is not None:
+                cuts[inner.loops[number]] = within * cuts.get(inner.loops[number], 1)
+            once += self.choices.trip_floor_us(op, cuts, local)
+        return trips * within * once * (1 - ROUNDING)
+
+    def _loops(self, group: RowGroup, usual_us: float) -> Iterator[tuple[int, _Inner | None]]:
+        """Loops around a group that are worth a try: trips of the outer one, and the inner one if there is one."""
         needed = -(-group.held_bytes() // (self.spec.lx_usable_bytes * self.spec.cores_per_card))
         fits = needed <= 1 and not any(self.choices.has_slow_batch(op) for op in group.ops)
         if fits and usual_us < WORTH_TRYING_US:
             return  # what the kernels hand to each other fits as it is, and no rate would rise
         others = (g for g in grow(group.ops[0], group.ops[1:]) if len(g.ops) == len(group.ops))
-        inner = {g.loops[0]: LoopChoice(g.pieces) for g in others if g.loops[0] != group.loops[0]}
-        for name, choice in [(None, None), *inner.items()]:
+        inner = {g.loops[0]: g for g in others if g.loops[0] != group.loops[0]}
+        for name, other in [(None, None), *inner.items()]:
+            choice = None if other is None else LoopChoice(other.pieces)
             for trips, within in worth_trying(LoopChoice(group.pieces), choice, needed, self.spec.loop_trips):
-                second = None if name is None else (name, within)
-                if (us := self._us(group, trips, second)) is not None:
-                    yield LoopPlan(group, trips, second, us, usual_us - us)
+                yield trips, None if name is None or other is None else _Inner(name, within, other.loops)
 
-    def _us(self, group: RowGroup, trips: int, inner: tuple[str, int] | None) -> float | None:
-        """Predicted time of a group in loops; None if its kernels cannot be divided then."""
+    def _us(self, group: RowGroup, trips: int, inner: tuple[str, int] | None, most_us: float) -> float | None:
+        """Predicted time of a group in loops; None if its kernels cannot be divided then, or it is longer than that."""
         body = TiledBody(group, trips)
         try:
             if inner is None:
-                return trips * self._once_us(body.kernels)
+                return self._trips_us(body.kernels, trips, most_us)
             within = _inside(body.block, inner[0])
             if within is None:
                 return None
             second = TiledBody(within, inner[1])
             try:
-                return trips * inner[1] * self._once_us(second.kernels)
+                return self._trips_us(second.kernels, trips * inner[1], most_us)
             finally:
                 second.drop()
         except LoweringError:
@@ -209,19 +244,20 @@ class _Loops:
         finally:
             body.drop()
 
-    def _once_us(self, kernels: Sequence[kernel.KernelOp]) -> float:
+    def _trips_us(self, kernels: Sequence[kernel.KernelOp], trips: int, most_us: float) -> float | None:
         for op in kernels:
-            divide_kernel(op, self.spec)
-        found = divide_together(self.choices.sequence(kernels)[0], spec=self.spec, width=TRIAL_WIDTH)
-        return found.us + CALIBRATED.trip_fixed_us
+            self.choices.divide(op)
+        once = most_us / trips - CALIBRATED.trip_fixed_us
+        found = divide_within(self.choices.sequence(kernels)[0], once, self.choices.prices, TRIAL_WIDTH)
+        return None if found is None else trips * (found.us + CALIBRATED.trip_fixed_us)
 
-    def _install(self, plan: LoopPlan) -> None:
+    def _install(self, plan: Trial) -> None:
         """Put the loops in place of the group, and divide their body."""
         block = TiledBody(plan.group, plan.trips).install()
         if plan.inner is not None and (within := _inside(block, plan.inner[0])) is not None:
             block = TiledBody(within, plan.inner[1]).install()
         for op in _kernels(block):
-            divide_kernel(op, self.spec)
+            self.choices.divide(op)
         divide_block(block, self.choices)
 
 
@@ -229,6 +265,20 @@ def _behind(op: Operation) -> Iterator[Operation]:
     while (following := op.next_op) is not None:
         yield following
         op = following
+
+
+def _clear(usual_us: float) -> float:
+    """What loops must gain of a time."""
+    return CLEAR_GAIN * usual_us
+
+
+def _held(group: RowGroup) -> list[frozenset[int]]:
+    """Operands of each kernel that the scratchpads may hold in a trip: internal ones, copies for several readers."""
+    reads = Counter(value for op in group.ops for value in {*op.inputs})
+    relaid = {value for op in group.ops if isinstance(op, kernel.RestickifyOp) for value in op.operands}
+    internal = set(group.internal())
+    may = (internal - relaid) | {value for value, count in reads.items() if count > 1 and value not in internal}
+    return [frozenset([n for n, value in enumerate(op.operands) if value in may]) for op in group.ops]
 
 
 def _inside(block: Block, name: str) -> RowGroup | None:

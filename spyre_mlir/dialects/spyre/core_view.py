@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.dialects.superdsc.model.descriptor import Dim, OpClass, core_slices
+from spyre_mlir.hw.hashed_once import hashed_once
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr, StickAccess, StickError, StickLayout, StrideNest, access, walk
 
@@ -32,6 +35,7 @@ class CoreLoop:
 CoreLoops = Mapping[str, CoreLoop]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class CoreView:
     """The slices of a buffer.
@@ -132,10 +136,71 @@ def local_walk(
     return acc, walk(acc, padded, lanes, like=shared.order)
 
 
+@hashed_once
+@dataclass(frozen=True)
+class CoreDivision:
+    """The loops of a kernel as divided over cores.
+
+    Attributes:
+        loops: name, padded and logical extent, and slices of each, result loops first.
+        is_product: whether the kernel sums products, whose sum cores divide first.
+    """
+
+    loops: tuple[tuple[str, int, int, int], ...]
+    is_product: bool
+
+    @property
+    def table(self) -> tuple[Mapping[str, int], ...]:
+        """Per core, its slice of every loop."""
+        return _table(self)
+
+
+@lru_cache(maxsize=1 << 12)
+def _table(division: CoreDivision) -> tuple[Mapping[str, int], ...]:
+    dims = [Dim(name, padded, split) for name, padded, _, split in division.loops]
+    return core_slices(dims, OpClass.MATMUL if division.is_product else OpClass.POINTWISE)
+
+
+@dataclass(frozen=True)
+class LocalSlices:
+    """The slices of an operand in the scratchpads.
+
+    Attributes:
+        view: which core sees which.
+        walk: how a core walks through its own.
+        bytes: of one.
+    """
+
+    view: CoreView
+    walk: tuple[StickAccess, StrideNest]
+    bytes: int
+
+
+@lru_cache(maxsize=1 << 15)
+def local_slices(tensor: DeviceTensor, index: IndexMap, division: CoreDivision) -> LocalSlices | None:
+    """Return the slices of a tensor that follow from a division; None if the scratchpads cannot hold them."""
+    loops = {name: CoreLoop(padded, extent, split) for name, padded, extent, split in division.loops}
+    try:
+        view = core_view(tensor, index, loops, division.table)
+        return LocalSlices(view, local_walk(tensor, index, loops, view), view.bytes_per_core(tensor))
+    except StickError:
+        return None
+
+
 def hbm_bytes(acc: StickAccess, padded: Mapping[str, int], lanes: int) -> int:
     """Return the bytes an operand moves to or from device memory, every stick once."""
     steps = (padded[n] // lanes if n == acc.lane else padded[n] for n, stride in acc.strides.items() if stride)
     return prod(steps) * STICK_BYTES
 
 
-__all__ = ["CoreLoop", "CoreLoops", "CoreView", "core_view", "hbm_bytes", "local_walk"]
+__all__ = [
+    "CoreDivision",
+    "CoreLoop",
+    "CoreLoops",
+    "CoreView",
+    "LocalSlices",
+    "core_view",
+    "hbm_bytes",
+    "local_slices",
+    "local_walk",
+]

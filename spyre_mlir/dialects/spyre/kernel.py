@@ -19,7 +19,7 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.dialects.directives import Quoted
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.core_view import CoreView
-from spyre_mlir.dialects.spyre.kernel_facts import fact
+from spyre_mlir.dialects.spyre.kernel_facts import fact, undivided_fact
 from spyre_mlir.dialects.spyre.kernel_memory import (
     AllocOp,
     ArgumentOp,
@@ -104,10 +104,11 @@ class ComputeOp(KernelOp):
             raise VerifyException(f"no op-table entry has the hardware function '{self.function.data}'")
         return entry
 
-    def identity(self) -> Hashable:
-        """The identity of every kernel, plus the family, which a plugin may have changed."""
+    @override
+    def _identity(self, properties: Mapping[str, Attribute]) -> Hashable:
+        """Of every kernel, plus the family, which a plugin may have changed."""
         entry = ATEN.by_opfunc(self.function.data)
-        return (super().identity(), None if entry is None else entry.family)
+        return (super()._identity(properties), None if entry is None else entry.family)
 
     @property
     def constants(self) -> dict[str, float]:
@@ -139,14 +140,18 @@ class ComputeOp(KernelOp):
         """The non-tensor arguments of the function, by their names in the op table."""
         return self.entry.numbers(self.constants)
 
+    @override
+    def is_elementwise(self, number: int) -> bool:
+        """Return whether the function is elementwise, in the format of input `number`."""
+        elementwise = self.entry.family in (Family.POINTWISE, Family.MOVEMENT)
+        return elementwise and self.tensors[number].format == self.tensors[-1].format
+
     @fact
     def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:
         """Return whether the function is elementwise, and both operands place every element alike."""
-        if self.entry.family not in (Family.POINTWISE, Family.MOVEMENT):
+        if not self.is_elementwise(number):
             return False
         out = len(self.inputs)
-        if self.tensors[number].format != self.tensors[out].format:
-            return False
         same = self.local_walk(number, tensor) == self.local_walk(out)
         return same and self.core_view(number, tensor) == self.core_view(out)
 
@@ -301,14 +306,14 @@ class GatherOp(KernelOp):
         """A gather is an `identity` with an index tensor."""
         return COPY
 
-    @fact
+    @undivided_fact
     def lane_dims(self) -> Mapping[str, int]:
         """Return no dimension: the index tensor does not round up the loops that walk it."""
         (_, table, output), tensors = self.accesses(), self.tensors
         pairs = ((table, tensors[1]), (output, tensors[2]))
         return MappingProxyType({a.lane: t.block for a, t in pairs if a.lane is not None})
 
-    @fact
+    @undivided_fact
     def divisible_pieces(self) -> Mapping[str, int]:
         """Return pieces of whole sticks of indices (torch-spyre work division; likely)."""
         pieces, walked = self.lane_dims(), self.accesses()[0].lane
@@ -317,6 +322,12 @@ class GatherOp(KernelOp):
     def undivided(self) -> Set[str]:
         """Return the loops along the rows: cores share one table start address (torch-spyre work division; certain)."""
         return self.maps.data[1].names
+
+    @property
+    @override
+    def has_slices(self) -> bool:
+        """Return False: the rows of a core are known at run time only."""
+        return False
 
     @override
     def core_view(self, number: int, tensor: DeviceTensor | None = None) -> CoreView:

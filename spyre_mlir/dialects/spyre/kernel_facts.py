@@ -11,6 +11,7 @@ from functools import lru_cache, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 _HELD = "_facts"
+_UNDIVIDED = "undivided"
 
 
 class Factual(Protocol):
@@ -18,6 +19,10 @@ class Factual(Protocol):
 
     def identity(self) -> Hashable:
         """The value that all facts depend on."""
+        ...
+
+    def undivided_identity(self) -> Hashable:
+        """The value that those facts depend on that are the same under every division of the work."""
         ...
 
 
@@ -41,6 +46,14 @@ def _facts_of(subject: Factual) -> dict[Hashable, Any]:
     return held[1]
 
 
+def _undivided_facts_of(subject: Factual) -> dict[Hashable, Any]:
+    """The answers so far that hold under every division."""
+    facts = _facts_of(subject)
+    if _UNDIVIDED not in facts:
+        facts[_UNDIVIDED] = _facts_about((_UNDIVIDED, subject.undivided_identity()))
+    return facts[_UNDIVIDED]
+
+
 def fact(question: Callable[Concatenate[_Subject, _Asked], _Told]) -> Callable[Concatenate[_Subject, _Asked], _Told]:
     """Decorator: a method whose result depends only on the object's identity and the arguments.
 
@@ -50,6 +63,21 @@ def fact(question: Callable[Concatenate[_Subject, _Asked], _Told]) -> Callable[C
     @wraps(question)
     def answer(self: _Subject, *args: _Asked.args, **kwargs: _Asked.kwargs) -> _Told:
         facts, key = _facts_of(self), (question, args, *kwargs.items())
+        if key not in facts:
+            facts[key] = question(self, *args, **kwargs)
+        return facts[key]
+
+    return answer
+
+
+def undivided_fact(
+    question: Callable[Concatenate[_Subject, _Asked], _Told],
+) -> Callable[Concatenate[_Subject, _Asked], _Told]:
+    """Decorator: a fact that is the same however the work is divided over the cores."""
+
+    @wraps(question)
+    def answer(self: _Subject, *args: _Asked.args, **kwargs: _Asked.kwargs) -> _Told:
+        facts, key = _undivided_facts_of(self), (question, args, *kwargs.items())
         if key not in facts:
             facts[key] = question(self, *args, **kwargs)
         return facts[key]

@@ -12,12 +12,11 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.canonicalization import CanonicalPatterns
-from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
-from spyre_mlir.dialects.spyre.core_view import CoreLoop, CoreView, core_view, hbm_bytes, local_walk
-from spyre_mlir.dialects.spyre.kernel_facts import fact
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.core_view import CoreDivision, CoreLoop, CoreView, core_view, hbm_bytes, local_walk
+from spyre_mlir.dialects.spyre.kernel_facts import fact, undivided_fact
 from spyre_mlir.dialects.spyre.static_loop import verify_loops
 from spyre_mlir.dialects.spyre.syntax import AllReadAt, ReadAt, SharedFirst, Space
-from spyre_mlir.dialects.superdsc.model.descriptor import Dim, OpClass, core_slices
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickAccess, StickError, StrideNest, access, round_up, walk
@@ -77,14 +76,22 @@ class KernelOp(IRDLOperation):
 
     def identity(self) -> Hashable:
         """The inputs of its accesses and slices: the op's class, its properties and the types of its operands."""
-        return (type(self), *self.properties, *self.properties.values(), *(operand.type for operand in self.operands))
+        return self._identity(self.properties)
+
+    def undivided_identity(self) -> Hashable:
+        """The same of the op as it is before its work is divided."""
+        whole = SpaceAttr(tuple([IterDim(d.name, d.extent) for d in self.space.data]))
+        return self._identity({**self.properties, "space": whole})
+
+    def _identity(self, properties: Mapping[str, Attribute]) -> Hashable:
+        return (type(self), *properties, *properties.values(), *[operand.type for operand in self.operands])
 
     @property
     def tensors(self) -> tuple[DeviceTensor, ...]:
         """Types of the inputs, then of the output."""
-        return tuple(device_tensor(v) for v in (*self.inputs, self.output))
+        return tuple([device_tensor(v) for v in self.operands])
 
-    @fact
+    @undivided_fact
     def accesses(self) -> tuple[StickAccess, ...]:
         """Accesses of the inputs, then of the output.
 
@@ -94,7 +101,7 @@ class KernelOp(IRDLOperation):
         walked = zip(self.tensors, self.maps, strict=True)
         return tuple(access(t.layout, t.lanes, m.data, self.space.extents) for t, m in walked)
 
-    @fact
+    @undivided_fact
     def lane_dims(self) -> Mapping[str, int]:
         """Dimensions that are rounded up to whole sticks, with the elements per stick."""
         rounding: dict[str, int] = {}
@@ -111,7 +118,7 @@ class KernelOp(IRDLOperation):
         """Return loops that stay whole on every core."""
         return frozenset()
 
-    @fact
+    @undivided_fact
     def padded_extents(self) -> Mapping[str, int]:
         """Extent of every dimension as the hardware runs it, whole sticks in the lanes."""
         lanes = self.lane_dims()
@@ -125,10 +132,14 @@ class KernelOp(IRDLOperation):
     @fact
     def core_slices(self) -> tuple[Mapping[str, int], ...]:
         """Per core, its slice of every loop: result loops first, as in the op's file."""
+        return self.division(self.space_splits()).table
+
+    def division(self, splits: Mapping[str, int]) -> CoreDivision:
+        """Return the loops of the op as divided so."""
         padded, kept = self.padded_extents(), self.maps.data[-1].names
         ordered = sorted(self.space.data, key=lambda d: d.name not in kept)
-        dims = [Dim(d.name, padded[d.name], d.split) for d in ordered]
-        return core_slices(dims, OpClass.MATMUL if self.is_product else OpClass.POINTWISE)
+        loops = tuple([(d.name, padded[d.name], d.extent, splits[d.name]) for d in ordered])
+        return CoreDivision(loops, self.is_product)
 
     @fact
     def core_view(self, number: int, tensor: DeviceTensor | None = None) -> CoreView:
@@ -150,9 +161,18 @@ class KernelOp(IRDLOperation):
         seen, view = self.tensors[number] if tensor is None else tensor, self.core_view(number, tensor)
         return local_walk(seen, self.maps.data[number].data, self._core_loops(), view)
 
+    def is_elementwise(self, number: int) -> bool:  # noqa: ARG002 - overrides look
+        """Return whether each element of the result follows from one element of input `number`, in the same format."""
+        return False
+
     def may_take_over(self, number: int, tensor: DeviceTensor | None = None) -> bool:  # noqa: ARG002 - overrides look
         """Return whether the result may overwrite input `number` in LX: each element is read before it is written."""
         return False
+
+    @property
+    def has_slices(self) -> bool:
+        """Return whether cores take slices of the operands that are known before the run."""
+        return True
 
     @property
     def rounds_to(self) -> Attribute | None:
@@ -177,7 +197,7 @@ class KernelOp(IRDLOperation):
         """Return the bytes of device memory the operands read and write, every stick of an operand once."""
         return sum(self.operand_bytes(n) for n, t in enumerate(self.tensors) if t.space == "hbm")
 
-    @fact
+    @undivided_fact
     def operand_bytes(self, number: int) -> int:
         """Return the bytes of the sticks that operand `number` accesses, every one once."""
         return hbm_bytes(self.accesses()[number], self.padded_extents(), self.tensors[number].lanes)

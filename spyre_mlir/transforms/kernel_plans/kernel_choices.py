@@ -11,18 +11,18 @@ from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.attributes import DeviceTensor
-from spyre_mlir.dialects.spyre.core_view import CoreView
+from spyre_mlir.dialects.spyre.attributes import SpaceAttr
+from spyre_mlir.dialects.spyre.core_view import local_slices
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
-from spyre_mlir.dialects.superdsc.model.work import work_of
-from spyre_mlir.hw.cost import Work, roofline_us
+from spyre_mlir.dialects.superdsc.model.work import WorkByDivision
+from spyre_mlir.hw.cost import Work, roofline_us, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US
-from spyre_mlir.hw.division import divisions
+from spyre_mlir.hw.division import divide, divisions
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.hw.sticks import StickError
-from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, price_us
-from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Placed, describe_kernel
-from spyre_mlir.transforms.utils.loops import divided, footprints, loops_of
+from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices, with_local
+from spyre_mlir.transforms.divide_work import divide_kernel
+from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
+from spyre_mlir.transforms.utils.loops import footprints, loops_of
 
 # A division that takes so many times the quickest one's time is not considered, and none but the usual one of kernels
 # that are shorter than anything a choice could change much.
@@ -40,25 +40,29 @@ class KernelChoices:
 
     spec: SpyreSpec
     fixed: set[Operation] = field(default_factory=set[Operation])
+    prices: Prices = field(init=False)
+    _usual: dict[Hashable, SpaceAttr] = field(default_factory=dict[Hashable, SpaceAttr])
     _known: dict[Hashable, tuple[DividedKernel, ...]] = field(default_factory=dict[Hashable, tuple[DividedKernel, ...]])
+    _floors: dict[Hashable, float] = field(default_factory=dict[Hashable, float])
     _views: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+
+    def __post_init__(self) -> None:
+        self.prices = Prices(CALIBRATED, self.spec)
 
     def sequence(self, ops: Sequence[kernel.KernelOp]) -> tuple[list[Kernel], list[SSAValue]]:
         """Return kernels that follow each other in one block as the planner takes them, and their buffers by number."""
         copied = _copied(ops)
+        numbered = copied | _may_be_held(ops)
         numbers: dict[SSAValue, int] = {}
+        found = list[Kernel]()
         for op in ops:
-            for value in op.operands:
-                if value not in numbers and (value in copied or _may_be_held(value, ops)):
+            operands = list(op.operands)
+            for value in operands:
+                if value not in numbers and value in numbered:
                     numbers[value] = len(numbers)
-        found = [
-            Kernel(
-                tuple(numbers.get(value, OUTSIDE) for value in op.operands),
-                self.candidates(op)[: 1 if op in self.fixed else None],
-                frozenset(n for n, value in enumerate(op.operands) if value in copied),
-            )
-            for op in ops
-        ]
+            buffers = tuple([numbers.get(value, OUTSIDE) for value in operands])
+            copies = frozenset([n for n, value in enumerate(operands) if value in copied])
+            found.append(Kernel(buffers, self.candidates(op)[: 1 if op in self.fixed else None], copies))
         return found, list(numbers)
 
     def floor_us(self, ops: Sequence[kernel.KernelOp], internal: Container[SSAValue]) -> float:
@@ -69,57 +73,124 @@ class KernelChoices:
         found = self.candidates(op)
         product = found[0].work.product
         if product is None:
-            return min(price_us(c, local, CALIBRATED, self.spec) for c in found)
+            return min(self.prices.us(c, local) for c in found)
         # In a loop its rate and its fill may be better than in one piece.
         outside = sum(o.bytes for n, o in enumerate(found[0].work.operands) if n not in local)
         return roofline_us(product.macs, outside, CALIBRATED, self.spec)
+
+    def trip_floor_us(self, op: kernel.KernelOp, cuts: Mapping[str, int], local: frozenset[int]) -> float:
+        """Return a time that no division of a kernel is below in one trip of loops around it.
+
+        Args:
+            op: the kernel outside of the loops.
+            cuts: into how many equal parts its loops are cut.
+            local: operands that may be in the scratchpads.
+        """
+        key = _shape(op, dict.fromkeys(op.space.extents, 1)), *cuts.items(), local
+        if (known := self._floors.get(key)) is None:
+            known = self._floors[key] = self._least_of_trip_us(op, cuts, local)
+        return known
+
+    def _least_of_trip_us(self, op: kernel.KernelOp, cuts: Mapping[str, int], local: frozenset[int]) -> float:
+        placed = describe_kernel(op, 0)
+        parts = {placed.labels[name]: trips for name, trips in cuts.items()}
+        dims = [replace(d, extent=d.extent // parts.get(d.label, 1)) for d in placed.descriptor.dims]
+        works = WorkByDivision(replace(placed.descriptor, dims=tuple(dims)))
+        loops = [replace(lp, units=max(1, lp.units // cuts.get(lp.name, 1))) for lp in loops_of(op)]
+        # What lies far apart may have fewer divisions, which is no reason to take less time.
+        usual = divide(loops, (), self.spec)
+
+        def us(splits: Mapping[str, int], held: frozenset[int]) -> float:
+            work = works.work({placed.labels[name]: split for name, split in splits.items()})
+            return total_us(with_local(work, held), CALIBRATED, scratchpad=False)
+
+        if us(usual, frozenset()) < SHORT_IN_LOOP_US:
+            return us(usual, local)
+        return min(us(splits, local) for splits in divisions(loops, (), prod(usual.values()), self.spec))
 
     def has_slow_batch(self, op: kernel.KernelOp) -> bool:
         """Return whether a kernel is a product whose batch lies inside of the rows of an operand."""
         product = self.candidates(op)[0].work.product
         return product is not None and max(product.inside) >= CALIBRATED.pe_batched_from_batch
 
+    def divide(self, op: kernel.KernelOp) -> None:
+        """Divide a kernel as `divide-work` does.
+
+        Raises:
+            LoweringError: no split brings its operands within a core's reach.
+        """
+        key = _shape(op, {d.name: 1 for d in op.space.data})
+        if key not in self._usual:
+            divide_kernel(op, self.spec)
+            self._usual[key] = op.space
+        op.space = self._usual[key]
+
     def candidates(self, op: kernel.KernelOp) -> tuple[DividedKernel, ...]:
         """Return the divisions of a kernel, the present one first: the only one of a short kernel."""
-        written = len(op.inputs)
-        held = (_may_hold(value, written=number == written) for number, value in enumerate(op.operands))
-        key = op.identity(), _least_us(op), *held
-        if key not in self._known:
-            self._known[key] = self._found(op)
-        return self._known[key]
+        written = len(op.operands) - 1
+        held = [_may_hold(value, written=number == written) for number, value in enumerate(op.operands)]
+        tiled = [isinstance(value.owner, TileOp) for value in op.operands]
+        key = _shape(op, op.space_splits()), _least_us(op), *held, *tiled
+        if (known := self._known.get(key)) is None:
+            known = self._known[key] = self._found(op, held)
+        return known
 
-    def _found(self, op: kernel.KernelOp) -> tuple[DividedKernel, ...]:
-        present, usual = op.space, op.space_splits()
+    def _found(self, op: kernel.KernelOp, held: Sequence[bool]) -> tuple[DividedKernel, ...]:
+        usual = op.space_splits()
         placed = describe_kernel(op, 0)
-        first = DividedKernel(usual, _work(placed, usual), *self._slices(op))
-        if price_us(first, frozenset[int](), CALIBRATED, self.spec) < _least_us(op):
+        works = WorkByDivision(placed.descriptor)
+
+        def work(splits: Mapping[str, int]) -> Work:
+            return works.work({placed.labels[name]: split for name, split in splits.items()})
+
+        slices = _Slices(op, held, self._views)
+        first = DividedKernel(usual, work(usual), *slices.of(usual))
+        if self.prices.us(first, frozenset()) < _least_us(op):
             return (first,)
         loops = loops_of(op)
         ways = divisions(loops, footprints(op, loops), prod(usual.values()), self.spec)
-        nowhere = (None,) * len(op.tensors), (0,) * len(op.tensors)
-        found = [DividedKernel(splits, _work(placed, splits), *nowhere) for splits in ways if splits != usual]
-        least = min(self._least_us(c) for c in (first, *found))
-        chosen = [first]
-        for other in found:
-            if self._least_us(other) <= max(SLOW * least, SHORT_US):
-                op.space = divided(present, other.splits)
-                chosen.append(DividedKernel(other.splits, other.work, *self._slices(op)))
-        op.space = present
-        return tuple(chosen)
+        nowhere = (None,) * len(held), (0,) * len(held)
+        found = [DividedKernel(splits, work(splits), *nowhere) for splits in ways if splits != usual]
+        least = min(self._all_held_us(c) for c in (first, *found))
+        kept = [c for c in found if self._all_held_us(c) <= max(SLOW * least, SHORT_US)]
+        return (first, *(DividedKernel(c.splits, c.work, *slices.of(c.splits)) for c in kept))
 
-    def _least_us(self, candidate: DividedKernel) -> float:
-        return price_us(candidate, frozenset(range(len(candidate.sizes))), CALIBRATED, self.spec)
+    def _all_held_us(self, candidate: DividedKernel) -> float:
+        return self.prices.us(candidate, frozenset(range(len(candidate.sizes))))
 
-    def _slices(self, op: kernel.KernelOp) -> tuple[tuple[int | None, ...], tuple[int, ...], frozenset[int]]:
-        """Views and bytes of the operands of a kernel as it is divided, and the inputs it may overwrite."""
+
+class _Slices:
+    """Slices of a kernel's operands under any division, equal ones by equal numbers."""
+
+    def __init__(self, op: kernel.KernelOp, held: Sequence[bool], numbers: dict[Hashable, int]) -> None:
         tensors = [v.owner.compact() if isinstance(v.owner, TileOp) else kernel.device_tensor(v) for v in op.operands]
-        seen = [
-            _view(op, number, tensor) if _may_hold(value, written=number == len(op.inputs)) else None
-            for number, (value, tensor) in enumerate(zip(op.operands, tensors, strict=True))
+        self._op, self._numbers = op, numbers
+        self._operands = [
+            (tensor, index.data) if may and op.has_slices else None
+            for tensor, index, may in zip(tensors, op.maps.data, held, strict=True)
         ]
-        sizes = tuple(0 if v is None else v.bytes_per_core(t) for v, t in zip(seen, tensors, strict=True))
-        views = tuple(None if v is None else self._views.setdefault(v, len(self._views)) for v in seen)
-        return views, sizes, _in_place(op, seen, tensors)
+
+    def of(self, splits: Mapping[str, int]) -> tuple[tuple[int | None, ...], tuple[int, ...], frozenset[int]]:
+        """Return views and bytes of the operands, and the inputs that the result may overwrite."""
+        division = self._op.division(splits)
+        *inputs, output = found = [None if o is None else local_slices(*o, division) for o in self._operands]
+        views = tuple([None if s is None else self._numbers.setdefault(s.view, len(self._numbers)) for s in found])
+        sizes = tuple([0 if s is None else s.bytes for s in found])
+        in_place = [
+            number
+            for number, s in enumerate(inputs)
+            if s is not None and output is not None and views[number] == views[-1]
+            if self._op.is_elementwise(number) and s.walk == output.walk
+        ]
+        return views, sizes, frozenset(in_place)
+
+
+def _shape(op: kernel.KernelOp, splits: Mapping[str, int]) -> Hashable:
+    """The facts that divisions and their times follow from: not the function itself, but what family it is of."""
+    said = {name: a for name, a in op.properties.items() if name not in ("function", "op_info", "space")}
+    family = op.entry.family if isinstance(op, kernel.ComputeOp) else None
+    loops = tuple([(d.name, d.extent, splits[d.name]) for d in op.space.data])
+    return type(op), family, loops, *said.items(), *[value.type for value in op.operands]
 
 
 def _least_us(op: kernel.KernelOp) -> float:
@@ -137,32 +208,9 @@ def _may_hold(value: SSAValue, *, written: bool) -> bool:
     return isinstance(value.owner, kernel.AllocOp if written else kernel.AllocOp | kernel.ToDeviceOp | TileOp)
 
 
-def _work(placed: Placed, splits: Mapping[str, int]) -> Work:
-    """Work of a kernel with other slices: these are all that changes in its descriptor."""
-    named = {placed.labels[name]: split for name, split in splits.items()}
-    dims = tuple(replace(d, split=named.get(d.label, 1)) for d in placed.descriptor.dims)
-    return work_of(replace(placed.descriptor, dims=dims))
-
-
-def _view(op: kernel.KernelOp, number: int, tensor: DeviceTensor) -> CoreView | None:
-    try:
-        view = op.core_view(number, tensor)
-        op.local_walk(number, tensor)
-    except StickError:
-        return None
-    return view
-
-
-def _in_place(op: kernel.KernelOp, views: Sequence[CoreView | None], tensors: Sequence[DeviceTensor]) -> frozenset[int]:
-    if views[-1] is None:
-        return frozenset()
-    inputs = range(len(op.inputs))
-    return frozenset(n for n in inputs if views[n] == views[-1] and op.may_take_over(n, tensors[n]))
-
-
 def _copied(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
     """Tensors that the host sends, or tiles, that several kernels read and none writes: `place-lx` may copy them."""
-    reads = Counter(value for op in ops if isinstance(op, kernel.ComputeOp) for value in set(op.inputs))
+    reads = Counter(value for op in ops if isinstance(op, kernel.ComputeOp) for value in set(list(op.operands)[:-1]))
     written = {origin_of(op.output).buffer for op in ops}
     return {
         value
@@ -171,16 +219,26 @@ def _copied(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
     }
 
 
-def _may_be_held(value: SSAValue, ops: Sequence[kernel.KernelOp]) -> bool:
-    """Return whether a buffer is made, written and read by these kernels alone, and not relaid out."""
+def _may_be_held(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
+    """Buffers that are made, written and read by these kernels alone, and not relaid out."""
+    read, found = set[SSAValue](), dict[SSAValue, bool]()
+    own = set[Operation](op for op in ops if not isinstance(op, kernel.RestickifyOp))
+    for op in ops:
+        *inputs, output = op.operands
+        for value in inputs:
+            found.setdefault(value, False)
+        read.update(inputs)
+        if output not in found:
+            found[output] = _is_own(output, own)
+    return {value for value, held in found.items() if held and value in read}
+
+
+def _is_own(value: SSAValue, ops: Container[Operation]) -> bool:
+    """Return whether a buffer without a place is used by these ops alone."""
     if not isinstance(value.owner, kernel.AllocOp) or value.owner.offset is not None:
         return False
-    own = set[Operation](ops)
-    users = [use.operation for use in value.uses if not isinstance(use.operation, kernel.FreeOp)]
-    if not all(user in own and not isinstance(user, kernel.RestickifyOp) for user in users):
-        return False
-    first = next(op for op in ops if value in op.operands)
-    return value not in first.inputs and any(isinstance(u, kernel.KernelOp) and value in u.inputs for u in users)
+    users = (use.operation for use in value.uses)
+    return all(user in ops or isinstance(user, kernel.FreeOp) for user in users)
 
 
 __all__ = ["KernelChoices"]

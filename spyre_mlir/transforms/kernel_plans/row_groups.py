@@ -7,14 +7,17 @@ A step of one op's loop may be several rows of another's, as with heads of queri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from math import gcd
+from types import MappingProxyType
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.kernel_facts import fact
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import IndexMap
@@ -39,6 +42,9 @@ class RowGroup:
     rows: list[Rows] = field(default_factory=list[Rows])
     _written: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     _read: dict[SSAValue, set[int | None]] = field(default_factory=dict[SSAValue, set[int | None]])
+    _extents: set[int] = field(default_factory=set[int])
+    _buffers: dict[SSAValue, bool] = field(default_factory=dict[SSAValue, bool])  # whether the group writes them
+    _internal: list[SSAValue] | None = None
 
     @property
     def pieces(self) -> int:
@@ -53,10 +59,10 @@ class RowGroup:
 
     def take(self, op: kernel.KernelOp) -> bool:
         """Append an op, if it has a loop that fits the group."""
-        extents = {o.space.extents[loop] for o, loop in zip(self.ops, self.loops, strict=True)}
+        operands, extents = list(op.operands), op.space.extents
         for name, rows in row_loops(op).items():
-            follows = any(self._written.get(v) == d for v, d in zip(op.operands, rows, strict=True) if d is not None)
-            if (follows or op.space.extents[name] in extents) and self._fits(op, rows):
+            follows = any(d is not None and self._written.get(v) == d for v, d in zip(operands, rows, strict=True))
+            if (follows or extents[name] in self._extents) and self._fits(operands, rows):
                 self.add(op, name, rows)
                 return True
         return False
@@ -66,24 +72,28 @@ class RowGroup:
         self.ops.append(op)
         self.loops.append(name)
         self.rows.append(rows)
-        for value, dim in zip(op.inputs, rows, strict=False):
+        self._extents.add(op.space.extents[name])
+        *inputs, output = op.operands
+        for value, dim in zip(inputs, rows, strict=False):
             self._read.setdefault(value, set()).add(dim)
+            self._buffers.setdefault(origin_of(value).buffer, False)
         if (dim := rows[-1]) is not None:
-            self._written[op.output] = dim
+            self._written[output] = dim
+            self._buffers[origin_of(output).buffer] = True
+        self._internal = None
 
-    def _fits(self, op: kernel.KernelOp, rows: Rows) -> bool:
+    def _fits(self, operands: Sequence[SSAValue], rows: Rows) -> bool:
         """Return whether what the group writes is walked along one dimension by all its ops."""
-        if any(self._written.get(value, dim) != dim for value, dim in zip(op.operands, rows, strict=True)):
+        if any(self._written.get(value, dim) != dim for value, dim in zip(operands, rows, strict=True)):
             return False
-        return self._read.get(op.output, {rows[-1]}) == {rows[-1]}
+        return self._read.get(operands[-1], {rows[-1]}) == {rows[-1]}
 
     def is_independent(self, op: kernel.KernelOp) -> bool:
         """Return whether an op may run before the group: neither touches what the other writes."""
-        touched = {origin_of(value).buffer for value in (*self._written, *self._read)}
-        written = {origin_of(value).buffer for value in self._written}
-        return origin_of(op.output).buffer not in touched and not any(
-            origin_of(value).buffer in written for value in op.inputs
-        )
+        *inputs, output = op.operands
+        if origin_of(output).buffer in self._buffers:
+            return False
+        return not any(self._buffers.get(origin_of(value).buffer, False) for value in inputs)
 
     @property
     def written(self) -> list[SSAValue]:
@@ -92,13 +102,16 @@ class RowGroup:
 
     def internal(self) -> list[SSAValue]:
         """Return buffers used only inside the group, written before they are read."""
-        own, found = set[Operation](self.ops), list[SSAValue]()
-        for value in self._written:
-            first = next(op for op in self.ops if value in op.operands)
-            inside = all(u.operation in own for u in value.uses)
-            if inside and value not in first.inputs and isinstance(value.owner, kernel.AllocOp):
-                found.append(value)
-        return found
+        if self._internal is None:
+            own, read, made = set[Operation](self.ops), set[SSAValue](), set[SSAValue]()
+            for op in self.ops:
+                *inputs, output = op.operands
+                read.update(inputs)
+                if output not in read:
+                    made.add(output)
+            own_buffers = (v for v in self._written if v in made and isinstance(v.owner, kernel.AllocOp))
+            self._internal = [v for v in own_buffers if all(u.operation in own for u in v.uses)]
+        return self._internal
 
     def first(self, count: int) -> RowGroup:
         """Return the group of the first so many ops."""
@@ -109,23 +122,28 @@ class RowGroup:
 
     def held_bytes(self) -> int:
         """Return the most bytes of internal buffers that are in use at one time, over all rows."""
-        internal = set(self.internal())
-        uses = {v: [n for n, op in enumerate(self.ops) if v in op.operands] for v in internal}
-        sizes = {v: kernel.device_tensor(v).sticks * STICK_BYTES for v in internal}
-        return max(
-            sum(sizes[v] for v, at in uses.items() if at[0] <= number <= at[-1]) for number in range(len(self.ops))
-        )
+        changes = [0] * (len(self.ops) + 1)
+        last = {value: number for number, op in enumerate(self.ops) for value in op.operands}
+        first = {
+            value: -number for number, op in enumerate(reversed(self.ops), 1 - len(self.ops)) for value in op.operands
+        }
+        for value in self.internal():
+            size = kernel.device_tensor(value).sticks * STICK_BYTES
+            changes[first[value]] += size
+            changes[last[value] + 1] -= size
+        return max(accumulate(changes))
 
 
-def row_loops(op: kernel.KernelOp) -> dict[str, Rows]:
+@fact
+def row_loops(op: kernel.KernelOp) -> Mapping[str, Rows]:
     """Return the candidate row loops of an op, with the dimensions they traverse in its operands."""
     if isinstance(op, kernel.GatherOp):
-        return {}
+        return MappingProxyType({})
     found: dict[str, Rows] = {}
     for dim in op.space.data:
         if dim.extent > 1 and (rows := _rows(op, dim.name)) is not None and rows[-1] is not None:
             found[dim.name] = rows
-    return found
+    return MappingProxyType(found)
 
 
 def _rows(op: kernel.KernelOp, name: str) -> Rows | None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spyre_mlir.hw.certainty import Tag
-from spyre_mlir.hw.cost import Bottleneck, CostKind, MatmulLoops, Traffic, Work, cost, roofline_us
+from spyre_mlir.hw.cost import Bottleneck, CostKind, MatmulLoops, Traffic, Work, cost, roofline_us, total_us
 from spyre_mlir.hw.cost_parameters import (
     CALIBRATED,
     LAWS,
@@ -241,3 +241,14 @@ def test_one_number_can_be_changed() -> None:
     half = scaled(CALIBRATED, "hbm_gb_per_s", 0.5)
     assert half.hbm_gb_per_s == 75 and half == replace(CALIBRATED, hbm_gb_per_s=75.0)
     assert CostParameters() == CALIBRATED
+
+
+def test_the_total_alone_is_that_of_all_parts() -> None:
+    works = [product(2048, 4096, 12800), product(64, 64, 64, batch=8, splits=(1, 4, 4, 2)), pointwise(2, 4096)]
+    works += [pointwise(1, 10**6, local=True), replace(pointwise(1, 64), trips=8, iterations=4)]
+    for work in works:
+        assert total_us(work) == pytest.approx(cost(work).total, rel=1e-12)
+    # A scratchpad that is slower than all else counts only if asked for.
+    slow = CostParameters(lx_gb_per_s_per_core=1.0)
+    local = pointwise(1, 10**6, local=True)
+    assert total_us(local, slow, scratchpad=False) < total_us(local, slow) == pytest.approx(cost(local, slow).total)

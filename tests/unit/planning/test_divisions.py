@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spyre_mlir.hw.cost import CostKind, Traffic, Work, cost
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, copy_us, divide_together, price_us
+from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices, divide_together, divide_within
 
 MB = 1_000_000
 
@@ -38,9 +38,7 @@ def test_neighbours_agree_where_that_keeps_a_buffer() -> None:
     together = divide_together([first, second])
     assert (together.chosen, together.local) == ((0, 1), {0})
     assert together.us == pytest.approx(sum(together.times))
-    assert together.us == pytest.approx(
-        price_us(columns, frozenset({1}), *defaults()) + price_us(columns, frozenset({0}), *defaults())
-    )
+    assert together.us == pytest.approx(Prices().us(columns, frozenset({1})) + Prices().us(columns, frozenset({0})))
 
 
 def test_what_does_not_fit_stays_outside() -> None:
@@ -61,23 +59,17 @@ def test_an_input_is_copied_if_that_pays() -> None:
     assert divide_together([reader]).local == frozenset()
     thrice = divide_together([reader] * 3)
     assert thrice.local == {0}
-    expected = copy_us(one, 0, *defaults()) + 3 * price_us(one, frozenset({0}), *defaults())
+    expected = Prices().copy_us(one, 0) + 3 * Prices().us(one, frozenset({0}))
     assert thrice.us == pytest.approx(expected)
     # A reader in other slices reads the original.
     other = Kernel((0, OUTSIDE), (candidate("columns", 32, MB, MB),), copied=frozenset({0}))
     mixed = divide_together([reader, other, reader, reader])
-    assert mixed.us == pytest.approx(expected + price_us(other.candidates[0], frozenset(), *defaults()))
+    assert mixed.us == pytest.approx(expected + Prices().us(other.candidates[0], frozenset()))
 
 
 def test_a_kernel_without_a_division() -> None:
     with pytest.raises(ValueError, match="kernel 0 has no division"):
         divide_together([Kernel((OUTSIDE,), ())])
-
-
-def defaults() -> tuple:
-    from spyre_mlir.hw.cost_parameters import CALIBRATED
-
-    return CALIBRATED, SPYRE
 
 
 # Small sequences: buffer n is made by kernel n and read by later ones; x is outside.
@@ -97,10 +89,16 @@ kernels = st.lists(
 def test_no_choice_is_quicker(described: list, room: int) -> None:
     sequence = built(described)
     spec = replace(SPYRE, lx_usable_bytes=min(room, SPYRE.lx_bytes))
-    best = divide_together(sequence, spec=spec, width=10**6)
+    prices = Prices(spec=spec)
+    best = divide_together(sequence, prices, width=10**6)
     expected = min(us for us in all_ways(sequence, spec.lx_usable_bytes))
     assert best.us == pytest.approx(expected)
-    assert divide_together(sequence, spec=spec).us >= expected * (1 - 1e-9)
+    assert divide_together(sequence, prices).us >= expected * (1 - 1e-9)
+    # A limit leaves out nothing that is within it, and finds nothing beyond it.
+    for limit in (expected * (1 + 1e-9), expected * 1.5):
+        within = divide_within(sequence, limit, prices, width=10**6)
+        assert within is not None and within.us == pytest.approx(expected)
+    assert divide_within(sequence, expected * (1 - 1e-9), prices, width=10**6) is None
 
 
 def built(described: list) -> list[Kernel]:

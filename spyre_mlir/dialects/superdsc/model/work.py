@@ -5,7 +5,8 @@ The planner asks it about divisions it considers, reports and timelines about th
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import replace
 from math import prod
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
@@ -35,6 +36,49 @@ def work_of(descriptor: Descriptor, trips: int = 1, iterations: int = 0) -> Work
         trips=trips,
         iterations=iterations,
     )
+
+
+class WorkByDivision:
+    """The work of a kernel under any division of its loops; of what is priced, that is all that changes with it."""
+
+    def __init__(self, descriptor: Descriptor) -> None:
+        """Prepare what is the same under all divisions.
+
+        Args:
+            descriptor: the kernel, divided or not.
+        """
+        whole = replace(descriptor, dims=tuple(replace(dim, split=1) for dim in descriptor.dims))
+        self._whole, self._labels = work_of(whole), [dim.label for dim in whole.dims]
+        self._own = [set(operand.order) for operand in whole.operands]
+        self._product = None if self._whole.product is None else _loops_by_role(whole)
+
+    def work(self, splits: Mapping[str, int]) -> Work:
+        """Return the work with these slices of the loops, by label; 1 for those not named.
+
+        The bytes that lie together are those of the undivided kernel: they have no price.
+        """
+        whole, slices = self._whole, [(label, splits.get(label, 1)) for label in self._labels]
+        cores = prod([split for _, split in slices])
+        operands = list[Traffic]()
+        for traffic, own in zip(whole.operands, self._own, strict=True):
+            parts = prod([split for label, split in slices if label in own])
+            readers = 1 if traffic.written else cores // parts
+            operands.append(replace(traffic, per_core=traffic.bytes // parts, readers=readers))
+        product = whole.product
+        if product is not None and self._product is not None:
+            over = [prod([splits.get(label, 1) for label in labels]) for labels in self._product]
+            product = replace(product, splits=(over[0], over[1], over[2], over[3]))
+        return replace(whole, cores=cores, operands=tuple(operands), product=product)
+
+
+def _loops_by_role(descriptor: Descriptor) -> tuple[list[str], list[str], list[str], list[str]]:
+    """Labels of the loops of a product: batch, rows, columns, depth."""
+    left, right, kept = (set(descriptor.operands[n].order) for n in (0, 1, -1))
+    labels = [dim.label for dim in descriptor.dims]
+    *shared, rows = [None, *(label for label in labels if label in kept & left - right)]
+    batch = [label for label in labels if label in kept & left & right or label in shared]
+    columns = [label for label in labels if label in kept & right - left]
+    return batch, [] if rows is None else [rows], columns, [label for label in labels if label not in kept]
 
 
 def _kind(descriptor: Descriptor) -> CostKind:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from spyre_mlir.dialects.spyre.kernel_facts import fact
+from spyre_mlir.dialects.spyre.kernel_facts import fact, undivided_fact
 
 
 @dataclass
@@ -16,6 +16,14 @@ class Subject:
 
     def identity(self) -> tuple[str, str]:
         return (__name__, self.who)
+
+    def undivided_identity(self) -> tuple[str, str]:
+        return (__name__, self.who.partition(" over ")[0])
+
+    @undivided_fact
+    def times(self, number: int) -> int:
+        self.asked.append(number)
+        return 2 * number
 
     @fact
     def plus(self, number: int, more: int = 0, *, sign: int = 1) -> int:
@@ -68,3 +76,13 @@ def test_an_object_that_becomes_another_has_the_answers_of_that() -> None:
     one.who = "before"
     assert one.plus(2) == 2
     assert one.asked == [(2, 0, 1), (2, 0, 1)]
+
+
+def test_facts_that_no_division_changes_are_shared_by_all_divisions() -> None:
+    whole, divided = Subject("loops"), Subject("loops over 4")
+    assert [whole.times(3), divided.times(3), whole.plus(2), divided.plus(2)] == [6, 6, 2, 2]
+    assert (whole.asked, divided.asked) == ([3, (2, 0, 1)], [(2, 0, 1)])
+    assert Subject("others over 4").times(3) == 6
+    whole.who = "others"
+    assert whole.times(4) == 8
+    assert whole.asked[-1] == 4

@@ -54,3 +54,16 @@ def test_the_floor_is_the_time_with_everything_at_hand() -> None:
     inside = choices.floor_us(found, {value for op in found for value in op.operands})
     # Five kernels of 8,388,608 elements on 32 vector units of 70.4 elements a nanosecond.
     assert inside < outside and inside >= 5 * 8192 * 1024 / 32 / 70.4 / 1000 * 0.99
+
+
+def test_no_trip_is_quicker_than_its_floor() -> None:
+    """A fourth of the rows: the floor is that of a program with a fourth of them, whatever stays in the scratchpads."""
+    choices, found = chosen(passed(softmax(8192, 1024), "divide-work"))
+    _, small = chosen(passed(softmax(2048, 1024), "divide-work"))
+    for op, trip in zip(found, small, strict=True):
+        held = frozenset(range(len(op.operands)))
+        for local in (frozenset[int](), frozenset({0}), held):
+            floor = choices.trip_floor_us(op, {"m": 4}, local)
+            times = [choices.prices.us(c, local) for c in choices.candidates(trip)]
+            assert 0 < floor <= min(times) * (1 + 1e-9)
+        assert choices.trip_floor_us(op, {"m": 4}, held) < choices.trip_floor_us(op, {}, held)

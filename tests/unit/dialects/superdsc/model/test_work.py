@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
-from spyre_mlir.dialects.superdsc.model.work import work_of
+from spyre_mlir.dialects.superdsc.model.work import WorkByDivision, work_of
 from spyre_mlir.hw.cost import CostKind, Work
 from tests.paths import DATA
 
@@ -83,3 +87,18 @@ def test_rows_and_a_batch_of_one_operand() -> None:
     assert mm is not None
     assert (mm.batch, mm.shared_batch, mm.rows, mm.columns, mm.depth) == (1, 6, 64, 256, 128)
     assert mm.splits == (2, 4, 4, 1) and mm.macs == 6 * 64 * 256 * 128
+
+
+@pytest.mark.parametrize("file", sorted(path.name for path in (DATA / "superdsc_real").glob("0[1-8]*.json")))
+def test_work_under_another_division_is_that_of_the_divided_kernel(file: str) -> None:
+    """Of a real file as it is, and of the same kernel on half as many cores or on one."""
+    descriptor = describe(read_json(DATA / "superdsc_real" / file))
+    works = WorkByDivision(descriptor)
+    for part in (1, 2, 64):
+        splits = {d.label: max(1, d.split // part) for d in descriptor.dims}
+        divided = replace(descriptor, dims=tuple(replace(d, split=splits[d.label]) for d in descriptor.dims))
+        assert without_runs(works.work(splits)) == without_runs(work_of(divided))
+
+
+def without_runs(work: Work) -> Work:
+    return replace(work, operands=tuple(replace(o, run=128) for o in work.operands))

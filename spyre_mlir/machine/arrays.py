@@ -26,6 +26,7 @@ from spyre_mlir.machine.faults import FaultKind, fault
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 AxisKey = TypeVar("AxisKey", bound=Hashable)
+_Functions = TypeVar("_Functions", bound=InterpreterFunctions)
 
 
 @dataclass(frozen=True)
@@ -122,12 +123,17 @@ def tensor_type(type_: Attribute) -> TensorType[Attribute]:
     return cast(TensorType[Attribute], type_)
 
 
-def rules(name: str, rule_by_name: Mapping[str, object]) -> InterpreterFunctions:
-    """Collect interpreter functions whose methods, marked with `@impl`, are generated."""
+def with_rules(base: type[_Functions], rule_by_name: Mapping[str, object]) -> type[_Functions]:
+    """Make a class of interpreter functions whose methods, marked with `@impl`, are generated.
+
+    Args:
+        base: what it is a class of.
+        rule_by_name: methods by name.
+    """
     from xdsl.interpreter import register_impls
 
-    made: type[InterpreterFunctions] = type(name, (InterpreterFunctions,), {"__module__": __name__, **rule_by_name})
-    return register_impls(made)()
+    made = type(base.__name__, (base,), {"__module__": base.__module__, **rule_by_name})
+    return register_impls(cast("type[_Functions]", made))
 
 
 def strided(flat: Array, offset: int, shape: Sequence[int], strides: Sequence[int]) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 
 from tests.paths import ROOT
 
@@ -16,6 +15,6 @@ print(is_on(), torch.spyre.device_count(), torch.ones(2, device="spyre").device)
 """
 
 
-def test_the_device_is_on_after_the_import_and_not_before() -> None:
-    done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False)
+def test_the_device_is_on_after_the_import_and_not_before(python: list[str]) -> None:
+    done = subprocess.run([*python, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("False False\nTrue 1 spyre:0\n", "")

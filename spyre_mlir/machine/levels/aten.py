@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -17,7 +18,7 @@ from spyre_mlir.dialects.aten_build import AtenBuild
 from spyre_mlir.dialects.aten_value import AtenValue, typed
 from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import ConstraintError, UnsupportedError
-from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, rules, tensor_type
+from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, tensor_type, with_rules
 from spyre_mlir.machine.eager_rounding import as_eager
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.levels.host_ops import HostExecutor, run_on_host
@@ -132,6 +133,28 @@ def _run_op(op: AtenOp, args: PythonValues, host: HostExecutor | None) -> Python
     return tuple(HostArray.of(v, kind) for v, kind in zip(values, kinds, strict=True))
 
 
+class _AtenFunctions(InterpreterFunctions):
+    """One rule for every op class, with what a run has beside them."""
+
+    def __init__(self, host: HostExecutor | None, settle: Settle | None) -> None:
+        self._host, self._settle = host, settle
+
+    def run(self, _interpreter: Interpreter, op: AtenOp, args: PythonValues) -> PythonValues:
+        results = _run_op(op, args, self._host)
+        if self._settle is None:
+            return results
+        values = self._settle(op, [cast(HostArray, r).values for r in results])
+        kinds = [tensor_type(r.type).get_element_type() for r in op.outputs]
+        return tuple(HostArray.of(v, kind) for v, kind in zip(values, kinds, strict=True))
+
+
+@cache
+def _with_rules() -> type[_AtenFunctions]:
+    """The class with its rules; made once, as there are a thousand of them."""
+    made = {f"run_{cls.name}": impl(cls)(_AtenFunctions.run) for cls in [*OP_CLASSES.values(), CallOp]}
+    return with_rules(_AtenFunctions, made)
+
+
 def aten_rules(host: HostExecutor | None = None, settle: Settle | None = None) -> InterpreterFunctions:
     """Return one rule for every op class.
 
@@ -139,16 +162,4 @@ def aten_rules(host: HostExecutor | None = None, settle: Settle | None = None) -
         host: runs what the table does not know.
         settle: may replace the results of any op.
     """
-
-    def run(
-        _functions: InterpreterFunctions, _interpreter: Interpreter, op: AtenOp, args: PythonValues
-    ) -> PythonValues:
-        results = _run_op(op, args, host)
-        if settle is None:
-            return results
-        values = settle(op, [cast(HostArray, r).values for r in results])
-        kinds = [tensor_type(r.type).get_element_type() for r in op.outputs]
-        return tuple(HostArray.of(v, kind) for v, kind in zip(values, kinds, strict=True))
-
-    made: dict[str, object] = {f"run_{cls.name}": impl(cls)(run) for cls in [*OP_CLASSES.values(), CallOp]}
-    return rules("AtenFunctions", made)
+    return _with_rules()(host, settle)

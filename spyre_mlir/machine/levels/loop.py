@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import cast
 
 import numpy as np
@@ -41,8 +42,8 @@ from spyre_mlir.machine.arrays import (
     in_width,
     map_view,
     numpy_type,
-    rules,
     tensor_type,
+    with_rules,
 )
 from spyre_mlir.machine.eager_rounding import as_eager
 from spyre_mlir.machine.faults import FaultKind, fault, place_of
@@ -230,13 +231,23 @@ def _run_scalar(
     return (in_width(values.astype(numpy_type(result), copy=False), result),)
 
 
+class _ScalarFunctions(InterpreterFunctions):
+    """One rule for every scalar operation."""
+
+
+@cache
+def _with_rules() -> type[_ScalarFunctions]:
+    """The class with its rules, made once."""
+    made = {f"run_{c.name}": impl(c)(_run_scalar) for c in (*scalar_classes(), ApplyOp)}
+    return with_rules(_ScalarFunctions, made)
+
+
 def scalar_rules() -> InterpreterFunctions:
     """Return rules for the scalar operations that table entries name, and for `spyre.loop.apply`; all work on arrays.
 
     xDSL's own rules for arith and math take Python numbers one by one.
     """
-    classes = scalar_classes()
-    return rules("ScalarFunctions", {f"run_{c.name}": impl(c)(_run_scalar) for c in (*classes, ApplyOp)})
+    return _with_rules()()
 
 
 __all__ = ["LoopFunctions", "gather_rows", "known_numbers", "scalar_rules"]

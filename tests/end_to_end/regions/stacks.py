@@ -52,7 +52,7 @@ class Pair(nn.Module):
         self.left, self.right = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
 
     def forward(self, x: Tensor, y: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        for _ in range(4):
+        for _ in range(3):
             x = torch.sigmoid(self.left(x) - y) * 2 - 0.5
             y = torch.where(chosen, torch.tanh(self.right(y)) + x, y * 0.5)
         return x, y, x > y

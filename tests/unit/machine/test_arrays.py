@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.test import TestOp
-from xdsl.interpreter import Interpreter, PythonValues, impl
+from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl
 from xdsl.ir import Attribute
 
 from spyre_mlir.errors import FaultKind, MachineFault
@@ -36,9 +36,9 @@ from spyre_mlir.machine.arrays import (
     in_width,
     map_view,
     numpy_type,
-    rules,
     strided,
     tensor_type,
+    with_rules,
 )
 
 Array = NDArray[Any]
@@ -144,10 +144,13 @@ def test_rules_made_by_a_program_are_registered_under_their_op() -> None:
     def doubled(self: object, interpreter: Interpreter, op: TestOp, args: PythonValues) -> PythonValues:
         return (2 * args[0],)
 
-    functions = rules("Doubles", {"run": impl(TestOp)(doubled)})
-    assert type(functions).__name__ == "Doubles"
+    class Doubles(InterpreterFunctions):
+        """What the rule is added to."""
+
+    made = with_rules(Doubles, {"run": impl(TestOp)(doubled)})
+    assert made.__name__ == "Doubles" and issubclass(made, Doubles)
     interpreter = Interpreter(ModuleOp([]))
-    interpreter.register_implementations(functions)
+    interpreter.register_implementations(made())
     source = TestOp(result_types=[i64])
     assert interpreter.run_op(TestOp([source.results[0]], [i64]), (21,)) == (42,)
 

@@ -37,8 +37,8 @@ sys.exit(7)
 """
 
 
-def ran(*words: object, place: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "spyre_mlir.torch_compile.sendnn", *map(str, words)]
+def ran(python: list[str], *words: object, place: Path) -> subprocess.CompletedProcess[str]:
+    command = [*python, "-m", "spyre_mlir.torch_compile.sendnn", *map(str, words)]
     return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
 
 
@@ -50,16 +50,17 @@ def scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_script_runs_as_it_is(scripts: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_script_runs_as_it_is(scripts: Path, tmp_path_factory: pytest.TempPathFactory, python: list[str]) -> None:
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    done = ran("--explain", "--numerics", "exact", scripts / "script.py", "--numerics", "-m", place=elsewhere)
+    given = ("--explain", "--numerics", "exact", scripts / "script.py", "--numerics", "-m")
+    done = ran(python, *given, place=elsewhere)
     assert done.stdout == f"['{scripts / 'script.py'}', '--numerics', '-m'] __main__ True\n"
     assert done.returncode == 7
     assert "captured" in done.stderr
 
 
-def test_a_module_runs_as_python_runs_it(scripts: Path) -> None:
-    done = ran("-m", "script", "x", place=scripts)
+def test_a_module_runs_as_python_runs_it(scripts: Path, python: list[str]) -> None:
+    done = ran(python, "-m", "script", "x", place=scripts)
     assert done.stdout.endswith("script.py', 'x'] __main__ False\n")  # device numerics round
     assert done.returncode == 7 and "captured" not in done.stderr
 

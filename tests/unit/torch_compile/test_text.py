@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -14,8 +13,11 @@ import pytest
 from spyre_mlir.torch_compile import text
 from spyre_mlir.torch_compile.text import log_text
 
+# The process has loaded torch already; torch reads the variable when it is loaded.
 PROGRAM = """
 import torch
+import torch._logging._internal as internal
+internal._init_logs()
 import spyre_mlir
 with torch.no_grad():
     torch.compile(torch.relu, backend="spyre")(torch.ones(4, 64))
@@ -71,10 +73,10 @@ def test_artifacts_of_the_trace(traced: dict[str, Callable[[], str]]) -> None:
     ],
 )
 def test_names_in_the_environment(
-    names: str, there: list[str], absent: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    names: str, there: list[str], absent: list[str], python: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("TORCH_LOGS", names)
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, cwd=tmp_path)
+    done = subprocess.run([*python, "-c", PROGRAM], capture_output=True, text=True, check=True, cwd=tmp_path)
     for part in there:
         assert part in done.stderr
     for part in absent:

@@ -227,7 +227,15 @@ def pytest_runtestloop() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.set_threshold(*usual)
-        gc.unfreeze()
+        # pytest collects five times at its end, each time all there is: once is enough.
+        gc.collect()
+        gc.freeze()
+
+
+@pytest.fixture
+def only_new_garbage() -> None:
+    """For tests that collect garbage of their own: what lives already would take seconds to walk."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

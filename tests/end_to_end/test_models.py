@@ -90,6 +90,7 @@ def test_a_wrong_extent_in_a_file_is_found(tmp_path: Path) -> None:
         run_program(stored_program(read_bundle(directory, make_context())), [inputs[0].numpy()])
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_a_bundle_runs_without_the_compiler_s_memory(tmp_path: Path) -> None:
     """Moved to another place, with everything the compiler knew gone, it gives the same bits."""
     model, inputs = mlp()

@@ -95,7 +95,6 @@ def test_tokens_are_those_of_torch(
 @pytest.mark.parametrize(
     ("name", "cache", "tokens"),
     [
-        ("llama of one layer", "static", 4),
         pytest.param("llama", "static", 64, marks=slow),
         pytest.param("mistral", "sliding", 64, marks=slow),
         pytest.param("gemma2", "sliding", 64, marks=slow),

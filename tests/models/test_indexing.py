@@ -83,7 +83,10 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
 }
 
 
-LONG = ("zoo_writes", "two_tables", "index_computed", "index_broadcast", "put_sum")
+LONG = (
+    *("zoo_writes", "two_tables", "index_computed", "index_broadcast", "put_sum"),
+    *("strided_write", "bag_offsets", "scatter_last", "index_part", "copy_integers"),
+)
 
 
 @pytest.mark.parametrize(

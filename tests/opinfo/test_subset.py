@@ -1,4 +1,4 @@
-"""A few samples of every family of core ops, in every run; more of them with `-m slow`, in some twenty minutes.
+"""A sample of half the families of core ops in every run; with `-m slow` of all, and of every core overload.
 
 No sample may end worse than the committed counts say that the worst of its op does: `tools/data/opinfo.json`, which
 `python -m tests.opinfo --run DIR --summary FILE` writes and the page of coverage shows.
@@ -49,6 +49,8 @@ LONG = (
     *("nn.functional.conv_transpose2d/float32", "nn.functional.interpolate.bilinear/float32"),
 )
 ROWS = [(name, dtype) for dtype, names in FAMILIES.items() for name in names]
+# Neighbours are akin: one of two stands for both.
+IN_EVERY_RUN = [row for row in ROWS[::2] if "/".join(row) not in LONG]
 # Of the ten samples of a row, those in the middle: the first ones are often the simplest.
 TRIED = 1
 
@@ -64,7 +66,7 @@ def counts() -> dict[str, dict[str, int]]:
         pytest.param(
             *row,
             id="/".join(row),
-            marks=pytest.mark.slow(reason="samples that take minutes") if "/".join(row) in LONG else (),
+            marks=() if row in IN_EVERY_RUN else pytest.mark.slow(reason="takes seconds, or one akin runs by default"),
         )
         for row in ROWS
     ],

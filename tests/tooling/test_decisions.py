@@ -135,6 +135,7 @@ class Affine(torch.nn.Module):
 
 
 @pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
+@pytest.mark.usefixtures("only_new_garbage")
 def test_a_call_runs_the_files_on_disk() -> None:
     model, x = Affine(), torch.linspace(-1, 1, 128).reshape(2, 64)
     compiled = spyre_mlir.compile(model, (x,))
@@ -172,6 +173,7 @@ assert not (loaded := [name for name in sys.modules if name.startswith(heavy)]),
 
 
 @pytest.mark.filterwarnings("ignore:Implicitly cleaning up:ResourceWarning")
+@pytest.mark.usefixtures("only_new_garbage")
 def test_the_device_error_is_at_most_half_again_the_emulations() -> None:
     generator = torch.Generator().manual_seed(0)
     model, x = Affine(), torch.randn(8, 64, generator=generator)

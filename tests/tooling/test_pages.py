@@ -78,7 +78,7 @@ def run_python(block: Block, names: dict[str, object], page: Path) -> str:
 
 
 @pytest.fixture
-def names() -> Iterator[dict[str, object]]:
+def names(only_new_garbage: None) -> Iterator[dict[str, object]]:
     """The namespace of a page's Python blocks; what Dynamo learned from other tests about sizes is forgotten."""
     torch._dynamo.reset()
     names: dict[str, object] = {"__name__": "__page__"}

@@ -82,6 +82,7 @@ def test_the_present_values_of_buffers_come_along() -> None:
     assert compiled(x).tolist() == [2.0] * 64
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_its_files_go_with_it(compiled: Any) -> None:
     again = pickle.loads(pickle.dumps(compiled))
     folder = again.bundle_directory()

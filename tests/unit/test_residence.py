@@ -167,6 +167,7 @@ def test_a_held_tensor_may_be_written_before_the_card_does(card: Residence) -> N
     assert (x == 6).all()
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_copies_go_with_their_tensor(card: Residence) -> None:
     x = torch.ones(1, 64)
     program = made(model := Product(), x)

@@ -59,6 +59,7 @@ def run_from_disk(directory: Path, given: Mapping[str, Any], options: MachineOpt
     return run_program(stored_program(stored), inputs, options)
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_a_llama_layer_runs_from_disk_alone(tmp_path: Path) -> None:
     """Written, moved, read on another path, checked, run: the bits of the program that was compiled."""
     model, inputs = llama(tokens=5)

@@ -106,6 +106,7 @@ def test_prefill_and_decode_are_two_programs_with_one_copy_of_the_weights() -> N
     assert model.given["max_cache_len"] == ROOM
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_the_cache_is_on_the_card_alone_while_it_grows() -> None:
     model, states = Sums(), list[tuple[bool, float, int]]()
 

@@ -78,6 +78,7 @@ def test_an_equal_file_that_is_another_has_a_plan_of_its_own() -> None:
         plans.plan(swapped, one, AT_0_AND_4, no_plan)
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_a_plan_keeps_no_memory() -> None:
     plans, one = LaunchPlans(), memory()
     execute(negation(), one, AT_0_AND_4, plans=plans)

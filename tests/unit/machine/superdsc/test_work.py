@@ -67,6 +67,7 @@ def test_a_contraction_is_a_product_of_two_matrices() -> None:
     assert (axes.shape, axes.order) == ([2, 64, 1], [0, 2, 1])
 
 
+@pytest.mark.usefixtures("only_new_garbage")
 def test_copies_take_no_more_room_than_there_is() -> None:
     room, matrices = Room(100), [np.zeros(5), np.zeros(6), np.zeros(8)]
     assert [room.keep(matrix) for matrix in matrices] == [True, True, False]

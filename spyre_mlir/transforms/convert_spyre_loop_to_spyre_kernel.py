@@ -31,7 +31,14 @@ from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.ops.native import contractions, floor_division, pointwise, reductions
 from spyre_mlir.transforms.aten_to_loop.gathers import table_beyond_reach
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedHostOp, PlannedKernel, Use
-from spyre_mlir.transforms.loop_to_kernel.choose_lane import candidates, lane_for, lane_of_result, read_cost, write_cost
+from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
+    candidates,
+    lane_for,
+    lane_of_result,
+    read_cost,
+    with_later,
+    write_cost,
+)
 from spyre_mlir.transforms.loop_to_kernel.data_formats import (
     cast,
     eager_element,
@@ -42,6 +49,7 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
 )
 from spyre_mlir.transforms.loop_to_kernel.emission import Emit, emit, returned_buffer
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP
+from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.reductions import lower_quotient, lower_reduction, output_of
 from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion
@@ -60,7 +68,10 @@ def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
         p.of(op.result).format = FP32.name
     shape, form = shape_of(op.result), p.of(op.result).format
     sticks = [s for s in (*reversed(range(len(shape))), UNIT) if all(_can_fill(n, s, block_of(form)) for n in chain)]
-    best = min(sticks, key=lambda s: _fill_cost(p, chain, s, shape, form))
+    now = {s: _fill_cost(p, chain, s, shape, form) for s in sticks}
+    best = min(now, key=lambda s: now[s])
+    if form == DL16.name:
+        best = with_later(op.result, best, now, p.later)
     p.of(op.result).buffers.append(p.fresh(shape, form, best))
 
 
@@ -294,6 +305,7 @@ class _Conversion:
                 planner.hosts[argument] = kind_of(function, number) in PREPARED_KINDS
         prepared: dict[SSAValue, bool] = {a: planner.hosts.get(a, False) for a in function.body.block.args}
         planner.origins = Origins(function, prepared, planner.given)
+        planner.later = LaterReads(function.body.block, keep_float32=self.keep_float32).cost
         rebuild(
             function,
             lambda o: _convert(o, planner, self, lambda r: finish(planner, r, emitter, self.spec)),

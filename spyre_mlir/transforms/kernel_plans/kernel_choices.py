@@ -27,6 +27,8 @@ from spyre_mlir.transforms.utils.loops import footprints, loops_of
 # A division that takes so many times the quickest one's time is not considered, and none but the usual one of kernels
 # that are shorter than anything a choice could change much.
 SLOW, SHORT_US, SHORT_IN_LOOP_US = 4.0, 5.0, 1.0
+# Part of the usual cores that has to be busy.
+BUSY = 7 / 8
 
 
 @dataclass
@@ -148,7 +150,7 @@ class KernelChoices:
         if self.prices.us(first, frozenset()) < _least_us(op):
             return (first,)
         loops = loops_of(op)
-        ways = divisions(loops, footprints(op, loops), prod(usual.values()), self.spec)
+        ways = divisions(loops, footprints(op, loops), int(prod(usual.values()) * BUSY), self.spec)
         nowhere = (None,) * len(held), (0,) * len(held)
         found = [DividedKernel(splits, work(splits), *nowhere) for splits in ways if splits != usual]
         least = min(self._all_held_us(c) for c in (first, *found))

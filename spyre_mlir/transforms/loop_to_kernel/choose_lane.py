@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import prod
+
+from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.attributes import IterDim
+from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import LoweringError
@@ -20,6 +23,11 @@ from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, Lay
 
 # A copy and the re-laying of the copy, against reading in place: only the order of candidates depends on it.
 _COPY_FACTOR = 4
+
+# A layout is no worse than another if it moves so many sticks more: a microsecond of the card's memory.
+_LITTLE = 1200
+
+Later = Callable[[SSAValue, int], float]
 
 # Re-laying FP32 takes this many kernels: rows change their order before and after.
 _WIDE_STEPS = 3
@@ -78,28 +86,47 @@ def result_lane(op: loop.NestOp, lane: str | None) -> str | None:
     return None if lane in op.reduced else lane
 
 
-def cheapest_lane(op: loop.NestOp, forms: Forms) -> str | None:
-    """Return the cheapest loop that may be in the lanes of the result."""
+def cheapest_lane(op: loop.NestOp, forms: Forms, later: Later = lambda _value, _stick: 0.0) -> str | None:
+    """Return the cheapest loop that may be in the lanes of the result; `later` is what a stick dimension costs then."""
     form, shape, extents = forms.format, shape_of(op.result), op.space.extents
-    lanes, best = block_of(form), None
+    lanes, found = block_of(form), list[tuple[float, str | None, int]]()
     for lane in candidates(op.space.data):
         kept = result_lane(op, lane)
         if not may_write(op.output_map.data, shape, kept, extents, lanes):
             continue
         stick = stick_for(op.output_map.data, kept, lanes)
-        cost = write_cost(shape, UNIT if stick is None else stick, form)
+        stick = UNIT if stick is None else stick
+        cost = write_cost(shape, stick, form)
         cost += sum(read_cost(v, m.data, lane) for v, m in zip(forms.operands, op.input_maps, strict=True))
-        per_core = cost / usable_cores(op.space.data, op.reduced, lane, lanes, spec_at(op))
-        if best is None or per_core < best[0]:
-            best = (per_core, lane)
-    if best is None:
+        found.append((cost / usable_cores(op.space.data, op.reduced, lane, lanes, spec_at(op)), lane, stick))
+    if not found:
         raise LoweringError("no loop can walk the lanes of the result")
-    return best[1]
+    cores = spec_at(op).cores_per_card
+    now = {stick: per_core * cores for per_core, _, stick in reversed(found)}
+    stick = with_later(op.result, min(found, key=lambda one: one[0])[2], now, later)
+    return min((one for one in found if one[2] == stick), key=lambda one: one[0])[1]
+
+
+def with_later(value: SSAValue, best: int, now: Mapping[int, float], later: Later) -> int:
+    """Return the stick dimension of a tensor that costs least in the end.
+
+    Args:
+        value: the tensor.
+        best: its cheapest stick dimension for now, which stays where another one would save little.
+        now: by stick dimension, sticks that making the tensor moves.
+        later: sticks that what follows moves.
+    """
+    if len(now) < 2 or min(now.values()) < _LITTLE:
+        return best
+    total = {stick: sticks + later(value, stick) for stick, sticks in now.items()}
+    least = min(total, key=lambda stick: (total[stick], stick != best))
+    return least if total[best] - total[least] >= _LITTLE else best
 
 
 def lane_for(p: LayoutPlanner, op: loop.NestOp, forms: Forms) -> str | None:
     """Return the loop in the lanes: that of the destination if there is one."""
     if op.dest is None:
-        return cheapest_lane(op, forms)
+        copies = op.combine is None and forms.format == DL16.name and body_function(op.body.block) is None
+        return cheapest_lane(op, forms, p.later) if copies else cheapest_lane(op, forms)
     dest = p.of(op.dest).buffers[0]
     return lane_of_result(op, dest.layout.stick, dest.block)

@@ -6,7 +6,7 @@ conversion is one kernel then, the host sends and fetches that order, and reduct
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f64
@@ -91,10 +91,10 @@ class LayoutPlanner:
 
     def __init__(self, *, keep_float32: bool = False) -> None:
         """Starts with an empty plan; `keep_float32` stores float32 as it is."""
-        self.keep_float32 = keep_float32
+        self.keep_float32, self.items = keep_float32, list[Item]()
         self.origins: Origins | None = None
+        self.later: Callable[[SSAValue, int], float] = lambda _value, _stick: 0.0  # see `LaterReads.cost`
         self.given: dict[SSAValue, Known] | None = None  # of a region: what its caller knows of its arguments
-        self.items: list[Item] = []
         self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
         self.versions: dict[SSAValue, DeviceForms] = {}
         self.origin: Operation | None = None

@@ -11,11 +11,11 @@ func.func @main(%x: tensor<1x64x8x8xf16>, %w: tensor<64x64x3x3xf16> {aten.kind =
 }
 
 // CHECK-COUNT-4: spyre.kernel.compute "identity"
-// CHECK: spyre.kernel.compute "identity" [d1 = 9, d2 = 4, d3 = 64] ins({{.*}}[0, d1, d2 * 2, d3] :
-// CHECK: spyre.kernel.compute "identity" [d1 = 9, d2 = 4, d3 = 64] ins({{.*}}[0, d1, d2 * 2 + 1, d3] :{{.*}}outs({{.*}}[0, d1, d2, d3 + 64] :
-// CHECK: spyre.kernel.compute "identity" [d1 = 9, d2 = 4, d3 = 64] ins({{.*}}[0, d1, d2 * 2 + 2, d3] :{{.*}}outs({{.*}}[0, d1, d2, d3 + 128] :
+// CHECK: spyre.kernel.compute "identity" [d1 = 4, d2 = 9, d3 = 64] ins({{.*}}[0, d1 * 2, d2, d3] :
+// CHECK: spyre.kernel.compute "identity" [d1 = 4, d2 = 9, d3 = 64] ins({{.*}}[0, d1 * 2 + 1, d2, d3] :{{.*}}outs({{.*}}[0, d1, d2, d3 + 64] :
+// CHECK: spyre.kernel.compute "identity" [d1 = 4, d2 = 9, d3 = 64] ins({{.*}}[0, d1 * 2 + 2, d2, d3] :{{.*}}outs({{.*}}[0, d1, d2, d3 + 128] :
 // CHECK-COUNT-3: spyre.kernel.compute "identity" [d1 = 4, d2 = 4, d3 = 192]
-// CHECK: spyre.kernel.compute "identity" [d2_0 = 3, d2_1 = 3, d2_2 = 64, d3 = 64] ins(%{{.*}}[d3, d2_2, d2_0, d2_1] :
+// CHECK: spyre.kernel.compute "identity" [d2_0 = 3, d2_1 = 3, d2_2 = 64, d3 = 64] ins(%{{.*}}[d3, d2_2, d2_1, d2_0] :
 // CHECK: spyre.kernel.compute "batchmatmul" [b1 = 4, m = 4, n = 64, k = 576]
 // CHECK: spyre.kernel.compute "identity" [d1 = 64, d2 = 4, d3 = 4]
 // CHECK-NOT: spyre.kernel.compute

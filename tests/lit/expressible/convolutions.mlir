@@ -26,8 +26,8 @@ func.func @few(%x: tensor<1x3x10x10xf16>, %w: tensor<64x3x3x3xf16> {aten.kind = 
 }
 
 // CHECK-LABEL: func.func @dilated
-// CHECK: spyre.kernel.compute "identity" [{{.*}}] ins({{.*}}[0, d3, d1, d2 + 2] :
-// CHECK: spyre.kernel.compute "identity" [{{.*}}] ins({{.*}}[0, d3, d1, d2 + 4] :
+// CHECK: spyre.kernel.compute "identity" [{{.*}}] ins({{.*}}[0, d3, d1 + 2, d2] :
+// CHECK: spyre.kernel.compute "identity" [{{.*}}] ins({{.*}}[0, d3, d1 + 4, d2] :
 // CHECK: spyre.kernel.compute "batchmatmul" [b1 = 4, m = 4, n = 64, k = 576]
 // CHECK-LABEL: func.func @grouped
 // CHECK: spyre.kernel.compute "batchmatmul" [b0 = 2, {{.*}}n = 64, k = 576]

@@ -11,7 +11,7 @@ func.func @main(%x: tensor<1x8x8x64xf16>, %w: tensor<64x1x3x3xf16> {aten.kind = 
   func.return %1 : tensor<1x64x6x6xf16>
 }
 
-// CHECK-COUNT-3: spyre.kernel.compute "identity" [d1 = 8, d2 = 6, d4 = 64]
+// CHECK-COUNT-3: spyre.kernel.compute "identity" [d1 = 6, d2 = 8, d4 = 64]
 // CHECK-COUNT-3: spyre.kernel.compute "identity" [d1 = 6, d2 = 6, d4 = 3, d5 = 64]
 // CHECK: spyre.kernel.compute "mul" [d1 = 6, d2 = 6, d3 = 3, d4 = 3, d5 = 64]
 // CHECK-COUNT-2: spyre.kernel.compute "sum"

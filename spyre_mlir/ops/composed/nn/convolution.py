@@ -4,12 +4,15 @@ The window is gathered dimension by dimension, so that a k-by-k window takes 2k 
 k*k - 1 additions, each of which would round. With few input channels the taps fill the lanes that the channels
 leave empty: three channels under a 7-by-7 window sum over 147 elements, not over 49 times 64.
 Channels that meet no other channel (depthwise) are multiplied and summed over the taps instead.
+
+Decision: docs/decisions/0134-groups-of-few-channels.md
 """
 
 from __future__ import annotations
 
 from math import prod
 
+from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
@@ -17,6 +20,9 @@ from spyre_mlir.ops.helpers.slicing import joined, padded, side_by_side
 from spyre_mlir.ops.helpers.sliding_windows import bordered, overlap_added, reach, spread, taps, with_batch
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.value import Value
+
+# Elements of a stick of DL16, and channels up to which groups are merged.
+_LANES, _MERGED = DL16.elements_per_stick(), 256
 
 
 def _spatial(input: Value, weight: Value) -> int:
@@ -44,15 +50,68 @@ def _forward(
         last = bordered(b, last, d + 1, padding[0][d], padding[1][d], kernel, stride[d], dilation[d])
     if groups == channels == weight.shape[0] and groups > 1:
         return _depthwise(b, last, weight, bias, stride, dilation)
-    outputs = weight.shape[0]
+    weight, groups = _merged_groups(b, weight, groups)
+    outputs, kernel = weight.shape[0], weight.shape[2:]
+    apart = stride == kernel and all(gap == 1 for gap in dilation)
+    if apart and groups == 1 and _padding(kernel[-1] * channels) < kernel[-1] * channels:
+        return _patches(b, last, weight, bias)
     grouped = last.view(*last.shape[:-1], groups, channels // groups) if groups > 1 else last
-    for d in reversed(range(rank)):
+    for d in range(rank):
         grouped = joined(b, taps(b, grouped, d + 1, weight.shape[d + 2], stride[d], dilation[d]), -1)
     if groups > 1:
         return _grouped_product(b, grouped, weight, bias, groups)
-    # Taps outermost in the order they were gathered: the first spatial dimension changes slowest.
-    matrix = weight.permute(0, *range(2, rank + 2), 1).reshape(outputs, prod(weight.shape[1:]))
+    # Taps outermost in the order they were gathered: the first spatial dimension changes fastest.
+    matrix = weight.permute(0, *_gathered(rank)).reshape(outputs, prod(weight.shape[1:]))
     return b.call("linear", grouped, matrix, bias).permute(0, rank + 1, *range(1, rank + 1))
+
+
+def _merged_groups(b: Build, weight: Value, groups: int) -> tuple[Value, int]:
+    """The weight of fewer groups with more channels, 0 where an output does not read a channel; and their number.
+
+    Fewer channels than lanes leave the rest of the lanes empty, and a product per group takes longer than one product.
+    """
+    outputs, own = weight.shape[:2]
+    fits = [s for s in range(2, groups + 1) if groups % s == 0 and s * own <= _MERGED and s * own % _LANES == 0]
+    if own >= _LANES or not fits:
+        return weight, groups
+    merged, each = max(fits), outputs // groups
+    # Outputs stay one dimension, which is in the lanes: output o of a group reads channels of part o // each.
+    output = b.call("arange.start_step", start=0, end=merged * each, step=1).unsqueeze(1)
+    first, behind = (
+        b.call("arange.start_step", start=start, end=start + merged * each, step=each) for start in (0, each)
+    )
+    reads = b.call("logical_and", output.ge(first), output.lt(behind))
+    parts = weight.view(groups // merged, merged * each, 1, prod(weight.shape[1:]))
+    whole = reads.unsqueeze(2).where(parts, 0.0)
+    return whole.view(outputs, merged * own, *weight.shape[2:]), groups // merged
+
+
+def _padding(elements: int) -> int:
+    """Lanes that elements leave empty in their last stick."""
+    return -elements % _LANES
+
+
+def _patches(b: Build, last: Value, weight: Value, bias: Value | None) -> Value:
+    """Windows that do not overlap: taps of the last dimension side by side in whole sticks, a view of the others."""
+    (outputs, channels, *rows, width), rank = weight.shape, weight.rank - 2
+    more = _padding(width * channels)
+    columns = taps(b, last, rank, width, width)
+    zeros = [b.full((*columns[0].shape[:-1], more), 0.0, last.element)] if more else []
+    line = joined(b, [*columns, *zeros], -1)
+    batch, *extents, place, lanes = line.shape
+    split = [part for extent, size in zip(extents, rows, strict=True) for part in (extent // size, size)]
+    # [N, place, tap, …, place, taps and channels]: places before taps.
+    places, own = range(1, 2 * rank - 2, 2), range(2, 2 * rank - 1, 2)
+    windows = line.view(batch, *split, place, lanes).permute(0, *places, 2 * rank - 1, *own, 2 * rank)
+    windows = windows.reshape(batch, *split[::2], place, prod(rows) * lanes)
+    matrix = weight.permute(0, *range(2, rank + 2), 1).reshape(outputs, prod(rows), width * channels)
+    matrix = padded(b, matrix, -1, 0, more).view(outputs, prod(rows) * lanes)
+    return b.call("linear", windows, matrix, bias).permute(0, rank + 1, *range(1, rank + 1))
+
+
+def _gathered(rank: int) -> Ints:
+    """Dimensions of a weight behind its outputs in the order of gathered columns: taps, then the channel."""
+    return (*reversed(range(2, rank + 2)), 1)
 
 
 def _grouped_product(b: Build, columns: Value, weight: Value, bias: Value | None, groups: int) -> Value:
@@ -61,7 +120,7 @@ def _grouped_product(b: Build, columns: Value, weight: Value, bias: Value | None
     rank, outputs = len(places), weight.shape[0] // groups
     left = columns.permute(rank + 1, *range(rank + 1), rank + 2).reshape(groups, batch * prod(places), summed)
     right = weight.view(groups, outputs, *weight.shape[1:])
-    right = right.permute(0, *range(3, rank + 3), 2, 1).reshape(groups, summed, outputs)
+    right = right.permute(0, *(d + 1 for d in _gathered(rank)), 1).reshape(groups, summed, outputs)
     out = b.call("bmm", left, right).view(groups, batch, *places, outputs)
     return _from_groups(out, bias)
 
@@ -78,9 +137,9 @@ def _from_groups(out: Value, bias: Value | None) -> Value:
 def _depthwise(b: Build, last: Value, weight: Value, bias: Value | None, stride: Ints, dilation: Ints) -> Value:
     """Every channel by itself: the taps side by side, times the weight, summed over the taps."""
     rank = len(stride)
-    for d in reversed(range(rank)):
+    for d in range(rank):
         last = side_by_side(b, taps(b, last, d + 1, weight.shape[d + 2], stride[d], dilation[d]), rank + 1)
-    factors = weight.squeeze(1).permute(*range(1, rank + 1), 0)
+    factors = weight.squeeze(1).permute(*reversed(range(1, rank + 1)), 0)
     out = (last * factors).sum(tuple(range(rank + 1, 2 * rank + 1)))
     out = out if bias is None else out + bias
     return out.permute(0, rank + 1, *range(1, rank + 1))

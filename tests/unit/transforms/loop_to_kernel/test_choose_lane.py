@@ -140,3 +140,18 @@ def test_a_destination_says_which_lane() -> None:
         p.versions.clear()
         p.of(op.dest).buffers.append(p.fresh((33, 70), DL16, stick))
         assert lane_for(p, op, Forms(DL16, [p.of(sent(p, 33, 70))])) == lane
+
+
+@pytest.mark.parametrize(
+    ("rows", "body", "lane"),
+    [
+        (4096, "spyre.loop.yield %e : f32", "a"),
+        (64, "spyre.loop.yield %e : f32", "b"),  # little to move
+        (4096, "%n = arith.negf %e : f32\nspyre.loop.yield %n : f32", "b"),
+    ],
+)
+def test_a_large_copy_lies_as_what_follows_reads_it(rows: int, body: str, lane: str) -> None:
+    text = pointwise("a, b", f"{rows}x128", f"a = {rows}, b = 128").replace("33x70", f"{rows}x128")
+    op, p = nest(text.replace("spyre.loop.yield %e : f32", body)), LayoutPlanner()
+    p.later = lambda value, stick: 5000.0 * stick if value is op.result else 0.0
+    assert lane_for(p, op, Forms(DL16, [p.of(sent(p, rows, 128, prepared=True))])) == lane

@@ -66,9 +66,22 @@ FORWARD: list[tuple[Any, ...]] = [
     ((1, 2, 3, 4, 3), (2, 2, 2, 1, 2), (1, 2, 1), (0, 1, 0), (1, 1, 2), 1),
     ((2, 2, 3, 3, 4), (2, 1, 2, 3, 2), (1, 1, 2), (0, 1, 1), (2, 1, 1), 2),
 ]
+# The same for groups that are merged: all, in two parts, with two outputs per channel.
+MERGED: list[tuple[Any, ...]] = [
+    ((2, 64, 4, 3), (64, 4, 2, 3), (1, 2), (1, 1), (1, 1), 16),
+    ((1, 512, 3), (32, 32, 2), (1,), (1,), (2,), 16),
+    ((1, 64, 3, 3), (128, 1, 2, 2), (1, 1), (0, 0), (1, 1), 64),
+]
+# The same for windows that do not overlap.
+APART: list[tuple[Any, ...]] = [
+    ((2, 20, 5, 7), (3, 20, 2, 2), (2, 2), (1, 0), (1, 1), 1),  # what is left at the ends is cut off
+    ((1, 12, 6, 12), (2, 12, 2, 4), (2, 4), (0, 0), (1, 1), 1),
+    ((2, 16, 9), (3, 16, 4), (4,), (0,), (1,), 1),
+    ((1, 40, 2, 6, 2), (2, 40, 1, 3, 1), (1, 3, 1), (0, 0, 0), (1, 1, 1), 1),
+]
 
 
-@pytest.mark.parametrize(("shape", "kernel", "stride", "padding", "dilation", "groups"), FORWARD)
+@pytest.mark.parametrize(("shape", "kernel", "stride", "padding", "dilation", "groups"), [*FORWARD, *MERGED, *APART])
 @pytest.mark.parametrize("with_bias", [False, True])
 def test_convolution(
     shape: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int, with_bias: bool
@@ -159,6 +172,39 @@ def test_channels_that_meet_no_other_take_no_matrix_product() -> None:
     assert products(3, 3, 1, 3) == set()
     assert products(1, 1, 1, 1) == {"linear"}
     assert products(4, 4, 2, 2) == products(2, 4, 1, 2) == {"bmm"}
+
+
+def test_groups_of_few_channels_are_one_product() -> None:
+    """As many groups as make up to 256 channels in whole sticks of 64; 64 channels of their own are left alone."""
+
+    def products(channels: int, own: int, groups: int) -> list[str]:
+        called = calls("conv1d", np.zeros((1, channels, 3)), np.zeros((channels, own, 2)), groups=groups)
+        return [c for c in called if c in ("bmm", "linear")]
+
+    assert products(128, 4, 32) == products(256, 32, 8) == ["linear"]
+    assert products(512, 32, 16) == products(48, 8, 6) == products(128, 64, 2) == ["bmm"]
+
+
+@pytest.mark.parametrize(("shape", "kernel", "stride", "padding", "dilation", "groups"), MERGED)
+def test_merged_groups(shape: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> None:
+    """The channels of one group alone reach its outputs: those of all others are 1 in one result and 0 in the other."""
+    x, weight = whole(*shape), whole(*kernel)
+    facts = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    other = np.where((np.arange(shape[1]) < kernel[1]).reshape(1, -1, *(1,) * len(stride)), x, 1)
+    first = kernel[0] // groups
+    one, two = (result(f"conv{len(stride)}d", values, weight, **facts)[:, :first] for values in (x, other))
+    agree(one, two)
+
+
+def test_windows_that_do_not_overlap_are_gathered_along_one_dimension() -> None:
+    """Five slices along rows of 20 x 5 x 6: the other dimension is a view; with overlap, the taps of both."""
+
+    def slices(stride: Ints) -> int:
+        called = calls("conv2d", np.zeros((1, 20, 4, 15)), np.zeros((3, 20, 2, 5)), stride=stride)
+        return called.count("slice.Tensor")
+
+    assert slices((2, 5)) == 5
+    assert slices((1, 5)) == 2 + 5
 
 
 @pytest.mark.parametrize(

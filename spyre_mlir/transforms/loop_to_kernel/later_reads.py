@@ -1,0 +1,205 @@
+"""Costs of a layout later on: sticks that the readers of a tensor move at best if a dimension of it is in the lanes.
+
+A nest that chooses its own lanes by what it reads and writes may leave its result so that nothing behind it can read
+it without laying it out again. So the choice counts what follows, to the end of the function: from the last op to the
+first, each tensor gets its least cost for every stick dimension. What an op costs is shared by the operands that the
+function computes, so that no kernel is counted twice.
+
+Copies and destinations choose so: they move elements only, and sparse or widened forms are beyond these estimates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf, prod
+
+from xdsl.ir import Block, OpResult, SSAValue
+
+from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.spyre.loop import body_function, combiner
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.formats import FP32
+from spyre_mlir.hw.legality import may_write, stick_for
+from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout, round_up
+from spyre_mlir.ops.native import pointwise, reductions
+from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import block_of, lanes_of
+
+Costs = Mapping[int, float]  # by stick dimension
+
+# A copy in another shape, read and laid out again, in sizes of what is copied.
+_COPIED = 8
+# Laying FP32 out again takes this many kernels.
+_WIDE_STEPS = 3
+
+
+class LaterReads:
+    """Least costs of the tensors of a block, in sticks."""
+
+    def __init__(self, block: Block, *, keep_float32: bool = False) -> None:
+        """Looks at nothing yet; `keep_float32` as in the conversion."""
+        self._block, self._keep_float32 = block, keep_float32
+        self._costs: dict[SSAValue, Costs] | None = None
+
+    def cost(self, value: SSAValue, stick: int) -> float:
+        """Return the sticks moved by all that comes of `value`, if `stick` is its stick dimension."""
+        if self._costs is None:
+            self._costs = {}
+            for op in reversed(self._block.ops):
+                if isinstance(op, loop.NestOp | loop.EmptyOp):
+                    self._costs[op.result] = self._of(op.result)
+        return self._costs.get(value, {}).get(stick, 0.0)
+
+    def _form(self, value: SSAValue) -> str:
+        return stored_format(element_of(value), keep_float32=self._keep_float32)
+
+    def _of(self, value: SSAValue) -> Costs:
+        """The costs of a value whose readers' results have theirs."""
+        kept: list[Costs] = []
+        reads: list[Costs] = []
+        for use in value.uses:
+            op = use.operation
+            if isinstance(op, loop.NestOp):
+                if op.dest is value:
+                    kept.append(self._filled(op))
+                else:
+                    reads.append(self._read(op, use.index))
+        out = dict[int, float]()
+        for stick in (*range(len(shape_of(value))), UNIT):
+            out[stick] = self._served(value, stick, reads) + sum(costs.get(stick, inf) for costs in kept)
+        return out
+
+    def _served(self, value: SSAValue, stick: int, reads: Sequence[Costs]) -> float:
+        """The cost of all readers of a value with a stick dimension, laid out again where that is less."""
+        own = [costs.get(stick, inf) for costs in reads]
+        others = {s for costs in reads for s in costs} - {stick}
+        while others:
+            offers = [
+                (self._relaid(value, stick, other) + sum(map(min, own, (c.get(other, inf) for c in reads))), other)
+                for other in sorted(others)
+            ]
+            total, best = min(offers)
+            if total >= sum(own):
+                break
+            # The way there is paid by the first reader.
+            own = list(map(min, own, (c.get(best, inf) for c in reads)))
+            own[0] += self._relaid(value, stick, best)
+            others.discard(best)
+        return sum(own)
+
+    def _relaid(self, value: SSAValue, old: int, new: int) -> float:
+        """Sticks read and written by a restickify, whose stick extents are whole sticks in both tensors."""
+        form, shape = self._form(value), list(shape_of(value))
+        for dim in {old, new} - {UNIT}:
+            shape[dim] = round_up(shape[dim], block_of(form))
+        lanes, elements = lanes_of(form), prod(shape)
+        # A sparse tensor has an element a stick, of which such a kernel moves all lanes.
+        moved = elements * (lanes + 1) if UNIT in (old, new) else 2 * elements / lanes
+        return moved * (_WIDE_STEPS if form == FP32.name else 1)
+
+    def _filled(self, op: loop.NestOp) -> Costs:
+        """Costs of a destination, where this nest can write to it."""
+        lanes = block_of(self._form(op.result))
+        return {
+            stick: self.cost(op.result, stick)
+            for stick in (*range(len(shape_of(op.result))), UNIT)
+            if _writes(op, stick, lanes)
+        }
+
+    def _read(self, op: loop.NestOp, number: int) -> Costs:
+        """Costs of an operand by the stick dimension in which the nest reads it."""
+        form, index = self._form(op.inputs[number]), op.input_maps[number].data
+        own, all_fillers, out = _computed([op]), _computed(_filling(op)), dict[int, float]()
+        least, whole = inf, inf
+        for lane, stick in self._lanes(op, number):
+            made = self._written(op, stick) / own + self.cost(op.result, stick) / all_fillers
+            read = _sticks(op, index, lane, lanes_of(form))
+            needed = stick_for(index, lane, block_of(form))
+            if needed is not None:
+                out[needed] = min(out.get(needed, inf), made + read)
+            least, whole = min(least, made), min(whole, read)
+        if not out and least < inf:  # read through a copy, whatever its layout is
+            out = dict.fromkeys(range(len(index)), least + _COPIED * whole)
+        return out
+
+    def _lanes(self, op: loop.NestOp, number: int) -> list[tuple[str | None, int]]:
+        """The loops that may be in the lanes of an operand, each with the stick dimension of the result."""
+        shape, lanes = shape_of(op.result), block_of(self._form(op.result))
+        extents, index = op.space.extents, op.output_map.data
+        if _is_product(op):
+            lane, kept = _lanes_of_product(op, number)
+            stick = stick_for(index, kept, lanes)
+            return [(lane, UNIT if stick is None else stick)]
+        found = list[tuple[str | None, int]]()
+        for lane in (*(d.name for d in op.space.data), None):
+            kept = None if lane in op.reduced else lane
+            if may_write(index, shape, kept, extents, lanes):
+                stick = stick_for(index, kept, lanes)
+                found.append((lane, UNIT if stick is None else stick))
+        return found
+
+    def _written(self, op: loop.NestOp, stick: int) -> float:
+        form = self._form(op.result)
+        if op.dest is None:
+            return StickLayout.published(shape_of(op.result), stick, block_of(form)).sticks(lanes_of(form))
+        lane = next((n for n, _ in op.output_map.data[stick].terms), None) if stick != UNIT else None
+        return _sticks(op, op.output_map.data, lane, lanes_of(form))
+
+
+def _writes(op: loop.NestOp, stick: int, lanes: int) -> bool:
+    index, extents = op.output_map.data, op.space.extents
+    terms = index[stick].terms if stick != UNIT else ()
+    lane = next((n for n, _ in terms if stick_for(index, n, lanes) == stick), None)
+    return (stick == UNIT or lane is not None) and may_write(index, shape_of(op.result), lane, extents, lanes)
+
+
+def _sticks(op: loop.NestOp, index: IndexMap, lane: str | None, lanes: int) -> float:
+    """Sticks of what a nest touches through a map, each counted once."""
+    used = {n for e in index for n, _ in e.terms}
+    extents = op.space.extents
+    return prod(-(-extents[n] // lanes) if n == lane else extents[n] for n in used)
+
+
+def _computed(nests: Sequence[loop.NestOp]) -> int:
+    """Operands of nests that the function computes, at least 1."""
+    operands = [v for nest in nests for v in nest.inputs]
+    return max(1, sum(isinstance(v, OpResult) and isinstance(v.op, loop.NestOp) for v in operands))
+
+
+def _filling(op: loop.NestOp) -> list[loop.NestOp]:
+    """A nest and all that fill the same destination."""
+    nests, value = [op], op.dest
+    while isinstance(value, OpResult) and isinstance(value.op, loop.NestOp):
+        nests.append(value.op)
+        value = value.op.dest
+    following = _next_filler(op)
+    while following is not None:
+        nests.append(following)
+        following = _next_filler(following)
+    return nests
+
+
+def _next_filler(op: loop.NestOp) -> loop.NestOp | None:
+    users = (u.operation for u in op.result.uses)
+    return next((u for u in users if isinstance(u, loop.NestOp) and u.dest is op.result), None)
+
+
+def _is_product(op: loop.NestOp) -> bool:
+    if op.combine is None or len(op.reduced) != 1 or body_function(op.body.block) is not pointwise.mul:
+        return False
+    return combiner(op.combine.data) is reductions.sum
+
+
+def _lanes_of_product(op: loop.NestOp, number: int) -> tuple[str | None, str | None]:
+    """The loop in the lanes of an operand of a product, and that of the result."""
+    (summed,) = op.reduced
+    first, second = (op.input_maps[n].names for n in (0, 1))
+    names = [d.name for d in op.space.data]
+    columns, left = [n for n in names if n in second and n not in first], 0
+    if len(columns) > 1:
+        columns, left = [n for n in names if n in first and n not in second], 1
+    column = columns[0] if columns else None
+    return (summed if number == left else column), column
+
+
+__all__ = ["LaterReads"]

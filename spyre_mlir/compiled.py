@@ -26,7 +26,7 @@ from spyre_mlir.choices import Numerics
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.debug.bisect import BisectSession, Divergence
 from spyre_mlir.debug.error_walk import KernelError, kernel_errors, launches_of
-from spyre_mlir.debug.stored_runs import held_program, launch_probes, run_on_host, stored_program
+from spyre_mlir.debug.stored_runs import held_program, launch_probes, own_draws, stored_program
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import InputError, frames_of_ours
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_keeping, run_program
@@ -240,7 +240,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
         """The first op that differs between the first level that is wrong and the one above it."""
         names = [level.level for level in outcome.levels]
         first = next(n for n, level in enumerate(outcome.levels) if not level.agrees(outcome.tolerance))
-        walk = BisectSession(self._lowered.modules, inputs, outcome.tolerance, host=run_on_host)
+        walk = BisectSession(self._lowered.modules, inputs, outcome.tolerance)
         if first == 0:
             from spyre_mlir.frontend import torch_values
 
@@ -265,7 +265,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
             stored, inputs = self._bundle(), self._inputs(args, kwargs)
             return pick(launch_probes(stored, inputs, MachineOptions()), value).values
         module = self._lowered.modules[check_level(level or LEVELS[0])]
-        return pick(observe_function(module, self._inputs(args, kwargs), run_on_host), value).values
+        return pick(observe_function(module, self._inputs(args, kwargs), own_draws()), value).values
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
         """Run the bundle in device numerics, and compare the results with the model in double precision.
@@ -350,6 +350,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
     ) -> list[Array | CardResult]:
         """Runs the bundle; weights and what calls write stay on the card."""
         bundle, program = self._prepared()
+        program = program if log is not None else replace(program, executor=own_draws())
         filed = bundle.weight_names() if numerics == "device" else set[str]()
         inputs = [self._on_card(a, tensors[a.name], filed=a.name in filed) for a in self._program.arguments]
         options = MachineOptions(numerics=numerics, on_fault="raise" if log is None else log.on_fault)
@@ -393,8 +394,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
         """Runs a level from memory, in exact numerics."""
         module = self._lowered.modules[level]
         if level != LEVELS[-1]:
-            return run_function(module, inputs, host=run_on_host)
+            return run_function(module, inputs, host=own_draws())
         program, bundle, files = split_module(module)
-        return run_program(
-            DeviceProgram(program, bundle, lambda name: describe(files[name]), executor=run_on_host), inputs
-        )
+        made = DeviceProgram(program, bundle, lambda name: describe(files[name]), executor=own_draws())
+        return run_program(made, inputs)

@@ -17,7 +17,9 @@ import torch
 from dialect_pages import EDIT, table
 
 from spyre_mlir.frontend.capture.decomposition import whole_overloads
+from spyre_mlir.frontend.capture.random_draws.rewrites import REWRITES
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.draws import draws
 from spyre_mlir.ops.table import Family
 
 DATA = Path(__file__).resolve().parent / "data"
@@ -142,7 +144,7 @@ or *composed*, by this compiler or by a decomposition of torch's. *OpInfo* count
 DATA_DEPENDENT = ("item", "is_nonzero")  # taken apart into what is
 # What import refuses by name, by the tag that PyTorch gives it.
 REFUSED = {
-    torch.Tag.nondeterministic_seeded: "random numbers",
+    torch.Tag.nondeterministic_seeded: "random numbers that the host cannot draw for it",
     torch.Tag.dynamic_output_shape: "a shape depends on data",
     torch.Tag.data_dependent_output: "a number depends on data",
 }
@@ -214,6 +216,8 @@ def ours(name: str) -> str:
         if entry.opfunc is not None:
             return f"native: `{entry.opfunc}`"
         return "composed" if entry.decompose is not None else "native"
+    if drawn(name):
+        return "random numbers, drawn by the host"
     if torch_decomposes(name):
         return "composed, by torch's decomposition"
     return f"refused: {why}" if (why := why_refused(name)) else "host"
@@ -243,6 +247,11 @@ def torch_decomposes(name: str) -> bool:
     op = _overload(name)
     implicit = torch._C.DispatchKey.CompositeImplicitAutograd
     return op is not None and (op in _decompositions() or op.has_kernel_for_dispatch_key(implicit))
+
+
+def drawn(name: str) -> bool:
+    """Whether the host draws the random numbers of an overload."""
+    return draws(name) or _overload(name) in REWRITES
 
 
 def why_refused(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 
 import torch
-from coverage_page import torch_decomposes, why_refused
+from coverage_page import drawn, torch_decomposes, why_refused
 from dialect_pages import EDIT, table
 
 from spyre_mlir.ops import ATEN
@@ -15,7 +15,8 @@ INTRO = """Support of every overload of ATen in torch {torch}. *native*: one har
 *composed*: a composition of other operators; the host runs calls for whose arguments there is none. *by PyTorch*:
 decomposed by PyTorch before import; the parts have the support given here. *host*: a host step. An op that depends on
 no input is computed at import, whatever its support.
-*refused*: random numbers, unless none are drawn, as in dropout outside training, and results whose number or shape
+Random numbers are drawn by the host, as dropout in training draws them.
+*refused*: random numbers that the host cannot draw, and results whose number or shape
 depends on data. Variants that write in place or into `out` are decomposed too, and left out here; complex numbers
 are refused in any operator: see [the page about host steps](../tools/host-steps.md)."""
 APART, REFUSED = "by PyTorch", "refused"
@@ -47,6 +48,8 @@ def column(overload: str) -> str:
     """Under which heading an overload stands."""
     support = ATEN.support(overload)
     if support is not Support.HOST:
+        return support.value
+    if drawn(overload):
         return support.value
     return APART if torch_decomposes(overload) else REFUSED if why_refused(overload) else support.value
 

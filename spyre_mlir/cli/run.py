@@ -63,6 +63,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     limit_memory(options.memory_limit)
     given = read_inputs(options.input)
     from spyre_mlir.cli.support.overflows import say_overflows
+    from spyre_mlir.debug.stored_runs import seed_draws
     from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.options import MachineOptions
 
@@ -85,6 +86,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     refuse_errors(path, insist=options.no_check or options.bisect)
     names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
     inputs = _bind(runnable, names, given, options.seed)
+    seed_draws(runnable.main, options.seed)
     if options.bisect:
         from spyre_mlir.cli.run_probe import bisect_directory
 
@@ -97,6 +99,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     outputs = _outputs(runnable, inputs)
     say_overflows(options.on_overflow, met, runnable.main)
     log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(outputs), time.perf_counter() - started)
+    seed_draws(runnable.main, options.seed)  # probes see what this run drew
     return _finish(options, outputs, lambda: runnable.observe(inputs) if runnable.observe else [], "", predicted, met)
 
 
@@ -222,7 +225,7 @@ def _runnable_ktir(module: ModuleOp, asked: Numerics | None) -> Runnable:
 
 def _runnable_level(module: ModuleOp, asked: Numerics | None) -> Runnable:
     """Return the runner of a module at a level above superdsc."""
-    from spyre_mlir.debug.stored_runs import run_on_host
+    from spyre_mlir.debug.stored_runs import own_draws, run_on_host
     from spyre_mlir.machine.bundle.probes import observe_function
     from spyre_mlir.machine.levels.run import find_function, run_function
 
@@ -239,7 +242,7 @@ def _runnable_level(module: ModuleOp, asked: Numerics | None) -> Runnable:
         module,
         lambda inputs: run_function(module, [x for x in inputs if x is not None], host=run_on_host),
         {},
-        observe=lambda inputs: observe_function(module, [x for x in inputs if x is not None], run_on_host),
+        observe=lambda inputs: observe_function(module, [x for x in inputs if x is not None], own_draws()),
     )
 
 

@@ -43,9 +43,12 @@ def probed(names: Sequence[str], observe: Callable[[], list[Observed]]) -> tuple
 
 def module_probes(program: DeviceProgram, inputs: Sequence[Array | None], options: MachineOptions) -> list[Observed]:
     """Return the result of every launch of a module, padding included."""
+    from dataclasses import replace
+
+    from spyre_mlir.debug.stored_runs import own_draws
     from spyre_mlir.machine.bundle.probes import observe_program
 
-    return [one.observed({}) for one in observe_program(program, inputs, options)]
+    return [one.observed({}) for one in observe_program(replace(program, executor=own_draws()), inputs, options)]
 
 
 def bisect_directory(path: Path, inputs: Sequence[Array | None], options: MachineOptions) -> int:
@@ -57,7 +60,7 @@ def bisect_directory(path: Path, inputs: Sequence[Array | None], options: Machin
     from spyre_mlir.backend.levels import read_levels
     from spyre_mlir.backend.stored import read_bundle
     from spyre_mlir.debug.bisect import BisectSession, bisect
-    from spyre_mlir.debug.stored_runs import run_on_host, stored_program
+    from spyre_mlir.debug.stored_runs import stored_program
     from spyre_mlir.pipeline import LEVELS
     from spyre_mlir.universe import make_context
 
@@ -69,9 +72,7 @@ def bisect_directory(path: Path, inputs: Sequence[Array | None], options: Machin
             where=str(path),
             hint="name a bundle directory that spyre-compile has written with --levels",
         )
-    divergence = bisect(
-        BisectSession(modules, inputs, options=options, host=run_on_host), stored_program(read_bundle(path, context))
-    )
+    divergence = bisect(BisectSession(modules, inputs, options=options), stored_program(read_bundle(path, context)))
     compared = ", ".join(level for level in LEVELS if level in modules)
     sys.stdout.write(f"{divergence}\n" if divergence else f"no divergence: the bundle agrees with {compared}\n")
     return FOUND if divergence else 0

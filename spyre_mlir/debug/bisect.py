@@ -14,7 +14,7 @@ Decision: docs/decisions/0047-the-first-result-at-its-own-place.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import Operation
 
 from spyre_mlir.backend.split import launches, split_module
+from spyre_mlir.debug.stored_runs import own_draws
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import TENSORS, SdscExecuteOp
@@ -145,19 +146,19 @@ class BisectSession:
         inputs: one array per argument; None for a weight that the bundle has.
         tolerance: largest error that counts as equal between levels above `superdsc`.
         options: how the two lowest levels run.
-        host: runs host steps.
+        host: gives, for each run, what runs its host steps.
     """
 
     modules: Mapping[str, ModuleOp]
     inputs: Sequence[Array | None]
     tolerance: float = 1e-4
     options: MachineOptions = field(default_factory=MachineOptions)
-    host: HostExecutor | None = None
+    host: Callable[[], HostExecutor] = own_draws
 
     def program(self) -> DeviceProgram:
         """The `superdsc` level in the form that the machine runs."""
         host, bundle, files = split_module(self.modules[SUPERDSC])
-        return DeviceProgram(host, bundle, lambda name: describe(files[name]), executor=self.host)
+        return DeviceProgram(host, bundle, lambda name: describe(files[name]), executor=self.host())
 
     @property
     def known(self) -> list[Array]:
@@ -167,10 +168,10 @@ class BisectSession:
     def results(self, level: str, bundle: DeviceProgram) -> list[Array]:
         """Results of the program at a level; levels above `superdsc` use exact numbers."""
         if level == BUNDLE:
-            return run_program(bundle, self.inputs, self.options)
+            return run_program(replace(bundle, executor=self.host()), self.inputs, self.options)
         if level == SUPERDSC:
             return run_program(replace(self.program(), weights=bundle.weights), self.inputs, self.options)
-        return run_function(self.modules[level], self.known, host=self.host)
+        return run_function(self.modules[level], self.known, host=self.host())
 
     def find(self, level: str, above: str, bundle: DeviceProgram | None = None) -> Divergence | None:
         """Return the first op of a level whose value differs from the level above; None if no op does."""
@@ -181,10 +182,9 @@ class BisectSession:
         return self._by_place(level, above)
 
     def _in_bundle(self, bundle: DeviceProgram) -> Divergence | None:
-        right = replace(self.program(), weights=bundle.weights)
+        right, seen = replace(self.program(), weights=bundle.weights), 0
         _name_tensors(right.bundle, bundle.bundle)
         expected = observe_program(right, self.inputs, self.options)
-        seen = 0
 
         def watch(op: SdscExecuteOp, _: Descriptor, memory: Memory, __: Mapping[int, int]) -> None:
             nonlocal seen
@@ -192,7 +192,7 @@ class BisectSession:
             self._compare_launch(op, memory, number, expected)
 
         try:
-            run_program(replace(bundle, watch=watch), self.inputs, self.options)
+            run_program(replace(bundle, watch=watch, executor=self.host()), self.inputs, self.options)
         except _FoundError as found:
             return self._as_tensor(found, expected)
         except SpyreError as error:
@@ -221,7 +221,8 @@ class BisectSession:
     def _kernels(self) -> list[Observed]:
         if KERNELS not in self.modules or len(self.known) != len(self.inputs):
             return []
-        return [o for o in observe_function(self.modules[KERNELS], self.known, self.host) if isinstance(o.op, KernelOp)]
+        seen = observe_function(self.modules[KERNELS], self.known, self.host())
+        return [o for o in seen if isinstance(o.op, KernelOp)]
 
     def _as_tensor(self, found: _FoundError, expected: Sequence[Launched]) -> Divergence:
         """The divergence with the index of its unpadded tensor, where the kernel op is known."""
@@ -245,8 +246,7 @@ class BisectSession:
         return found
 
     def _in_superdsc(self) -> Divergence | None:
-        kernels, names = self._kernels(), self._labels()
-        seen = 0
+        kernels, names, seen = self._kernels(), self._labels(), 0
 
         def watch(op: SdscExecuteOp, view: Descriptor, memory: Memory, symbols: Mapping[int, int]) -> None:
             nonlocal seen
@@ -277,7 +277,7 @@ class BisectSession:
     def unlike_torch(self, expected: Mapping[Operation, Sequence[Array]]) -> Divergence | None:
         """Return the first op of the aten level with a result that differs from torch's."""
         left = {op: list(results) for op, results in expected.items()}
-        for observed in observe_function(self.modules[ATEN], self.known, self.host):
+        for observed in observe_function(self.modules[ATEN], self.known, self.host()):
             wanted = left[observed.op].pop(0) if left.get(observed.op) else None
             if wanted is None or wanted.shape != observed.values.shape:
                 continue
@@ -286,9 +286,9 @@ class BisectSession:
         return None
 
     def _by_place(self, level: str, above: str) -> Divergence | None:
-        wanted = observe_function(self.modules[above], self.known, self.host)
+        wanted = observe_function(self.modules[above], self.known, self.host())
         try:
-            got = observe_function(self.modules[level], self.known, self.host)
+            got = observe_function(self.modules[level], self.known, self.host())
         except SpyreError as error:
             return Divergence(level, above, "the run", reason=str(error))
         by_place: dict[Source, list[Observed]] = {}

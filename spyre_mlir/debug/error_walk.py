@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.choices import Numerics
+from spyre_mlir.debug.stored_runs import own_draws
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import InputError
@@ -86,7 +87,7 @@ class _Watch:
 
     def run(self, program: DeviceProgram, inputs: Sequence[Array | None], numerics: Numerics) -> None:
         """Run a program under watch."""
-        watched = replace(program, before=self._before, watch=self._behind)
+        watched = replace(program, before=self._before, watch=self._behind, executor=own_draws())
         run_program(watched, inputs, MachineOptions(numerics=numerics))
 
     def _before(self, op: SdscExecuteOp, view: Descriptor, memory: Memory, symbols: Mapping[int, int]) -> None:

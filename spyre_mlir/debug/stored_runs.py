@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+
+from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.backend.held import HeldBundle
 from spyre_mlir.backend.stored import StoredBundle
 from spyre_mlir.dialects.host_call import HostCall
+from spyre_mlir.dialects.ir.draw_effects import draws_numbers
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.arrays import Array
 from spyre_mlir.machine.bundle.host_program import DeviceProgram
 from spyre_mlir.machine.bundle.probes import Observed, observe_program
+from spyre_mlir.machine.levels.host_ops import HostExecutor
 from spyre_mlir.machine.options import MachineOptions
 
 
@@ -43,8 +48,23 @@ def run_on_host(call: HostCall, operands: Sequence[Array], *, wide: bool) -> lis
     return run_host_step(call, operands, wide=wide)
 
 
+def own_draws() -> HostExecutor:
+    """Return an executor for one run, whose random numbers leave torch's generator as it is."""
+    from spyre_mlir.frontend import OwnDraws
+
+    return OwnDraws()
+
+
+def seed_draws(program: ModuleOp, seed: int) -> None:
+    """Start torch's generator anew, if a program draws random numbers."""
+    if draws_numbers(program):
+        from spyre_mlir.frontend import seed_generator
+
+        seed_generator(seed)
+
+
 def launch_probes(stored: StoredBundle, inputs: Sequence[Array | None], options: MachineOptions) -> list[Observed]:
     """Results of every launch of a bundle, without padding where the manifest describes it."""
     extents = stored.manifest.extents
-    seen = observe_program(stored_program(stored), inputs, options)
+    seen = observe_program(replace(stored_program(stored), executor=own_draws()), inputs, options)
     return [one.observed(extents.get(one.file, {})) for one in seen]

@@ -21,8 +21,10 @@ from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.program.described import described_program
 from spyre_mlir.frontend.program.program import Argument, Program, TreeConstant
 from spyre_mlir.frontend.reference.eager import double_reference, shown_as_numpy, to_numpy, torch_reference
+from spyre_mlir.frontend.reference.generator import seed_generator
 from spyre_mlir.frontend.reference.op_runner import run_host_step, torch_values
 from spyre_mlir.frontend.reference.operator_schemas import call_by_schema
+from spyre_mlir.frontend.reference.own_draws import OwnDraws
 from spyre_mlir.frontend.reference.rounding_steps import RoundingSteps
 from spyre_mlir.frontend.specializing import static_program
 from spyre_mlir.frontend.spyre_ops import LIBRARY as SPYRE_OPERATORS
@@ -37,6 +39,7 @@ __all__ = [
     "SPYRE_OPERATORS",
     "Argument",
     "HostValues",
+    "OwnDraws",
     "Program",
     "RoundingSteps",
     "Tensor",
@@ -59,6 +62,7 @@ __all__ = [
     "read_checkpoint",
     "reader_of",
     "run_host_step",
+    "seed_generator",
     "shown_as_numpy",
     "signature_of",
     "sizes_of_call",

@@ -17,7 +17,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
-from spyre_mlir.frontend.torch_private import OpOverload, schema_of
+from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
+from spyre_mlir.ops.draws import draws
 from spyre_mlir.ops.parameters import ArgKind, Param
 from spyre_mlir.ops.table import OpEntry
 
@@ -85,6 +86,12 @@ def is_random(node: Node) -> bool:
     bound = bind(node)
     quiet = {"dropout_p": 0, "p": 0, "dropout": 0, "train": False, "training": False}
     return not any(name in bound and bound[name].value == value for name, value in quiet.items())
+
+
+def draws_on_host(node: Node) -> bool:
+    """Return whether a node draws random numbers in a way that the host can."""
+    target: object = node.target
+    return isinstance(target, OpOverload) and draws(overload_name(cast(Operator, target)))
 
 
 def _same(a: object, b: object) -> bool:

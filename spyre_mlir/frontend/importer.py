@@ -20,6 +20,7 @@ from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.effects import drop_checks
 from spyre_mlir.frontend.capture.export import export_model, load_pt2
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
+from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
 from spyre_mlir.frontend.lowering.assembly import assemble
 from spyre_mlir.frontend.lowering.liveness import live_nodes
@@ -80,7 +81,7 @@ def import_program(
 
 
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
-    exported = passed_export(exported)
+    exported = explicit_draws(passed_export(exported))
     functional = passed_functional(decompose(exported))
     drop_checks(functional)
     nodes = list(functional.graph.nodes)

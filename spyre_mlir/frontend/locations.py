@@ -23,11 +23,11 @@ _OURS = str(Path(__file__).resolve().parents[1])
 def _innermost_frame(stack_trace: str) -> tuple[str, int] | None:
     """The innermost frame of the model, else of torch; never one of ours, which runs graphs that Dynamo captured."""
     frames = [(file, int(line)) for file, line in _FRAME.findall(stack_trace) if not file.startswith(_OURS)]
-    own = [frame for frame in frames if _of_model(frame[0])]
+    own = [frame for frame in frames if of_model(frame[0])]
     return (own or frames or [None])[-1]
 
 
-def _of_model(file: str) -> bool:
+def of_model(file: str) -> bool:
     """Return whether a file is neither torch's, ours nor Python's, nor made up by torch."""
     of_python = file.startswith(_PYTHON) and "site-packages" not in file
     return not of_python and not file.startswith((_TORCH, _OURS, "<"))
@@ -42,14 +42,14 @@ def place_in(text: str) -> str | None:
 def raised_at(error: BaseException) -> str | None:
     """Return file and line of the model at which torch raised an error while it ran the model."""
     frames = [(f.filename, f.lineno or 0) for f in traceback.extract_tb(error.__traceback__)]
-    own = [f for f in frames if _of_model(f[0])]
+    own = [f for f in frames if of_model(f[0])]
     return f"{own[-1][0]}:{own[-1][1]}" if own else None
 
 
 def raised_by_torch(error: BaseException) -> bool:
     """Return whether an error comes from torch (or from Python on its behalf) and not from a line of the model."""
     frames = traceback.extract_tb(error.__traceback__)
-    return bool(frames) and not _of_model(frames[-1].filename) and not frames[-1].filename.startswith(_OURS)
+    return bool(frames) and not of_model(frames[-1].filename) and not frames[-1].filename.startswith(_OURS)
 
 
 def source_of(node: torch.fx.Node) -> tuple[str, int] | None:

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.debug.stored_runs import run_on_host
+from spyre_mlir.debug.stored_runs import own_draws
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import LEVELS
 from spyre_mlir.report import Verification, VerifiedLevel
@@ -40,7 +40,7 @@ def judged(
     steps = None if isinstance(own, str) else RoundingSteps.of(module, inputs)
     if steps is None or isinstance(own, str):
         return Verification(tuple(levels), tolerance)
-    settled = run_function(module, inputs, host=run_on_host, settle=steps.settle)
+    settled = run_function(module, inputs, host=own_draws(), settle=steps.settle)
     if steps.flips and VerifiedLevel.of(LEVELS[0], settled, expected).error <= tolerance:
         # The aten level is right but for the steps; the levels below it have to give what it gives.
         levels = [replace(x, explained=VerifiedLevel.of("", found[x.level], own).error <= tolerance) for x in levels]

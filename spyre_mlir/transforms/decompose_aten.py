@@ -33,6 +33,7 @@ from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops.call_info import called_for
+from spyre_mlir.ops.draws import DRAWN, draws
 from spyre_mlir.ops.native import movement
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.ops.value import Value
@@ -142,6 +143,8 @@ def _is_view(op: AtenOp) -> bool:
 
 def reason_for(op: AtenOp) -> str | None:
     """Return why the host must run an op, as far as its types and the op table tell; None if it need not."""
+    if draws(op.overload):
+        return DRAWN
     for value in (*op.operands, *op.results):
         try:
             stored_format(element_of(value))

@@ -1,9 +1,11 @@
 """Pass `schedule-host-steps`: orders a program with host steps for the smallest number of launches.
 
 Host steps that can run do so first; then every op for the device that waits for none; then the host steps that these
-allow, and so on. Each turn of the device is one launch, and no order has fewer. Inside a turn the order stays.
+allow, and so on. Each turn of the device is one launch, and no order has fewer. Inside a turn the order stays, and
+steps that draw random numbers keep theirs altogether.
 
 Decision: docs/decisions/0053-a-launch-is-a-bundle.md
+Decision: docs/decisions/0136-random-numbers-are-eagers.md
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
 from spyre_mlir.dialects.spyre.host import LoopHostOp
+from spyre_mlir.ops.draws import draws
 from spyre_mlir.transforms.utils.rebuild import functions
 
 
@@ -42,8 +45,11 @@ def _ordered(ops: list[Operation]) -> list[Operation]:
     while waiting:
         left: list[Operation] = []
         pending = set(waiting)
+        drawing = False  # whether an earlier draw waits
         for op in waiting:
             ready = all(not isinstance(v.owner, Operation) or v.owner not in pending for v in op.operands)
+            ready = ready and not (drawing and _draws(op))
+            drawing = drawing or (_draws(op) and not (ready and host))
             if ready and isinstance(op, LoopHostOp) is host:
                 pending.discard(op)
                 done.append(op)
@@ -51,6 +57,10 @@ def _ordered(ops: list[Operation]) -> list[Operation]:
                 left.append(op)
         waiting, host = left, not host
     return done
+
+
+def _draws(op: Operation) -> bool:
+    return isinstance(op, LoopHostOp) and draws(op.overload)
 
 
 def _reorder(block: Block, order: list[Operation]) -> None:

@@ -120,3 +120,17 @@ def test_device_numerics_part_from_torch_where_two_tokens_are_close(name: str, c
         if same < len(alike):
             top = wanted.topk(2).values
             assert float(top[0] - top[1]) <= 2 * error, f"row {row} parts at step {steps - 1} for no reason"
+
+
+def test_sampling_is_that_of_torch_for_every_seed() -> None:
+    model = model_of("llama of one layer")
+    compiled = spyre_mlir.compile(model, generation=Generation(max_length=16), numerics="exact")
+    how: dict[str, Any] = {**padded(), "max_new_tokens": 5, "do_sample": True, "temperature": 1.5}
+    seen: set[str] = set()
+    for seed in (0, 1, 2):
+        torch.manual_seed(seed)
+        expected = model.generate(**how, cache_implementation="static", disable_compile=True)
+        torch.manual_seed(seed)
+        assert torch.equal(compiled.generate(**how), expected)
+        seen.add(str(expected))
+    assert len(seen) == 3

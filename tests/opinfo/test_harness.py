@@ -130,15 +130,18 @@ def test_indices_into_the_last_dimensions_as_one() -> None:
     assert not equally_selected(x, other, one)
 
 
-def test_of_random_results_shapes_and_types_count() -> None:
+def test_random_numbers_are_those_of_the_same_seed() -> None:
     def doubled(x: torch.Tensor) -> torch.Tensor:
         return x * 2 if torch.compiler.is_exporting() else torch.rand_like(x)
 
-    def summed(x: torch.Tensor) -> torch.Tensor:
-        return x.sum(0) if torch.compiler.is_exporting() else torch.rand_like(x)
+    def later(x: torch.Tensor) -> torch.Tensor:
+        if torch.compiler.is_exporting():
+            torch.rand(1)
+        return torch.rand_like(x)
 
-    assert verdict(doubled, X).status == "ok"
-    assert verdict(summed, X).status == "wrong"
+    assert verdict(torch.rand_like, X).status == "ok"
+    assert verdict(doubled, X).status == "wrong"
+    assert verdict(later, X).status == "wrong"
 
 
 def test_ops_may_write_to_their_inputs() -> None:

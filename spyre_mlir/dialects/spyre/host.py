@@ -20,10 +20,10 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import Pure
 
 from spyre_mlir.dialects.aten_arguments import as_arguments, bound_arguments, said_arguments, verify_arguments
 from spyre_mlir.dialects.directives import Arguments, Quoted
+from spyre_mlir.dialects.ir.draw_effects import DrawEffects
 
 
 class HostOp(IRDLOperation):
@@ -43,7 +43,7 @@ class HostOp(IRDLOperation):
     inputs = var_operand_def(TensorType)
     outputs = var_result_def(TensorType)
 
-    traits = traits_def(Pure())
+    traits = traits_def(DrawEffects())
     custom_directives = (Arguments, Quoted)
     assembly_format = (
         "custom<Quoted>($callee) (`because` custom<Quoted>($reason)^ ` `)? `(` $inputs `)` "

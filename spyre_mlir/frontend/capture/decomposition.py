@@ -14,16 +14,17 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 
-from spyre_mlir.errors import ImportProgramError, RegistrationError
-from spyre_mlir.frontend.arguments import bind
+from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
+from spyre_mlir.frontend.arguments import bind, draws_on_host
 from spyre_mlir.frontend.capture.export import NEEDS_VALUES, REFUSED, first_line, without_values
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram, functional_program
 from spyre_mlir.frontend.capture.operator_tracing import Tables
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.value_memory import Unfollowed
-from spyre_mlir.frontend.locations import place_in
+from spyre_mlir.frontend.locations import place_in, place_of
 from spyre_mlir.frontend.torch_private import Operator, is_composite, schema_of
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.draws import DRAWING, NAMESPACE
 from spyre_mlir.ops.table import Family
 from spyre_mlir.plugins import registry
 
@@ -68,7 +69,8 @@ def whole_overloads() -> frozenset[str]:
     """
     table = _overloads(o for e in ATEN if e.family is not Family.VIEW for o in e.overloads)
     asked = _overloads(registry.kept_whole())
-    return frozenset(o for o in table if not _gives_back(o)) | asked | _WITHOUT_ENTRY
+    drawing = _overloads(DRAWING)
+    return frozenset(o for o in table if not _gives_back(o)) | asked | _WITHOUT_ENTRY | drawing
 
 
 def _overloads(names: Iterable[str]) -> frozenset[str]:
@@ -135,7 +137,7 @@ def _decomposed_by_torch(exported: ExportedProgram, table: Any) -> FunctionalPro
     """The program as torch decomposes it as a whole, with torch's own refusals."""
     try:
         with torch_noise_hidden(), torch.no_grad():
-            return FunctionalProgram.of(cast(Any, exported).run_decompositions(table))
+            made = FunctionalProgram.of(cast(Any, exported).run_decompositions(table))
     except NEEDS_VALUES as error:
         raise without_values(error) from error
     except REFUSED as error:
@@ -145,6 +147,23 @@ def _decomposed_by_torch(exported: ExportedProgram, table: Any) -> FunctionalPro
             where=place_in(str(error)),
             hint="write to clones of views, do not resize tensors or set their memory, and take no derivatives",
         ) from error
+    _check_draws(exported, made)
+    return made
+
+
+def _check_draws(exported: ExportedProgram, made: FunctionalProgram) -> None:
+    """Raises UnsupportedError if torch has dropped draws that nobody reads: later ones would be others than eager's."""
+    graphs = [m.graph for m in exported.graph_module.modules() if isinstance(m, torch.fx.GraphModule)]
+    before = [node for graph in graphs for node in graph.nodes if draws_on_host(node)]
+    after = [node for node in made.graph.nodes if draws_on_host(node)]
+    if len(before) != len(after):
+        unread = next((n for n in before if not n.users), before[0])
+        name = str(unread.target).removesuffix(".default")
+        raise UnsupportedError(
+            f"{name} draws random numbers that nothing reads, and torch drops them",
+            where=place_of(unread),
+            hint="leave the call out, or use its result",
+        )
 
 
 def _stays(operator: Operator, table: Mapping[Operator, Any], whole: frozenset[str]) -> bool:
@@ -152,6 +171,6 @@ def _stays(operator: Operator, table: Mapping[Operator, Any], whole: frozenset[s
     schema = schema_of(operator)
     if operator in table or schema.is_mutable:
         return False
-    if str(operator).removeprefix("aten.") in whole:
+    if str(operator).removeprefix("aten.") in whole or operator.namespace == NAMESPACE:
         return True
     return any(result.alias_info is not None for result in schema.returns) and not is_composite(operator)

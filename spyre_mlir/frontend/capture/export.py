@@ -18,6 +18,7 @@ from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend.capture.archive import check_archive
 from spyre_mlir.frontend.capture.constant_values import ConstantValues
 from spyre_mlir.frontend.capture.python_state import python_state_kept
+from spyre_mlir.frontend.capture.random_draws.seeding import check_settings, settings_noted
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.unsupported import DATA
 from spyre_mlir.frontend.locations import place_of, raised_at, raised_by_torch
@@ -39,8 +40,9 @@ from spyre_mlir.frontend.torch_private import (
 
 # What torch cannot trace, because it traces without the values of tensors.
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
-# What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit.
-REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError)
+# What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit, and overloads that
+# torch cannot write as Python, such as `random_.from`.
+REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError, SyntaxError)
 
 
 def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -142,8 +144,8 @@ def _export(
     try:
         with torch_noise_hidden(), torch.no_grad(), python_state_kept(model), _fake_instead_of_meta(model) as fake:
             fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
-            with nullcontext() if strict else ConstantValues():
-                return torch.export.export(
+            with nullcontext() if strict else ConstantValues(), settings_noted() as noted:
+                exported = torch.export.export(
                     model, fresh_args, fresh_kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
     except NEEDS_VALUES as error:
@@ -167,6 +169,8 @@ def _export(
             where=raised_at(error),
             hint="see if model(*args) and torch.export.export(model, args) work alone",
         ) from error
+    check_settings(exported, noted)
+    return exported
 
 
 def without_values(

@@ -10,7 +10,7 @@ from typing import cast
 import torch
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.arguments import is_random, walks
+from spyre_mlir.frontend.arguments import draws_on_host, is_random, walks
 from spyre_mlir.frontend.capture.as_strided import walked
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.locations import place_of
@@ -99,7 +99,9 @@ def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
             return "it walks memory in steps that depend on symbols", STATIC
         if walks(node) and walked(node) is None:
             return "it walks memory that its tensor has gaps in", MEMORY
-        return ("random numbers differ from call to call", EVAL) if is_random(node) else _odd_argument(node)
+        if is_random(node) and not draws_on_host(node):
+            return "it draws random numbers that the host cannot draw for it", EVAL
+        return _odd_argument(node)
     known = node.target is operator.getitem or any(isinstance(v, _SYMBOLS) for v in _leaves(node.meta.get("val")))
     return None if known else ("this is not a tensor operation", HIGHER)
 

@@ -8,6 +8,7 @@ from typing import cast
 import torch
 from torch.fx import Node
 
+from spyre_mlir.frontend.arguments import draws_on_host
 from spyre_mlir.frontend.symbolic.sizes import same_shape
 
 _ATEN = torch.ops.aten
@@ -17,9 +18,12 @@ _RENAMES = frozenset(
 
 
 def live_nodes(nodes: Sequence[Node]) -> list[Node]:
-    """Return placeholders and the nodes that the output needs, in order: assertions and their operands are dropped."""
+    """Return placeholders and the nodes that the output needs, in order: assertions and their operands are dropped.
+
+    What draws random numbers stays: without it, later draws would be other ones.
+    """
     needed: set[Node] = set()
-    pending = [n for n in nodes if n.op == "output"]
+    pending = [n for n in nodes if n.op == "output" or draws_on_host(n)]
     while pending:
         node = pending.pop()
         if node not in needed:

@@ -13,11 +13,13 @@ import torch
 from numpy.typing import NDArray
 from torch.export import ExportedProgram
 
+from spyre_mlir.dialects.ir.draw_effects import draws_numbers
 from spyre_mlir.frontend.capture.export import REFUSED, clone_examples
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import Argument, Program
 from spyre_mlir.frontend.reference.double_precision import WithoutHalves, has_halves, in_doubles, widened_model
+from spyre_mlir.frontend.reference.generator import Replayed, drawn_by, generator_kept
 from spyre_mlir.frontend.reference.half_precision import has_halves as in_halves
 from spyre_mlir.frontend.reference.stable_order import EqualsInOrder
 from spyre_mlir.frontend.torch_private import tree_flatten, tree_map
@@ -36,18 +38,23 @@ def torch_reference(
         InputError: the arguments are not what the program was made for.
     """
     program.flatten(args, kwargs)
-    with flat_dataclasses(args, kwargs, program.output_tree):
+    with flat_dataclasses(args, kwargs, program.output_tree), generator_kept():
         return _torch_reference(program, *clone_examples(tuple(args), dict(kwargs or {})))
 
 
-def _torch_reference(program: Program, fresh_args: Any, fresh_kwargs: Any) -> list[NDArray[Any]]:
+def _torch_reference(
+    program: Program, fresh_args: Any, fresh_kwargs: Any, *, as_drawn: bool = False
+) -> list[NDArray[Any]]:
+    """The results of the model; `as_drawn` if random numbers are those of another run already."""
     reference = program.reference
     model = cast(torch.nn.Module, _module_of(reference))
     held = has_halves([*model.parameters(), *model.buffers(), *program.flatten(fresh_args, fresh_kwargs)])
-    model = widened_model(model) if held else model
     half = held or in_halves(program.module)
+    drawn = _drawn(program, fresh_args, fresh_kwargs) if half and not as_drawn else []
+    model = widened_model(model) if held else model
     with (
         torch.no_grad(),
+        Replayed(drawn) if drawn else nullcontext(),
         WithoutHalves() if half else nullcontext(),
         EqualsInOrder(),
         _buffers_restored(model, program.mutations.values()) as buffers,
@@ -57,6 +64,16 @@ def _torch_reference(program: Program, fresh_args: Any, fresh_kwargs: Any) -> li
         results = {i: leaf for i, leaf in zip(program.output_leaves, leaves, strict=True) if isinstance(i, int)}
         results |= {i: inputs[name] if name in inputs else buffers[name] for i, name in program.mutations.items()}
         return [to_numpy(cast(torch.Tensor, results[i])) for i in range(len(program.results))]
+
+
+def _drawn(program: Program, args: Any, kwargs: Any) -> list[torch.Tensor]:
+    """The random numbers that the model draws in its own precision; in another one they would be others."""
+    if not draws_numbers(program.module):
+        return []
+    model = cast(torch.nn.Module, _module_of(program.reference))
+    given, named = clone_examples(tuple(args), dict(kwargs))
+    with _buffers_restored(model, program.mutations.values()):
+        return drawn_by(lambda: model(*given, **named))
 
 
 def _module_of(reference: object) -> object:
@@ -86,11 +103,16 @@ def double_reference(
         arguments=tuple(_wide_argument(a) for a in program.arguments),
         input_leaves=tuple(_wide_argument(a) if isinstance(a, Argument) else a for a in program.input_leaves),
     )
+    with flat_dataclasses(args, kwargs, program.output_tree):
+        drawn = _drawn(program, args, kwargs or {})
     with flat_dataclasses(args, kwargs):
         wide_args, wide_kwargs = tree_map(_wide_tensor, (tuple(args), dict(kwargs or {})))
     try:
-        with in_doubles():
-            return torch_reference(wide, wide_args, wide_kwargs)
+        with in_doubles(), Replayed(drawn) if drawn else nullcontext():
+            wide.flatten(wide_args, wide_kwargs)
+            with flat_dataclasses(wide_args, wide_kwargs, wide.output_tree), generator_kept():
+                copies = clone_examples(tuple(wide_args), wide_kwargs)
+                return _torch_reference(wide, *copies, as_drawn=bool(drawn))
     except REFUSED:
         return torch_reference(program, args, kwargs)
 

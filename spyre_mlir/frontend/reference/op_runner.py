@@ -21,9 +21,11 @@ from spyre_mlir.errors import FaultKind, MachineFault, RegistrationError, Unsupp
 from spyre_mlir.frontend.arguments import DROPPED
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.reference.eager import to_numpy
+from spyre_mlir.frontend.reference.generator import generator_kept
 from spyre_mlir.frontend.reference.stable_order import EqualsInOrder
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.call_info import MISTAKES, called_for
+from spyre_mlir.ops.draws import draws
 from spyre_mlir.plugins import registry
 
 Array = NDArray[Any]
@@ -47,12 +49,13 @@ def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, l
     main = next(op for op in module.ops if isinstance(op, func.FuncOp))
     known: dict[SSAValue, Array] = dict(zip(main.body.block.args, inputs, strict=True))
     found: dict[Operation, list[Array]] = {}
-    for op in main.body.block.ops:
-        if isinstance(op, AtenOp):
-            call = HostCall.of(op)
-            results = run_host_step(call, [known[v] for v in op.operands], wide=call.is_wide)
-            known |= zip(op.results, results, strict=False)
-            found[op] = results
+    with generator_kept():
+        for op in main.body.block.ops:
+            if isinstance(op, AtenOp):
+                call = HostCall.of(op)
+                results = run_host_step(call, [known[v] for v in op.operands], wide=call.is_wide)
+                known |= zip(op.results, results, strict=False)
+                found[op] = results
     return found
 
 
@@ -67,8 +70,7 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
         RegistrationError: a function of a plugin failed, or an executor gives no list of tensors.
     """
     (plugin, run), refusal = _runner(call), None
-    widest_first = wide and call.overload not in _BITS
-    for floats in (torch.float64, None, torch.float32) if widest_first else (None, torch.float32, torch.float64):
+    for floats in _float_types(call, wide=wide):
         try:
             with torch.no_grad(), EqualsInOrder():
                 results = run(call, operands, floats)
@@ -83,6 +85,17 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
             raise refusal
     reason = str(refusal).partition("\n")[0]
     raise MachineFault(FaultKind.HOST_STEP, f"torch refuses {call.overload}: {reason}", where=call.where) from refusal
+
+
+def _float_types(call: HostCall, *, wide: bool) -> tuple[torch.dtype | None, ...]:
+    """The types that all floats of a call get, one after the other until torch has a form for one; None for their own.
+
+    Random numbers are other ones in another type.
+    """
+    if draws(call.overload):
+        return (None,)
+    widest_first = wide and call.overload not in _BITS
+    return (torch.float64, None, torch.float32) if widest_first else (None, torch.float32, torch.float64)
 
 
 def _result(tensor: torch.Tensor, type_: TensorType[Attribute], wide: bool) -> Array:
@@ -230,6 +243,8 @@ def _by_operator(
             by_schema[parameter.name] = _in_torch(parameter, given, floats)
         elif not parameter.has_default_value():
             by_schema[parameter.name] = None  # a program does not spell what is None
+    if by_schema.get("dtype", 0) is None and draws(call.overload):  # not torch's default of the moment
+        by_schema["dtype"] = _DTYPES[str(call.results[0].get_element_type())]
     return _flat(operator(**by_schema))
 
 

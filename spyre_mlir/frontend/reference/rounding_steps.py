@@ -29,6 +29,7 @@ from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import SpyreError
 from spyre_mlir.frontend.reference.op_runner import run_host_step
+from spyre_mlir.frontend.reference.own_draws import OwnDraws
 
 Array = NDArray[Any]
 
@@ -75,6 +76,8 @@ class RoundingSteps:
     eager: dict[Operation, list[Array]] = field(default_factory=dict[Operation, "list[Array]"])
     wide: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
     flips: list[Flip] = field(default_factory=list[Flip])
+    _of_eager: OwnDraws = field(default_factory=OwnDraws)
+    _of_wide: OwnDraws = field(default_factory=OwnDraws)
 
     @staticmethod
     def of(module: ModuleOp, inputs: Sequence[Array]) -> RoundingSteps | None:
@@ -96,9 +99,9 @@ class RoundingSteps:
         return steps
 
     def _run(self, op: AtenOp, narrow: dict[SSAValue, Array]) -> None:
-        self.eager[op] = run_host_step(HostCall.of(op), [narrow[v] for v in op.operands], wide=False)
+        self.eager[op] = self._of_eager(HostCall.of(op), [narrow[v] for v in op.operands], wide=False)
         narrow.update(zip(op.results, self.eager[op], strict=False))
-        wide = run_host_step(HostCall.of(op), [self.wide[v] for v in op.operands], wide=True)
+        wide = self._of_wide(HostCall.of(op), [self.wide[v] for v in op.operands], wide=True)
         self.wide.update(zip(op.results, wide, strict=False))
         if is_step(op):
             self.wide.update(zip(op.results, self._settled(op, wide), strict=False))

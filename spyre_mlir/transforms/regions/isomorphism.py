@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.traits import is_side_effect_free
 
 from spyre_mlir.dialects.aten_arguments import ORIGIN
 from spyre_mlir.dialects.tensors import element_of
@@ -57,9 +58,13 @@ def signature(op: Operation) -> Hashable:
 
 
 def numbered_signatures(ops: Sequence[Operation]) -> list[int]:
-    """Return equal numbers for ops of equal signatures; an op with a body equals no other."""
+    """Return equal numbers for ops of equal signatures; an op with a body, or one that draws, equals no other.
+
+    The order of draws is that of the steps of one function.
+    """
     known: dict[Hashable, int] = {}
-    return [known.setdefault(("op", n) if op.regions else signature(op), len(known)) for n, op in enumerate(ops)]
+    alone = [bool(op.regions) or not is_side_effect_free(op) for op in ops]
+    return [known.setdefault(("op", n) if alone[n] else signature(op), len(known)) for n, op in enumerate(ops)]
 
 
 def live_values(ops: Sequence[Operation]) -> list[int]:

@@ -13,9 +13,11 @@ from torch import Tensor
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import lower
+from spyre_mlir.text.render import parse_module
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
@@ -260,3 +262,25 @@ def test_random_graphs_of_both_kinds(data: st.DataObject) -> None:
     args = (random(8, 8) / 4, random(8, 8) / 3)
     outcome = compiled(function, *args).verify(*args)
     assert outcome, str(outcome)
+
+
+DRAWS = """
+func.func @main(%x: tensor<4x4xf32>) -> (tensor<4xf32>, tensor<4xi64>, tensor<2xf32>, tensor<4x4xf32>) {
+  %a = aten.call "aten.rand"() {size = array<i64: 4>} : () -> tensor<4xf32>
+  %e = aten.exp(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %b = aten.call "aten.multinomial"(%e) {self = #aten.operands<1>, num_samples = 1 : i64} : (tensor<4x4xf32>)
+    -> tensor<4x1xi64>
+  %v = aten.squeeze.dim(%b) {dim = 1 : i64} : (tensor<4x1xi64>) -> tensor<4xi64>
+  %c = aten.call "aten.rand"() {size = array<i64: 2>} : () -> tensor<2xf32>
+  %j = aten.call "aten.special_bessel_j1"(%x) {self = #aten.operands<1>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return %a, %v, %c, %j : tensor<4xf32>, tensor<4xi64>, tensor<2xf32>, tensor<4x4xf32>
+}
+"""
+
+
+def test_draws_keep_their_order() -> None:
+    """The last draw waits for the one before it, which waits for the device; the step that draws nothing does not."""
+    modules = lower(parse_module(DRAWS, make_context()), make_context()).modules
+    for level in ("spyre.loop", "spyre.kernel", "superdsc"):
+        steps = [op.overload for op in modules[level].walk() if isinstance(op, HostOp) and op.reason is not None]
+        assert steps == ["rand", "special_bessel_j1", "multinomial", "rand"]

@@ -1,0 +1,1 @@
+"""Random numbers of an exported program, as calls that say what they fill."""

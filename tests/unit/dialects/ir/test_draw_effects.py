@@ -1,0 +1,44 @@
+"""Calls that draw are neither merged nor dropped; others are."""
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.traits import is_side_effect_free, is_speculatable
+from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
+from xdsl.transforms.dead_code_elimination import DeadCodeElimination
+
+from spyre_mlir.dialects.aten import CallOp
+from spyre_mlir.dialects.ir.draw_effects import draws_numbers
+from spyre_mlir.text.render import parse_module
+from spyre_mlir.universe import make_context
+
+
+def program(callee: str) -> ModuleOp:
+    call = f'aten.call "{callee}"() {{size = array<i64: 4>}} : () -> tensor<4xf32>'
+    text = f"func.func @main() -> (tensor<4xf32>, tensor<4xf32>) {{\n %a = {call}\n %b = {call}\n %c = {call}\n"
+    return parse_module(text + " func.return %a, %b : tensor<4xf32>, tensor<4xf32>\n}", make_context())
+
+
+def calls(module: ModuleOp) -> list[CallOp]:
+    return [op for op in module.walk() if isinstance(op, CallOp)]
+
+
+@pytest.mark.parametrize(("callee", "left"), [("aten.rand", 3), ("aten.ones", 1)])
+def test_equal_draws_stay_two(callee: str, left: int) -> None:
+    module = program(callee)
+    CommonSubexpressionElimination().apply(make_context(), module)
+    assert len(calls(module)) == left
+
+
+@pytest.mark.parametrize(("callee", "left"), [("aten.rand", 3), ("aten.ones", 2)])
+def test_unread_draws_stay(callee: str, left: int) -> None:
+    module = program(callee)
+    DeadCodeElimination().apply(make_context(), module)
+    assert len(calls(module)) == left
+
+
+def test_a_program_that_draws() -> None:
+    assert draws_numbers(program("random::uniform"))
+    assert not draws_numbers(program("aten.ones"))
+    (call, *_) = calls(program("aten.rand"))
+    assert not is_side_effect_free(call)
+    assert not is_speculatable(call)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spyre_mlir.choices import HostFallback
-from spyre_mlir.cli import compile_cache, compile_compare, compile_info
+from spyre_mlir.cli import compile_cache, compile_compare, compile_graphs, compile_info
 from spyre_mlir.cli.support.dims import add_dims, read_dims, with_sizes
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
@@ -51,7 +51,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="the bundle directory to write; with --target=ktir a file, and with --split a directory of files",
     )
     parser.add_argument(
-        "--emit", metavar="LEVEL", help="print a level instead: aten, spyre.loop, spyre.kernel, superdsc"
+        "--emit",
+        metavar="LEVEL",
+        help="print a level instead: aten, spyre.loop, spyre.kernel, superdsc; or the graph of the program, as "
+        "model-explorer (all levels), dot or dot:LEVEL (Graphviz)",
     )
     _add_choices(parser)
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
@@ -156,10 +159,9 @@ def run(argv: Sequence[str] | None = None) -> int:
     if compile_info.wanted(arguments):
         return compile_info.look(arguments.model, arguments.info, arguments.graph, arguments.prefer_device)
     from spyre_mlir.backend.directory import check_replaceable
-    from spyre_mlir.pipeline import check_level
 
     if arguments.emit is not None:
-        check_level(arguments.emit)
+        compile_graphs.check(arguments.emit)
     elif arguments.target == "superdsc":
         check_replaceable(Path(arguments.output))
     for path in filter(None, (arguments.report, arguments.json)):
@@ -169,6 +171,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 def _compile(arguments: argparse.Namespace) -> int:
     from spyre_mlir.backend.whole_file import save_text
+    from spyre_mlir.cli.support.watch import PassWatch
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.pipeline import LEVELS, lower_to_ktir
     from spyre_mlir.progress import progress
@@ -179,7 +182,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     ktir = arguments.target == "ktir" and arguments.emit is None
     if ktir:
         options = replace(options, regions=False)  # KTIR has no calls
-    wanted = arguments.emit or ("spyre.kernel" if ktir else LEVELS[-1])
+    wanted = "spyre.kernel" if ktir else arguments.emit or LEVELS[-1]
     pending = pending_ktir(arguments.output, split=arguments.split) if ktir else None
     with progress(wanted, False if arguments.verbose else None) as step:  # log lines would tear a bar
         program = _import(Path(arguments.model), step)
@@ -188,6 +191,10 @@ def _compile(arguments: argparse.Namespace) -> int:
 
             program = bind(program, arguments.weights, arguments.buffers, strict=not arguments.ignore_unexpected)
         program = with_sizes(program, sizes, keep_symbols=wanted == LEVELS[0])
+        if compile_graphs.wanted(wanted):
+            watch = PassWatch(arguments.dump_dir, step=step)
+            sys.stdout.write(compile_graphs.graph_text(wanted, program, options, watch))
+            return 0
         lowered = _lower(program, options, arguments, wanted, step)
         if arguments.emit is not None:
             text = module_text(lowered.modules[wanted]) + "\n"

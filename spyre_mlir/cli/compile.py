@@ -6,7 +6,8 @@ import argparse
 import logging
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from spyre_mlir.cli.translate_ktir import TARGETS, deliver, pending_ktir
 from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
+    from spyre_mlir.cli.support.watch import PassWatch
     from spyre_mlir.frontend import Program
     from spyre_mlir.options import CompileOptions
     from spyre_mlir.pipeline import Lowered
@@ -58,6 +60,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     _add_choices(parser)
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
+    parser.add_argument(
+        "--mlir-pass-pipeline-crash-reproducer",
+        metavar="FILE",
+        help="if a pass fails, write the module before it to this file, for spyre-opt --run-reproducer",
+    )
     _add_bundle_options(parser)
     compile_info.add_flags(parser)
     compile_compare.add_flags(parser)
@@ -171,7 +178,6 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 def _compile(arguments: argparse.Namespace) -> int:
     from spyre_mlir.backend.whole_file import save_text
-    from spyre_mlir.cli.support.watch import PassWatch
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.pipeline import LEVELS, lower_to_ktir
     from spyre_mlir.progress import progress
@@ -192,8 +198,9 @@ def _compile(arguments: argparse.Namespace) -> int:
             program = bind(program, arguments.weights, arguments.buffers, strict=not arguments.ignore_unexpected)
         program = with_sizes(program, sizes, keep_symbols=wanted == LEVELS[0])
         if compile_graphs.wanted(wanted):
-            watch = PassWatch(arguments.dump_dir, step=step)
-            sys.stdout.write(compile_graphs.graph_text(wanted, program, options, watch))
+            with _watched(program, options, arguments, step) as watch:
+                text = compile_graphs.graph_text(wanted, program, options, watch)
+            sys.stdout.write(text)
             return 0
         lowered = _lower(program, options, arguments, wanted, step)
         if arguments.emit is not None:
@@ -235,21 +242,39 @@ def _lower(
     program: Program, options: CompileOptions, arguments: argparse.Namespace, wanted: str, step: Callable[[str], object]
 ) -> Lowered:
     from spyre_mlir.cache.lower import lower_once
-    from spyre_mlir.cli.support.watch import PassWatch
     from spyre_mlir.transforms.utils.host_fallback import warning_text
     from spyre_mlir.universe import make_context
 
-    watch = PassWatch(arguments.dump_dir, step=step)
-    watch.entered(program.module)
     refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
-    # Dumps are of passes that run.
-    asked = replace(options, host_fallback=refuse, cache=options.cache and arguments.dump_dir is None)
-    lowered = lower_once(program.module, make_context(options.spec), asked, until=wanted, watch=watch)
+    # Dumps and reproducers are of passes that run.
+    cached = options.cache and arguments.dump_dir is None and arguments.mlir_pass_pipeline_crash_reproducer is None
+    asked = replace(options, host_fallback=refuse, cache=cached)
+    with _watched(program, options, arguments, step) as watch:
+        lowered = lower_once(program.module, make_context(options.spec), asked, until=wanted, watch=watch)
     for text in filter(None, (lowered.losses.narrowed, lowered.losses.rounded)):
         log.warning("%s", text)
     if lowered.host_steps and options.host_fallback == "warn":
         log.warning("%s", warning_text(lowered.host_steps))
     return lowered
+
+
+@contextmanager
+def _watched(
+    program: Program, options: CompileOptions, arguments: argparse.Namespace, step: Callable[[str], object]
+) -> Generator[PassWatch]:
+    """An observer of the passes; one that fails leaves a reproducer, if there is to be one."""
+    from spyre_mlir.cli.support.watch import PassWatch, RecordingWatch
+
+    path = arguments.mlir_pass_pipeline_crash_reproducer
+    recording = None if path is None else RecordingWatch(path, options.passes(), arguments.dump_dir, step=step)
+    watch = recording or PassWatch(arguments.dump_dir, step=step)
+    watch.entered(program.module)
+    try:
+        yield watch
+    except Exception as error:
+        if recording is not None:
+            recording.failed(error)
+        raise
 
 
 def main(argv: Sequence[str] | None = None) -> None:

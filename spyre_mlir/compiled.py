@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
 from spyre_mlir.backend.held import HeldBundle
+from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.choices import Numerics
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.debug.bisect import BisectSession, Divergence
@@ -41,6 +42,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pickling import PickledAsBundle
 from spyre_mlir.pipeline import LEVELS, Lowered, check_level
 from spyre_mlir.report import Accuracy, Verification, VerifiedLevel
+from spyre_mlir.report.attempts import attempts
 from spyre_mlir.report.inspection import InspectedProgram
 from spyre_mlir.report.judging import judged
 from spyre_mlir.residence import CARD
@@ -202,18 +204,12 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
 
     def _tell_overflows(self) -> None:
         """Says once what went beyond DLFloat16, or refuses every time, before anything of the caller's is written."""
-        tell_overflows(self.log.overflows, self._options.on_overflow, curable=self._curable, tell=self._warn)
+        tell_overflows(self.log.overflows, self._options.on_overflow, curable=self._is_curable, tell=self._warn)
 
     def _warn(self, text: str) -> None:
         if not self._told:
             self._told = True
             warnings.warn(text, DL16OverflowWarning, stacklevel=frames_of_ours())
-
-    def _curable(self, overflow: Overflow) -> bool:
-        """Return whether an overflow goes away with `keep_float32`."""
-        return not self._options.keep_float32 and would_be_kept(
-            self._lowered.modules[LEVELS[0]], overflow.function, overflow.line
-        )
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
         """Run the program at every level and from disk, and compare the results with torch.
@@ -270,8 +266,8 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
         """Run the bundle in device numerics, and compare the results with the model in double precision.
 
-        What is printed, and `launches`, `by_module()`, `by_line()` and `advice()`, run it once more beside exact
-        numerics, launch by launch.
+        `tried` compiles it with `keep_float32` and measures what that cures. What is printed, and `launches`,
+        `by_module()`, `by_line()` and `advice()`, run it once more beside exact numerics, launch by launch.
 
         Args:
             args: inputs, as for a call.
@@ -288,13 +284,18 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
             launches = launches_of(bundle, lambda name: describe(files[name]), program)
             return kernel_errors(stored_program(stored), inputs, launches, stored.manifest.extents)
 
-        return replace(found, walk=walk, curable=self._is_curable)
+        def measure(options: CompileOptions) -> tuple[float, float]:
+            lowered = lower_once(self._program.module, make_context(options.spec), options)
+            other = CompiledModel(self._program, lowered, options)
+            return other.accuracy(*args, **kwargs).worst, other.timeline().kernels_us
 
-    def _is_curable(self, launch: KernelError) -> bool:
-        """Return whether the error of a launch goes away with `keep_float32`."""
-        return not self._options.keep_float32 and would_be_kept(
-            self._lowered.modules[LEVELS[0]], launch.function, launch.line
-        )
+        tries = partial(attempts, self._options, found.worst, measure=measure)
+        return replace(found, walk=walk, curable=self._is_curable, attempt=lambda: tries(self.timeline().kernels_us))
+
+    def _is_curable(self, found: KernelError | Overflow) -> bool:
+        """Return whether the error of a launch, or an overflow, goes away with `keep_float32`."""
+        aten = self._lowered.modules[LEVELS[0]]
+        return not self._options.keep_float32 and would_be_kept(aten, found.function, found.line)
 
     def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
         from spyre_mlir.frontend import shown_as_numpy
@@ -318,7 +319,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
                 f"the model has another tensor '{self.replaced}' than the one the program was made with",
                 hint="compile the model again after .half(), .to() or load_state_dict(assign=True)",
             )
-        own = [a.name for a in self._program.arguments if a.kind != "input"]
+        own = (a.name for a in self._program.arguments if a.kind != "input")
         missing = [name for name in own if name not in self._values and name not in held]
         if missing:
             raise InputError(
@@ -396,5 +397,5 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
         if level != LEVELS[-1]:
             return run_function(module, inputs, host=own_draws())
         program, bundle, files = split_module(module)
-        made = DeviceProgram(program, bundle, lambda name: describe(files[name]), executor=own_draws())
-        return run_program(made, inputs)
+        device = DeviceProgram(program, bundle, lambda name: describe(files[name]), executor=own_draws())
+        return run_program(device, inputs)

@@ -173,8 +173,8 @@ def passes_to(level: str) -> str:
 class PassWatcher(Protocol):
     """Observer of every pass; the tools use one that logs and dumps."""
 
-    def before(self, name: str) -> object:
-        """Called when a pass begins."""
+    def before(self, name: str, module: ModuleOp) -> object:
+        """Called when a pass begins, with the module that it is about to change."""
         ...
 
     def after(self, name: str, module: ModuleOp) -> object:
@@ -286,7 +286,7 @@ def lower_last(module: ModuleOp, context: Context, options: PassOptions) -> Modu
 
 def _apply(pass_: ModulePass, context: Context, module: ModuleOp, watch: PassWatcher | None) -> None:
     if watch is not None:
-        watch.before(pass_.name)
+        watch.before(pass_.name, module)
     pass_.apply(context, module)
     if watch is not None:
         watch.after(pass_.name, module)

@@ -74,8 +74,8 @@ class PassLog:
         self._step = step
         self._started = time.perf_counter()
 
-    def before(self, name: str) -> None:
-        """Start the clock of a pass."""
+    def before(self, name: str, module: ModuleOp) -> None:  # noqa: ARG002 - for observers that keep the module
+        """Start the clock of a pass that is about to change a module."""
         log.debug("%s begins", name)
         if self._step is not None:
             self._step(name)

@@ -6,13 +6,14 @@ import argparse
 import logging
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spyre_mlir.choices import HostFallback
-from spyre_mlir.cli import compile_cache, compile_compare, compile_info
+from spyre_mlir.cli import compile_cache, compile_compare, compile_graphs, compile_info
 from spyre_mlir.cli.support.dims import add_dims, read_dims, with_sizes
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
@@ -22,6 +23,7 @@ from spyre_mlir.cli.translate_ktir import TARGETS, deliver, pending_ktir
 from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
+    from spyre_mlir.cli.support.watch import PassWatch
     from spyre_mlir.frontend import Program
     from spyre_mlir.options import CompileOptions
     from spyre_mlir.pipeline import Lowered
@@ -51,10 +53,18 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="the bundle directory to write; with --target=ktir a file, and with --split a directory of files",
     )
     parser.add_argument(
-        "--emit", metavar="LEVEL", help="print a level instead: aten, spyre.loop, spyre.kernel, superdsc"
+        "--emit",
+        metavar="LEVEL",
+        help="print a level instead: aten, spyre.loop, spyre.kernel, superdsc; or the graph of the program, as "
+        "model-explorer (all levels), dot or dot:LEVEL (Graphviz)",
     )
     _add_choices(parser)
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
+    parser.add_argument(
+        "--mlir-pass-pipeline-crash-reproducer",
+        metavar="FILE",
+        help="if a pass fails, write the module before it to this file, for spyre-opt --run-reproducer",
+    )
     _add_bundle_options(parser)
     compile_info.add_flags(parser)
     compile_compare.add_flags(parser)
@@ -156,10 +166,9 @@ def run(argv: Sequence[str] | None = None) -> int:
     if compile_info.wanted(arguments):
         return compile_info.look(arguments.model, arguments.info, arguments.graph, arguments.prefer_device)
     from spyre_mlir.backend.directory import check_replaceable
-    from spyre_mlir.pipeline import check_level
 
     if arguments.emit is not None:
-        check_level(arguments.emit)
+        compile_graphs.check(arguments.emit)
     elif arguments.target == "superdsc":
         check_replaceable(Path(arguments.output))
     for path in filter(None, (arguments.report, arguments.json)):
@@ -179,7 +188,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     ktir = arguments.target == "ktir" and arguments.emit is None
     if ktir:
         options = replace(options, regions=False)  # KTIR has no calls
-    wanted = arguments.emit or ("spyre.kernel" if ktir else LEVELS[-1])
+    wanted = "spyre.kernel" if ktir else arguments.emit or LEVELS[-1]
     pending = pending_ktir(arguments.output, split=arguments.split) if ktir else None
     with progress(wanted, False if arguments.verbose else None) as step:  # log lines would tear a bar
         program = _import(Path(arguments.model), step)
@@ -188,6 +197,11 @@ def _compile(arguments: argparse.Namespace) -> int:
 
             program = bind(program, arguments.weights, arguments.buffers, strict=not arguments.ignore_unexpected)
         program = with_sizes(program, sizes, keep_symbols=wanted == LEVELS[0])
+        if compile_graphs.wanted(wanted):
+            with _watched(program, options, arguments, step) as watch:
+                text = compile_graphs.graph_text(wanted, program, options, watch)
+            sys.stdout.write(text)
+            return 0
         lowered = _lower(program, options, arguments, wanted, step)
         if arguments.emit is not None:
             text = module_text(lowered.modules[wanted]) + "\n"
@@ -228,21 +242,39 @@ def _lower(
     program: Program, options: CompileOptions, arguments: argparse.Namespace, wanted: str, step: Callable[[str], object]
 ) -> Lowered:
     from spyre_mlir.cache.lower import lower_once
-    from spyre_mlir.cli.support.watch import PassWatch
     from spyre_mlir.transforms.utils.host_fallback import warning_text
     from spyre_mlir.universe import make_context
 
-    watch = PassWatch(arguments.dump_dir, step=step)
-    watch.entered(program.module)
     refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
-    # Dumps are of passes that run.
-    asked = replace(options, host_fallback=refuse, cache=options.cache and arguments.dump_dir is None)
-    lowered = lower_once(program.module, make_context(options.spec), asked, until=wanted, watch=watch)
+    # Dumps and reproducers are of passes that run.
+    cached = options.cache and arguments.dump_dir is None and arguments.mlir_pass_pipeline_crash_reproducer is None
+    asked = replace(options, host_fallback=refuse, cache=cached)
+    with _watched(program, options, arguments, step) as watch:
+        lowered = lower_once(program.module, make_context(options.spec), asked, until=wanted, watch=watch)
     for text in filter(None, (lowered.losses.narrowed, lowered.losses.rounded)):
         log.warning("%s", text)
     if lowered.host_steps and options.host_fallback == "warn":
         log.warning("%s", warning_text(lowered.host_steps))
     return lowered
+
+
+@contextmanager
+def _watched(
+    program: Program, options: CompileOptions, arguments: argparse.Namespace, step: Callable[[str], object]
+) -> Generator[PassWatch]:
+    """An observer of the passes; one that fails leaves a reproducer, if there is to be one."""
+    from spyre_mlir.cli.support.watch import PassWatch, RecordingWatch
+
+    path = arguments.mlir_pass_pipeline_crash_reproducer
+    recording = None if path is None else RecordingWatch(path, options.passes(), arguments.dump_dir, step=step)
+    watch = recording or PassWatch(arguments.dump_dir, step=step)
+    watch.entered(program.module)
+    try:
+        yield watch
+    except Exception as error:
+        if recording is not None:
+            recording.failed(error)
+        raise
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -12,7 +12,7 @@ from spyre_mlir.cli.support.output import PendingOutput
 if TYPE_CHECKING:
     from spyre_mlir.report.figures import Figures
 
-_ALLOWED = ("compare", "report", "verbose", "memory_limit")
+_ALLOWED = ("compare", "report", "json", "verbose", "memory_limit")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -21,8 +21,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--compare",
         nargs=2,
         metavar=("BEFORE", "AFTER"),
-        help="compare the predicted time of two bundle directories or files of --json, also as the page --report; "
-        "compile nothing",
+        help="compare the predicted time of two bundle directories or files of --json, also as the page --report and "
+        "the file --json; compile nothing",
     )
 
 
@@ -40,19 +40,22 @@ def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> Non
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the comparison, and write its page if one is asked for.
+    """Print the comparison, and write its page and its figures if they are asked for.
 
     Raises:
         ReadError: one of the two is no report and no bundle.
-        InputError: the reports are of different profiles, or the page cannot be written.
+        InputError: the reports are of different profiles, or a file cannot be written.
     """
+    from spyre_mlir.backend.whole_file import save_text
     from spyre_mlir.report.comparison import Comparison
 
-    if arguments.report is not None:
-        PendingOutput(arguments.report)  # a page that cannot be written is refused before anything is read
+    for path in filter(None, (arguments.report, arguments.json)):
+        PendingOutput(path)  # a file that cannot be written is refused before anything is read
     comparison = Comparison(*(_figures(Path(place)) for place in arguments.compare))
     if arguments.report is not None:
         comparison.page(arguments.report)
+    if arguments.json is not None:
+        save_text(Path(arguments.json), comparison.json())
     sys.stdout.write(f"{comparison}\n")
     return 0
 

@@ -207,7 +207,7 @@ class SpyreOptMain(xDSLOptMain):
         if following is not None:
             if self.recorder is not None:
                 self.recorder.before(module)
-            self.watch.before(following.name)
+            self.watch.before(following.name, module)
 
     def _after_pass(self, name: str, module: ModuleOp, *, last: bool) -> None:
         seconds = self.watch.after(name, module)

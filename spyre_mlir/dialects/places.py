@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr, UnknownLoc
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import IsTerminator
+
+_NUMBER = re.compile(r"#(\d+)")  # no module's path looks like it
 
 
 @dataclass(frozen=True)
@@ -19,11 +21,13 @@ class Source:
         file: path of the file, as torch recorded it.
         line: line in the file.
         module: path of the module, e.g. ``layers.0.mlp``; empty for the root.
+        number: of the op in its program, if the ops were `numbered`; 0 if not.
     """
 
     file: str | None = None
     line: int = 0
     module: str = ""
+    number: int = 0
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.file is not None else ""
@@ -35,12 +39,16 @@ class Source:
 
 def source_of(location: Attribute) -> Source:
     """Return the source of a location; an empty source where it holds none."""
-    module = ""
+    module, number = "", 0
     while isinstance(location, NameLoc):
-        module, location = module or location.desc.data, location.location
+        name, location = location.desc.data, location.location
+        if found := _NUMBER.fullmatch(name):
+            number = int(found[1])
+        else:
+            module = module or name
     if isinstance(location, FileLineColLoc):
-        return Source(location.filename.data, location.line.data, module)
-    return Source(module=module)
+        return Source(location.filename.data, location.line.data, module, number)
+    return Source(module=module, number=number)
 
 
 def placed(name: str, location: Attribute) -> str:
@@ -51,11 +59,17 @@ def placed(name: str, location: Attribute) -> str:
 
 def location_of(source: Source) -> LocationAttr:
     """Return the MLIR location of a source."""
-    known = source.file is not None
     place: LocationAttr = UnknownLoc()
-    if known:
-        place = FileLineColLoc(StringAttr(source.file or ""), IntAttr(source.line), IntAttr(0))
-    return NameLoc(StringAttr(source.module), place) if source.module else place
+    if source.file is not None:
+        place = FileLineColLoc(StringAttr(source.file), IntAttr(source.line), IntAttr(0))
+    place = NameLoc(StringAttr(source.module), place) if source.module else place
+    return NameLoc(StringAttr(f"#{source.number}"), place) if source.number else place
+
+
+def numbered(ops: Iterable[Operation]) -> None:
+    """Number ops from 1 in their locations, which lowering keeps: of any op below, the op it was made for is known."""
+    for number, op in enumerate(ops, start=1):
+        op.location = location_of(replace(source_of(op.location), number=number))
 
 
 def common_module(ops: Iterable[Operation]) -> str:
@@ -83,29 +97,35 @@ class Rebase:
     Attributes:
         home: that layer's module.
         to: the module of the call; empty if it is not known, which leaves places as they are.
+        shift: how much higher the numbers of ops are at the call, if they are `numbered`; None if they do not follow.
     """
 
     home: str = ""
     to: str = ""
+    shift: int | None = None
 
     @staticmethod
-    def of(ops: Iterable[Operation], call: Operation) -> Rebase:
+    def of(ops: Iterable[Operation], call: Operation, function: Operation | None = None) -> Rebase:
         """Return the places of a function's ops at a call of it."""
-        to = source_of(call.location).module
-        parts, depth = common_module(ops).split("."), len(to.split("."))
+        place, first = source_of(call.location), 0 if function is None else source_of(function.location).number
+        shift = place.number - first if place.number and first else None
+        parts, depth = common_module(ops).split("."), len(place.module.split("."))
         # Lowering may leave only ops of one submodule: the layer is as deep as the call says.
-        return Rebase(".".join(parts[:depth]), to) if to and len(parts) >= depth else Rebase()
+        if place.module and len(parts) >= depth:
+            return Rebase(".".join(parts[:depth]), place.module, shift)
+        return Rebase(shift=shift)
 
     def source(self, source: Source) -> Source:
         """Return a place at the call."""
+        number = source.number + self.shift if self.shift is not None and source.number else 0
         if not self.to or not f"{source.module}.".startswith(f"{self.home}."):
-            return source
-        return Source(source.file, source.line, self.to + source.module[len(self.home) :])
+            return replace(source, number=number)
+        return Source(source.file, source.line, self.to + source.module[len(self.home) :], number)
 
     def location(self, location: LocationAttr) -> LocationAttr:
         """Return a location at the call."""
-        moved = self.source(source_of(location))
-        return location_of(moved) if moved else location
+        source = source_of(location)
+        return location_of(self.source(source)) if source or source.number else location
 
     def text(self, text: str) -> str:
         """Return a message about places of the function as one about places at the call."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from spyre_mlir.debug.error_walk import KernelError
 from spyre_mlir.hw.formats import DL16_LARGEST
+from spyre_mlir.report.attempts import Attempt
 from spyre_mlir.report.shares import ROOT, UNKNOWN, without_numbers
 from spyre_mlir.report.tables import listing
 from spyre_mlir.text.notebook import ShownAsText
@@ -52,11 +53,14 @@ class Accuracy(ShownAsText):
             only one of the two is NaN.
         walk: runs the program in both numerics, launch by launch; None if only the results are known.
         curable: whether `keep_float32` makes the error of a launch go away.
+        attempt: compiles the program with changes that may cure it, and runs it.
     """
 
     errors: tuple[float, ...]
     walk: Callable[[], Sequence[KernelError]] | None = field(default=None, repr=False, compare=False)
     curable: Callable[[KernelError], bool] = field(default=lambda _: False, repr=False, compare=False)
+
+    attempt: Callable[[], Sequence[Attempt]] = field(default=lambda: (), repr=False, compare=False)
 
     @staticmethod
     def of(got: Sequence[Array], expected: Sequence[Array]) -> Accuracy:
@@ -73,6 +77,11 @@ class Accuracy(ShownAsText):
     def launches(self) -> tuple[KernelError, ...]:
         """Error behind every launch, in execution order: device numerics against exact numerics."""
         return () if self.walk is None else tuple(self.walk())
+
+    @cached_property
+    def tried(self) -> tuple[Attempt, ...]:
+        """Changes that may make the results more accurate, each compiled and run, with its effect and its price."""
+        return tuple(self.attempt())
 
     @property
     def worst_first(self) -> list[KernelError]:

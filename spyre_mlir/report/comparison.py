@@ -8,7 +8,9 @@ from pathlib import Path
 
 from rich.console import JustifyMethod
 
+from spyre_mlir.backend.json_file import dump_text
 from spyre_mlir.backend.whole_file import save_text
+from spyre_mlir.dialects.superdsc.model.json_value import JsonObject
 from spyre_mlir.errors import InputError
 from spyre_mlir.report.figures import Figures, KernelFigures
 from spyre_mlir.report.page import comparison_text
@@ -17,6 +19,7 @@ from spyre_mlir.report.tables import listing
 from spyre_mlir.report.timing import three_digits
 from spyre_mlir.text.notebook import ShownAsText
 
+FORMAT, VERSION = "spyre-comparison", 1
 SHOWN = 12  # rows of a table in the terminal
 WIDTH = 140
 COLUMNS: tuple[str, ...] = ("before", "after", "change", "ratio", "launches")
@@ -54,6 +57,14 @@ class Change:
         change = f"{sign}{_text(abs(self.difference))}" if self.differs and self.difference else ""
         launches = "" if self.launches is None else " to ".join(map(str, dict.fromkeys(self.launches)))
         return (self.name, _text(self.before), _text(self.after), change, self.ratio, launches)
+
+    def value(self) -> JsonObject:
+        """Return it as plain data."""
+        found: JsonObject = {"name": self.name, "before": self.before, "after": self.after}
+        launches = self.launches
+        if launches is not None:
+            found["launches"] = {"before": launches[0], "after": launches[1]}
+        return found
 
     @property
     def ratio(self) -> str:
@@ -128,6 +139,23 @@ class Comparison(ShownAsText):
         title = f"{self.before.name} to {self.after.name}"
         cells = {what: [change.cells() for change in changes] for what, changes in rows.items()}
         return save_text(Path(path), comparison_text(title, self.before.profile, COLUMNS, cells))
+
+    def json(self) -> str:
+        """The tables as the text of a JSON file, every change with its value before and after.
+
+        ``docs/reference/comparison.schema.json`` is the schema of the file.
+        """
+        rows = {"totals": self.totals, **{f"by_{what}": changes for what, changes in self.tables.items()}}
+        tables: JsonObject = {name: [change.value() for change in changes] for name, changes in rows.items()}
+        head: JsonObject = {
+            "format": FORMAT,
+            "version": VERSION,
+            "before": self.before.name,
+            "after": self.after.name,
+            "profile": self.before.profile,
+            "lower_bound": self.before.lower_bound or self.after.lower_bound,
+        }
+        return dump_text(head | tables) + "\n"
 
     def _grouped(self, key: Callable[[KernelFigures], str]) -> list[Change]:
         groups: dict[str, tuple[list[KernelFigures], list[KernelFigures]]] = {}

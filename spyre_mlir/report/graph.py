@@ -55,10 +55,12 @@ def graph_of(module: ModuleOp, support: Mapping[AtenOp, str]) -> Graph:
     for number, argument in enumerate(main.body.block.args):
         kind = main.arg_attrs.data[number].data.get("aten.kind") if main.arg_attrs is not None else None
         if not isinstance(kind, StringAttr) or kind.data == "input":
-            makers[argument] = _add(graph, Node(f"in{number}", argument.name_hint or "input", _type(argument), "input"))
+            makers[argument] = _add(
+                graph, Node(f"in{number}", argument.name_hint or "input", type_text(argument), "input")
+            )
     for number, op in enumerate(main.body.block.ops):
         name = op.operation if isinstance(op, AtenOp) else "output"
-        detail = ", ".join(map(_type, op.results if op.results else op.operands))
+        detail = ", ".join(map(type_text, op.results if op.results else op.operands))
         node = Node(
             f"op{number}",
             name.removeprefix("aten."),
@@ -77,7 +79,8 @@ def _add(graph: Graph, node: Node) -> str:
     return node.key
 
 
-def _type(value: SSAValue) -> str:
+def type_text(value: SSAValue) -> str:
+    """Return shape and element type of a tensor, e.g. ``64x128xf32``; nothing for other values."""
     found = as_tensor_type(value.type)
     return "" if found is None else "x".join(map(str, (*found.get_shape(), found.get_element_type())))
 

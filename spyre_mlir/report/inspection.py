@@ -17,6 +17,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, check_level, has_calls, lower, lower_to_ktir
 from spyre_mlir.report import Report
 from spyre_mlir.report.accuracy import Accuracy
+from spyre_mlir.report.graphs import LevelGraphs
 from spyre_mlir.report.host_steps import host_steps
 from spyre_mlir.report.ideal_cycles import ideal_cycles_text
 from spyre_mlir.report.page import page_text
@@ -169,6 +170,18 @@ class InspectedProgram(ShownAsText):
         if ideal_cycles is not None:
             save_text(Path(ideal_cycles), ideal_cycles_text(timeline))
         return save_text(Path(path), trace_text(timeline, self.name, host_steps(self._host_program())))
+
+    def graphs(self) -> LevelGraphs:
+        """The graph at every level, with predicted times, for Model Explorer and Graphviz.
+
+        The program is lowered once more for it, as the levels in memory do not say which operation an op was made for.
+
+        Raises:
+            InputError: a directory was saved without its levels.
+        """
+        from spyre_mlir.report.graphs.building import graphs_of
+
+        return graphs_of(self.name, self._flat(), self._options)
 
     def _module(self, level: str) -> ModuleOp:
         """The program at a level."""

@@ -68,7 +68,7 @@ MODELS: dict[str, tuple[type[nn.Module], tuple[torch.Tensor, ...], PassOptions]]
 class Drops:
     """Drops every discardable attribute behind every pass."""
 
-    def before(self, name: str) -> None:
+    def before(self, name: str, module: ModuleOp) -> None:
         pass
 
     def after(self, name: str, module: ModuleOp) -> None:

@@ -73,7 +73,7 @@ class Passes:
         self.seen: list[str] = []
         self.open: list[str] = []
 
-    def before(self, name: str) -> None:
+    def before(self, name: str, module: ModuleOp) -> None:
         self.open.append(name)
 
     def after(self, name: str, module: ModuleOp) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import rich.progress
+from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.progress import PassLog, progress
 from spyre_mlir.text.render import parse_module
@@ -115,7 +116,7 @@ def test_a_pass_is_a_step_and_a_line(caplog: pytest.LogCaptureFixture) -> None:
     module = parse_module("func.func @main() {\n func.return\n}", make_context())
     with caplog.at_level(logging.DEBUG, "spyre_mlir.progress"):
         watch = PassLog(steps.append)
-        watch.before("a-pass")
+        watch.before("a-pass", ModuleOp([]))
         assert watch.after("a-pass", module) >= 0
     assert steps == ["a-pass"]
     begins, ends = (record.getMessage() for record in caplog.records)

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.cli.support.output import PendingOutput
 from spyre_mlir.errors import InputError
+from spyre_mlir.text.render import module_text
 
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _ENTRY = rf"\w+:\s*(?:{_STRING}|\w+)\s*"
@@ -83,6 +84,11 @@ def required(text: str, name: str) -> Reproducer:
     return found
 
 
+def complete_text(module: ModuleOp) -> str:
+    """Return the text of a module with its locations."""
+    return module_text(module, locations=True)
+
+
 class FailureRecorder:
     """Writer of a reproducer when a pass fails.
 
@@ -109,6 +115,11 @@ class FailureRecorder:
         """Keep a module before its next pass."""
         self._module = self._text(module)
         self._next += 1
+
+    def only(self, module: ModuleOp, passed: str) -> None:
+        """Keep a module before a pass, of which alone the reproducer is to be."""
+        self._passes, self._next = (passed,), 0
+        self.before(module)
 
     def restart(self) -> None:
         """Begin with the first pass again, for the next piece of the input."""

@@ -7,8 +7,12 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.arg_spec import ArgSpec
 
+from spyre_mlir.cli.support.pipeline_text import spec_text
+from spyre_mlir.cli.support.reproducer import FailureRecorder, complete_text
 from spyre_mlir.errors import InputError
+from spyre_mlir.options import PassOptions
 from spyre_mlir.progress import PassLog
 from spyre_mlir.text.render import module_text
 
@@ -67,6 +71,51 @@ class PassWatch(PassLog):
             path.write_text(self._text(module) + "\n", encoding="utf-8")
         except OSError as error:
             raise _unwritable(path, error) from error
+
+
+class RecordingWatch(PassWatch):
+    """Observer that keeps the module before the running pass, and leaves a reproducer if lowering fails.
+
+    Args:
+        path: of the reproducer.
+        options: fields of passes by name of the pass.
+        dump_dir: as for `PassWatch`.
+        step: as for `PassWatch`.
+
+    Raises:
+        InputError: a file cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        options: PassOptions,
+        dump_dir: str | None = None,
+        *,
+        step: Callable[[str], object] | None = None,
+    ) -> None:
+        super().__init__(dump_dir, step=step)
+        self._options = options
+        self._runs = False
+        self._recorder = FailureRecorder(path, (), verify_each=True, text=complete_text)
+
+    def before(self, name: str, module: ModuleOp) -> None:
+        """Keep the module, and start the clock of the pass."""
+        super().before(name, module)
+        values = self._options.get(name, {})
+        spec = ArgSpec(name, {key: (value,) for key, value in values.items() if isinstance(value, bool | int | str)})
+        self._recorder.only(module, spec_text(spec))
+        self._runs = True
+
+    def after(self, name: str, module: ModuleOp) -> float:
+        """Report and dump a module after a pass; return the seconds the pass took."""
+        self._runs = False
+        return super().after(name, module)
+
+    def failed(self, error: Exception) -> None:
+        """Write the module before the pass that failed; a program that is refused between passes leaves nothing."""
+        if self._runs:
+            self._recorder.failed(error)
 
 
 def _made(directory: Path) -> Path:

@@ -51,7 +51,7 @@ def _inline(function: func.FuncOp, called: set[str], open_: tuple[str, ...]) -> 
 
 def _replace(call: func.CallOp, callee: func.FuncOp) -> None:
     values: dict[SSAValue, SSAValue] = dict(zip(callee.body.block.args, call.arguments, strict=True))
-    home, place = call.parent_block(), Rebase.of(callee.body.block.ops, call)
+    home, place = call.parent_block(), Rebase.of(callee.body.block.ops, call, callee)
     for op in callee.body.block.ops:
         if isinstance(op, func.ReturnOp):
             for old, new in zip(call.results, op.operands, strict=True):

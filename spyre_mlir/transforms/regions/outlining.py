@@ -60,14 +60,16 @@ def _part(ops: Sequence[Operation], signatures: list[int]) -> None:
 
 def _replace(module: ModuleOp, function: func.FuncOp, region: Region) -> None:
     paths = [common_module(o.ops) for o in region.occurrences]
+    firsts = _first_numbers(region)
     made = _function(module, function, region, paths[0])
+    made.location = location_of(Source(module=paths[0], number=firsts[0]))
     module.body.block.add_op(made)
     types = [region.occurrences[0].ops[n].results[m].type for n, m in region.results]
     current: dict[SSAValue, SSAValue] = {}
     for number, occurrence in enumerate(region.occurrences):
         operands = [current.get(v, v) for v in (values[number] for values in region.parameters)]
         call = func.CallOp(made.sym_name.data, operands, types)
-        call.location = location_of(Source(module=paths[number]))
+        call.location = location_of(Source(module=paths[number], number=firsts[number]))
         for op in occurrence.counting:
             op.detach()
         function.body.block.insert_ops_before([*occurrence.counting, call], occurrence.ops[0])
@@ -93,9 +95,14 @@ def _function(module: ModuleOp, caller: func.FuncOp, region: Region, path: str) 
     inputs = [argument.type for argument in block.args]
     outputs = [copies[n].results[m].type for n, m in region.results]
     notes = ArrayAttr([DictionaryAttr(_notes(caller, values)) for values in region.parameters])
-    made = func.FuncOp(_free_name(module, path), (inputs, outputs), Body(block), "private", arg_attrs=notes)
-    made.location = location_of(Source(module=path))
-    return made
+    return func.FuncOp(_free_name(module, path), (inputs, outputs), Body(block), "private", arg_attrs=notes)
+
+
+def _first_numbers(region: Region) -> list[int]:
+    """Numbers of the first ops, if ops are `numbered`; 0 where those that follow are not numbered as in the first."""
+    numbers = [[source_of(op.location).number for op in o.ops] for o in region.occurrences]
+    home = [number - numbers[0][0] for number in numbers[0]]
+    return [own[0] if [number - own[0] for number in own] == home else 0 for own in numbers]
 
 
 def _short(hint: str | None, path: str) -> str | None:

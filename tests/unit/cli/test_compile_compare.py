@@ -49,8 +49,12 @@ def test_directories_and_files_compare(
 ) -> None:
     page = tmp_path / "page.html"
     words = ["--compare", *(str(made / name) for name in names), "--report", str(page)]
-    assert compile_tool.run(words) == 0
+    assert compile_tool.run([*words, "--json", str(tmp_path / "change.json")]) == 0
     printed = capsys.readouterr().out
+    (exp,) = json.loads((tmp_path / "change.json").read_text())["by_function"]
+    assert exp["name"] == "exp" and exp["launches"] == {"before": 1, "after": 3}
+    for name, us in (("1.json", exp["before"]), ("3.json", exp["after"])):
+        assert us == pytest.approx(sum(k["us"] for k in json.loads((made / name).read_text())["kernels"]))
     assert re.search(r"^  launches +1 +3 +\+2 +3\.00 x", printed, re.M)
     assert re.search(r"^  exp .* 1 to 3$", printed, re.M)
     assert "<code>exp</code>" in page.read_text()
@@ -68,6 +72,7 @@ def test_a_program_compares_with_itself(made: Path, capsys: pytest.CaptureFixtur
         (["{made}/1", "{made}/model.pt2"], ["expected UTF-8 text"]),
         (["{made}", "{made}/1"], ["{made}"]),
         (["{made}/1", "{made}/1", "--report", "{made}/none/page.html"], ["No such file or directory"]),
+        (["{made}/1", "{made}/1", "--json", "{made}/none/c.json"], ["No such file or directory"]),
     ],
 )
 def test_bad_input_is_refused(words: list[str], parts: list[str], made: Path, refused: Refused) -> None:
@@ -80,7 +85,6 @@ def test_bad_input_is_refused(words: list[str], parts: list[str], made: Path, re
     [
         (["model.pt2"], "--compare compiles nothing, so a model means nothing beside it"),
         (["-o", "x"], "so --output means nothing"),
-        (["--json", "x"], "so --json means nothing"),
         (["--info"], "so --info means nothing"),
     ],
 )

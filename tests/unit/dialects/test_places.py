@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation
 
-from spyre_mlir.dialects.places import Rebase, Source, common_module, location_of, source_of
+from spyre_mlir.dialects.places import Rebase, Source, common_module, location_of, numbered, source_of
 
 LINE = FileLineColLoc(StringAttr("model.py"), IntAttr(12), IntAttr(0))
 
@@ -86,3 +86,18 @@ def test_a_call_without_a_place_leaves_places_as_they_are() -> None:
     places = Rebase.of(ops_at("layers.0"), ModuleOp([]))
     assert places.source(Source("m.py", 3, "layers.0")).module == "layers.0"
     assert places.text("layers.0") == "layers.0"
+
+
+def test_numbered_ops_keep_their_places_and_follow_their_calls() -> None:
+    ops = ops_at("layers.0.up", "layers.0.down", "", "layers.1.up", "layers.1.down")
+    numbered(ops)
+    assert [source_of(op.location).number for op in ops] == [1, 2, 3, 4, 5]
+    assert source_of(ops[1].location) == Source("m.py", 3, "layers.0.down", 2)
+    (call, function) = ops_at("layers.1", "layers.0")
+    call.location, function.location = (
+        location_of(Source(module=f"layers.{n}", number=m)) for n, m in ((1, 4), (0, 1))
+    )
+    places = Rebase.of(ops[:2], call, function)
+    assert source_of(places.location(ops[1].location)) == Source("m.py", 3, "layers.1.down", 5)
+    unknown = Rebase.of(ops[:2], call, ops_at("layers.0")[0])
+    assert source_of(unknown.location(ops[1].location)).number == 0, "a number of another layer is worse than none"

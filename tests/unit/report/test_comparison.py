@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from jsonschema_rs import Draft202012Validator
 
 from spyre_mlir import CompiledModel
 from spyre_mlir.errors import InputError
 from spyre_mlir.report import Report
 from spyre_mlir.report.comparison import SHOWN, Change, Comparison
 from spyre_mlir.report.figures import Figures, HostFigures, KernelFigures
+from tests.paths import ROOT
 
 
 def kernel(function: str, us: float, module: str = "", line: str = "m.py:1", runs: int = 1) -> KernelFigures:
@@ -114,3 +117,24 @@ def test_reports_compare_with_reports_figures_and_files(softmax: CompiledModel, 
         assert not any(change.differs for change in report.compare(other).totals)
     with pytest.raises(InputError, match="a report without kernels has no figures"):
         report.compare(Report("p", ()))
+
+
+def test_the_json_file_has_every_change_and_is_valid_by_its_schema(compared: Comparison) -> None:
+    value = json.loads(compared.json())
+    assert value["by_function"][1] == {
+        "name": "add",
+        "before": 0.0,
+        "after": 0.5,
+        "launches": {"before": 0, "after": 1},
+    }
+    assert value["totals"][0] == {"name": "time, us", "before": 10.0, "after": 5.5}
+    assert [value[key] for key in ("before", "after", "profile", "lower_bound")] == ["old", "new", "calibrated", False]
+    schema = ROOT / "docs" / "reference" / "comparison.schema.json"
+    valid = Draft202012Validator(json.loads(schema.read_text(encoding="utf-8")))
+    assert [error.message for error in valid.iter_errors(value)] == []
+    for part in (value, value["by_line"][0], value["by_line"][0]["launches"]):
+        part["more"] = 1
+        assert not valid.is_valid(value)
+        del part["more"]
+    del value["by_module"]
+    assert not valid.is_valid(value)

@@ -7,6 +7,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
@@ -14,6 +15,9 @@ import spyre_mlir
 from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli import opt
 from spyre_mlir.cli import run as run_tool
+from spyre_mlir.cli.support.watch import RecordingWatch
+from spyre_mlir.errors import LoweringError
+from spyre_mlir.transforms.assign_pool import AssignPoolPass
 
 Capture = pytest.CaptureFixture[str]
 TWICE = """\
@@ -173,3 +177,54 @@ def test_report_prints_itself(saved: Path) -> None:
     assert [stage.level for stage in report.stages] == ["aten", "spyre.loop", "spyre.kernel", "superdsc"]
     assert str(report) == repr(report)
     assert "HBM bytes" in str(report)
+
+
+FLAG = "--mlir-pass-pipeline-crash-reproducer"
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def apply(self: AssignPoolPass, ctx: Context, op: ModuleOp) -> None:
+        raise LoweringError("the pool is broken")
+
+    monkeypatch.setattr(AssignPoolPass, "apply", apply)
+
+
+@pytest.mark.usefixtures("broken")
+@pytest.mark.parametrize("end", [["-o", "out"], ["--emit", "superdsc"], ["--emit", "dot"]])
+def test_a_pass_that_fails_leaves_its_module(
+    end: list[str], saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert compile_tool.run([str(saved), *end, FLAG, "again.mlir"]) == 1
+    told = capsys.readouterr()
+    assert "the pool is broken" in told.err and told.out == ""
+    assert "the module before assign-pool is in again.mlir" in told.err
+    text = Path("again.mlir").read_text()
+    assert 'pipeline: "builtin.module(assign-pool)"' in text and "spyre.kernel.compute" in text
+    assert opt.main(["again.mlir", "--run-reproducer"]) == 1
+    assert "the pool is broken" in capsys.readouterr().err
+
+
+def test_what_compiles_or_fails_between_passes_leaves_none(saved: Path, tmp_path: Path) -> None:
+    path = tmp_path / "again.mlir"
+    assert compile_tool.run([str(saved), "--emit", "superdsc", FLAG, str(path)]) == 0
+    assert not path.exists()
+    watch = RecordingWatch(str(path), {})
+    watch.before("cse", ModuleOp([]))
+    watch.after("cse", ModuleOp([]))
+    watch.failed(LoweringError("host steps are refused"))
+    assert not path.exists()
+
+
+def test_options_of_the_pass_are_in_the_reproducer(tmp_path: Path) -> None:
+    path = tmp_path / "again.mlir"
+    watch = RecordingWatch(str(path), {"plan": {"loops": False}})
+    watch.before("plan", ModuleOp([]))
+    watch.failed(LoweringError("no plan"))
+    assert 'pipeline: "builtin.module(plan{loops=false})"' in path.read_text()
+
+
+def test_a_reproducer_that_cannot_be_written_is_refused_first(saved: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert compile_tool.run([str(saved), "--emit", "superdsc", FLAG, str(tmp_path / "none" / "x")]) == 1
+    assert "No such file" in capsys.readouterr().err

@@ -37,7 +37,7 @@ class Lowerings:
     def __init__(self) -> None:
         self.count = 0
 
-    def before(self, name: str) -> None:
+    def before(self, name: str, module: ModuleOp) -> None:
         self.count += name == "decompose-aten"
 
     def after(self, name: str, module: ModuleOp) -> None:

@@ -1,0 +1,41 @@
+"""Changes that are tried: what they cure, measured against torch, and what they cost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import spyre_mlir
+from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.options import CompileOptions
+from spyre_mlir.report.attempts import Attempt, attempts
+
+
+class Overflowing(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.sqrt(x * 1e6 * (x * 1e6)) * 1e-6
+
+
+@pytest.mark.filterwarnings("ignore::spyre_mlir.machine.overflows.DL16OverflowWarning")
+def test_what_keep_float32_cures_is_measured() -> None:
+    x = torch.linspace(1, 2, 4 * 64).reshape(4, 64)
+    model = spyre_mlir.compile(Overflowing(), (x,))
+    kept = spyre_mlir.compile(Overflowing(), (x,), keep_float32=True)
+    assert isinstance(model, CompiledModel) and isinstance(kept, CompiledModel)
+    (found,) = model.accuracy(x).tried
+    wanted = Overflowing()(x.double()).numpy()
+    error = [float(np.sqrt(((c(x).numpy() - wanted) ** 2).sum() / (wanted**2).sum())) for c in (model, kept)]
+    assert [found.before, found.error] == pytest.approx(error, rel=1e-3)
+    assert found.helps and found.before > 0.1 and found.error < 0.01
+    assert [found.us_before, found.us] == [model.timeline().kernels_us, kept.timeline().kernels_us]
+    assert kept.accuracy(x).tried == ()
+
+
+def test_what_is_no_cure_is_said_to_be_none() -> None:
+    (found,) = attempts(CompileOptions(), 0.25, 2.0, lambda options: (0.2, 3.0 if options.keep_float32 else 0.0))
+    assert found == Attempt("keep_float32=True", 0.25, 0.2, 2.0, 3.0) and not found.helps
+    assert str(found) == (
+        "keep_float32=True, tried: the error of 2.5e-01 becomes 2.0e-01, which is no cure; 2.00 us become 3.00"
+    )
+    assert "no cure" not in str(Attempt("a", 0.25, 0.125, 2.0, 3.0))

@@ -258,8 +258,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
         """
         level, _, value = name.rpartition(":")
         if not level and not value.startswith("%"):
-            stored, inputs = self._bundle(), self._inputs(args, kwargs)
-            return pick(launch_probes(stored, inputs, MachineOptions()), value).values
+            return pick(launch_probes(self._bundle(), self._inputs(args, kwargs), MachineOptions()), value).values
         module = self._lowered.modules[check_level(level or LEVELS[0])]
         return pick(observe_function(module, self._inputs(args, kwargs), own_draws()), value).values
 

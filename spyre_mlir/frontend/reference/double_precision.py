@@ -32,7 +32,13 @@ class WithoutHalves(TorchDispatchMode):
         wide = widened(dict(kwargs or {}))
         if func in (torch.ops.aten._scaled_mm.default, torch.ops.aten._scaled_mm_v2.default):  # 32 bits at most
             return func(*_single(given), **_single(wide)).double()
-        return func(*given, **wide)
+        try:
+            return func(*given, **wide)
+        except RuntimeError:
+            # Normalisation takes weights in single precision beside inputs in half, but not in double.
+            if schema_of(func).is_mutable:
+                raise
+        return func(*_recast(given, torch.float32, torch.float64), **_recast(wide, torch.float32, torch.float64))
 
 
 class SingleWhereNoDouble(TorchDispatchMode):

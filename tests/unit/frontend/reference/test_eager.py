@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from spyre_mlir.frontend.reference.eager import (
     to_numpy,
     torch_reference,
 )
+from spyre_mlir.frontend.torch_private import tree_flatten
 from tests.unit.frontend.graphs import exported
 
 THIRD = 1 / 3
@@ -120,6 +122,29 @@ def test_half_precision_rounds_nothing() -> None:
     assert found.tolist() == [THIRD]
 
 
+@pytest.mark.parametrize(
+    ("model", "shape"),
+    [
+        (nn.Conv1d(3, 4, 3), (2, 3, 10)),
+        (nn.Conv2d(3, 4, 3), (1, 3, 5, 5)),
+        (nn.PReLU(3), (2, 3)),
+        (nn.GRU(4, 5, batch_first=True), (2, 3, 4)),
+        (nn.LSTM(4, 5, batch_first=True), (2, 3, 4)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_layers_that_compare_dtypes_run_in_double_precision_too(model: nn.Module, shape: tuple[int, ...]) -> None:
+    """The reference is the model with its weights and inputs widened, to the last bit."""
+    x = torch.randn(shape, generator=torch.Generator().manual_seed(0)).half()
+    program = import_program(model.eval().half(), (x,))
+    found = torch_reference(program, (x,))
+    with torch.no_grad():
+        wanted, _ = tree_flatten(copy.deepcopy(model).double()(x.double()))
+    for one, other in zip(found, wanted, strict=True):
+        assert np.array_equal(one, other.numpy())
+    assert all(p.dtype is torch.float16 for p in model.parameters())
+
+
 class Sorted(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.sort(x, descending=True)[1]
@@ -182,3 +207,12 @@ def test_an_array_of_its_own_or_one_that_shows_the_tensor() -> None:
     assert (own.tolist(), shown.tolist()) == ([1, 1], [2, 2])
     conjugate = torch.tensor([1 + 2j]).conj().imag
     assert to_numpy(conjugate).tolist() == [-2]
+
+
+def test_a_normalisation_keeps_its_weights_in_single_precision() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 4, 3).half(), nn.BatchNorm2d(4)).eval()
+    x = torch.randn(1, 3, 5, 5, generator=torch.Generator().manual_seed(0)).half()
+    [found] = torch_reference(import_program(model, (x,)), (x,))
+    with torch.no_grad():
+        wanted = copy.deepcopy(model).double()(x.double())
+    assert np.array_equal(found, wanted.numpy())

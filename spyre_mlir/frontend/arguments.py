@@ -91,7 +91,10 @@ def is_random(node: Node) -> bool:
 def draws_on_host(node: Node) -> bool:
     """Return whether a node draws random numbers in a way that the host can."""
     target: object = node.target
-    return isinstance(target, OpOverload) and draws(overload_name(cast(Operator, target)))
+    if not isinstance(target, OpOverload) or not draws(name := overload_name(cast(Operator, target))):
+        return False
+    training = bind(node).get("training")
+    return draws(name, training=training is not None and bool(training.value))
 
 
 def _same(a: object, b: object) -> bool:

@@ -42,9 +42,15 @@ FILLINGS = (
     "integers",
 )
 _DRAWS = frozenset((*DRAWING, *(f"{NAMESPACE}::{name}" for name in FILLINGS)))
+_IN_TRAINING = frozenset(("rrelu_with_noise_functional",))  # elsewhere their slope is the mean
 DRAWN = "random numbers are drawn by the host"
 
 
-def draws(overload: str) -> bool:
-    """Return whether an overload, ``.default`` dropped and with its namespace unless that is aten, draws numbers."""
-    return overload in _DRAWS
+def draws(overload: str, *, training: bool = True) -> bool:
+    """Return whether a call draws random numbers.
+
+    Args:
+        overload: ``.default`` dropped, with its namespace unless that is aten.
+        training: its argument of that name, if it has one.
+    """
+    return overload in _DRAWS and (training or overload not in _IN_TRAINING)

@@ -19,8 +19,8 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
+from spyre_mlir.dialects.ir.draw_effects import draws_in
 from spyre_mlir.dialects.spyre.host import LoopHostOp
-from spyre_mlir.ops.draws import draws
 from spyre_mlir.transforms.utils.rebuild import functions
 
 
@@ -60,7 +60,7 @@ def _ordered(ops: list[Operation]) -> list[Operation]:
 
 
 def _draws(op: Operation) -> bool:
-    return isinstance(op, LoopHostOp) and draws(op.overload)
+    return isinstance(op, LoopHostOp) and draws_in(op)
 
 
 def _reorder(block: Block, order: list[Operation]) -> None:

@@ -18,6 +18,7 @@ import pytest
 import torch
 import torch._dynamo
 
+from spyre_mlir.torch_compile import forget
 from tests.paths import ROOT
 from tests.tooling.blocks import DEVELOPER, Block, pattern, read_blocks
 
@@ -79,8 +80,9 @@ def run_python(block: Block, names: dict[str, object], page: Path) -> str:
 
 @pytest.fixture
 def names(only_new_garbage: None) -> Iterator[dict[str, object]]:
-    """The namespace of a page's Python blocks; what Dynamo learned from other tests about sizes is forgotten."""
+    """The namespace of a page's Python blocks; what was compiled by other tests is forgotten."""
     torch._dynamo.reset()
+    forget()
     names: dict[str, object] = {"__name__": "__page__"}
     yield names
     with warnings.catch_warnings():

@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol, cast
 
 from typing_extensions import override
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, ModuleOp
 from xdsl.ir import Operation
 from xdsl.traits import (
     ConditionallySpeculatable,
@@ -34,13 +34,20 @@ class DrawEffects(MemoryEffect, ConditionallySpeculatable):
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
         """Return what a call of an operator reads and writes."""
-        return _GENERATOR if draws(cast(_Call, op).overload) else _NONE
+        return _GENERATOR if draws_in(op) else _NONE
 
     @override
     @classmethod
     def is_speculatable(cls, op: Operation) -> bool:
         """Return whether a call may run although the program would not."""
-        return not draws(cast(_Call, op).overload)
+        return not draws_in(op)
+
+
+def draws_in(op: Operation) -> bool:
+    """Return whether a call of an operator, at the level of aten or as a host step, draws random numbers."""
+    arguments = op.properties.get("arguments")
+    training = arguments.data.get("training") if isinstance(arguments, DictionaryAttr) else None
+    return draws(cast(_Call, op).overload, training=training == BoolAttr.from_bool(True))
 
 
 def draws_numbers(module: ModuleOp) -> bool:

@@ -139,6 +139,13 @@ POSITIONS = "ops.helpers.index_matching.MOST_SELECTED"
 ORDERINGS = "ops.composed.reductions.sorting.MOST"
 SHORT = 2**20  # elements of a square of comparisons, see ops/scans.py
 THRESHOLDS: dict[str, Threshold] = {
+    "merged_groups": Threshold(
+        ("ops.composed.nn.convolution._MERGED",),
+        lambda x, w: functional.conv1d(x, w, groups=32),
+        drawn((1, 64, 2), (32, 2, 1)),
+        (drawn((1, 256, 2), (32, 8, 1)), drawn((1, 512, 2), (64, 8, 1))),
+        far=lambda x, w: functional.conv1d(x, w, groups=64),
+    ),
     "parts_of_flip": Threshold(
         ("ops.composed.indexing.rearrangement.MOST_PARTS",),
         lambda x: x.flip(-1),
@@ -361,6 +368,9 @@ NO_FORM = {
     "transforms.plan.CLEAR_GAIN": "whether a loop is quicker; test_plan.py has both",
     "transforms.kernel_plans.kernel_choices.SLOW": "which divisions are considered",
     "transforms.kernel_plans.kernel_choices.SHORT_US": "which divisions are considered",
+    "transforms.kernel_plans.kernel_choices.SHORT_IN_LOOP_US": "which divisions are considered",
+    "transforms.loop_to_kernel.choose_lane._LITTLE": "which layout a copy has; test_choose_lane.py has both",
+    "ops.composed.nn.convolution._LANES": "the size of a stick, which every layout has",
     "transforms.utils.integer_origins._DATA_BITS": "which integers are data, in DL16; test_integer_origins.py has both",
     "transforms.utils.integer_ranges.MOST_SHORT_BITS": "which integers start anew; test_integers.py has both",
     "transforms.kernel_to_ktdp.elementwise.LIVE_TILES": "the size of tiles in KTIR, which no bundle has",

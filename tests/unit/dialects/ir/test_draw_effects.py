@@ -42,3 +42,11 @@ def test_a_program_that_draws() -> None:
     (call, *_) = calls(program("aten.rand"))
     assert not is_side_effect_free(call)
     assert not is_speculatable(call)
+
+
+@pytest.mark.parametrize("training", ["{training = true}", "{training = false}", ""])
+def test_a_unit_draws_in_training_only(training: str) -> None:
+    kind = "tensor<4xf32>"
+    call = f"aten.rrelu_with_noise_functional(%x, %n) {training} : ({kind}, {kind}) -> ({kind}, {kind})"
+    text = f"func.func @main(%x: {kind}, %n: {kind}) -> {kind} {{\n %a, %b = {call}\n func.return %a : {kind}\n}}"
+    assert draws_numbers(parse_module(text, make_context())) is ("true" in training)

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import FloatAttr, StringAttr, f64
 
 import spyre_mlir
 from spyre_mlir.dialects.spyre.attributes import ResampleAttr
-from spyre_mlir.errors import ConstraintError, UnsupportedError
+from spyre_mlir.errors import ConstraintError
 from spyre_mlir.ops.composed.nn.resampling import _runs, nearest_places, resample, resample_weights
 from tests.unit.machine.modules import parse
 from tests.unit.ops.evaluation import check_samples, made, result, same, taking_apart
@@ -66,11 +66,6 @@ def test_many_pieces_of_a_nearest_choice_become_a_product() -> None:
 def test_layers_in_training_without_dropout_draw_no_random_numbers() -> None:
     x = torch.rand(2, 1, 3)
     spyre_mlir.compile(nn.RNN(3, 4), (x,), numerics="exact").verify(x)
-
-
-def test_dropout_between_layers_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="random numbers"):
-        spyre_mlir.compile(nn.RNN(3, 4, 2, dropout=0.5), (torch.rand(2, 1, 3),))
 
 
 def test_a_step_more_costs_the_same_whatever_the_number_of_steps() -> None:

@@ -31,14 +31,20 @@ def passed_export(exported: ExportedProgram) -> ExportedProgram:
     passes = graph_passes_at(GraphHook.EXPORTED)
     if not passes:
         return exported
-    tensors = [*exported.state_dict.values(), *exported.constants.values()]
-    with torch_noise_hidden():
-        changed = deepcopy(exported, {id(tensor): tensor for tensor in tensors})
-    for old, new in zip(exported.graph.nodes, changed.graph.nodes, strict=True):
-        new.name = old.name  # a copy renames what Python has a function for, as `input`
+    changed = with_own_graph(exported)
     _run(passes, changed.graph, changed.graph_signature)
     changed.graph_module.recompile()
     return changed
+
+
+def with_own_graph(exported: ExportedProgram) -> ExportedProgram:
+    """Return a copy of an exported program with the same tensors, whose graph may be changed."""
+    tensors = [*exported.state_dict.values(), *exported.constants.values()]
+    with torch_noise_hidden():
+        copied = deepcopy(exported, {id(tensor): tensor for tensor in tensors})
+    for old, new in zip(exported.graph.nodes, copied.graph.nodes, strict=True):
+        new.name = old.name  # a copy renames what Python has a function for, as `input`
+    return copied
 
 
 def passed_functional(program: FunctionalProgram) -> FunctionalProgram:

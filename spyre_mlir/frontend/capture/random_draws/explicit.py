@@ -10,7 +10,6 @@ Decision: docs/decisions/0136-random-numbers-are-eagers.md
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import deepcopy
 from typing import cast
 
 import torch
@@ -19,9 +18,9 @@ from torch.fx import GraphModule, Node
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.arguments import is_random
+from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.capture.random_draws.rewrites import REWRITES
 from spyre_mlir.frontend.capture.random_draws.writer import ORDER, CallWriter, in_row_major_order, value_of
-from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 
@@ -42,11 +41,7 @@ def explicit_draws(exported: ExportedProgram) -> ExportedProgram:
         _check(node)
     if not any(node.target in REWRITES for node in nodes):
         return exported
-    tensors = [*exported.state_dict.values(), *exported.constants.values()]
-    with torch_noise_hidden():
-        changed = deepcopy(exported, {id(tensor): tensor for tensor in tensors})
-    for old, new in zip(exported.graph.nodes, changed.graph.nodes, strict=True):
-        new.name = old.name  # a copy renames what Python has a function for, as `input`
+    changed = with_own_graph(exported)
     for node in list(_drawing(changed.graph_module)):
         _rewrite(node)
     for module in changed.graph_module.modules():

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import wraps
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -26,6 +27,7 @@ _SETTING = ("manual_seed", "seed", "set_rng_state")
 @contextmanager
 def settings_noted() -> Generator[list[tuple[str, str]]]:
     """Note which functions that set the state of torch's generator are called inside, and where; it stays as it was."""
+    import_module("torch._dynamo")  # wraps `manual_seed` when it is imported first, which must not be one of ours
     noted: list[tuple[str, str]] = []
     before, holders = torch.get_rng_state(), (torch, torch.random)
     own = {(holder, name): getattr(holder, name) for holder in holders for name in _SETTING}

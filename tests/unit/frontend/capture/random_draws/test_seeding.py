@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+import torch._dynamo  # wraps `manual_seed` when it is imported first
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import import_program

@@ -175,7 +175,7 @@ def divide_within(
     Raises:
         ValueError: a kernel has no candidate.
     """
-    search = _Search(kernels, most_us, prices or Prices())
+    search = _Search(kernels, most_us, Prices() if prices is None else prices)
     states = [_State()]
     for number in range(len(kernels)):
         best: dict[Hashable, _State] = {}

@@ -1,4 +1,4 @@
-"""How torch-spyre divides an op over the cores, from its published rules: what this compiler's plans are compared with.
+"""Division of an op over the cores by torch-spyre's published rules, to compare this compiler's plans with.
 
 Three steps: floors, the least slices that bring every operand within a core's reach; a matmul without floors by its
 score; everything else by size, the longest loop of the result first. Extents are divided exactly, stick dimensions in

@@ -75,14 +75,13 @@ class LaterReads:
         others = {s for costs in reads for s in costs} - {stick}
         while others:
             offers = [
-                (self._relaid(value, stick, other) + sum(map(min, own, (c.get(other, inf) for c in reads))), other)
-                for other in sorted(others)
+                (self._relaid(value, stick, other) + sum(_least(own, reads, other)), other) for other in sorted(others)
             ]
             total, best = min(offers)
             if total >= sum(own):
                 break
             # The way there is paid by the first reader.
-            own = list(map(min, own, (c.get(best, inf) for c in reads)))
+            own = _least(own, reads, best)
             own[0] += self._relaid(value, stick, best)
             others.discard(best)
         return sum(own)
@@ -144,6 +143,11 @@ class LaterReads:
             return StickLayout.published(shape_of(op.result), stick, block_of(form)).sticks(lanes_of(form))
         lane = next((n for n, _ in op.output_map.data[stick].terms), None) if stick != UNIT else None
         return _sticks(op, op.output_map.data, lane, lanes_of(form))
+
+
+def _least(own: Sequence[float], reads: Sequence[Costs], stick: int) -> list[float]:
+    """What each reader costs as it is, or with another stick dimension where that is less."""
+    return [min(cost, costs.get(stick, inf)) for cost, costs in zip(own, reads, strict=True)]
 
 
 def _writes(op: loop.NestOp, stick: int, lanes: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -68,19 +69,21 @@ def static(symbolic: Program, **sizes: int) -> Program:
     return static_program(symbolic, module, sizes)
 
 
-SYMBOLIC = program(torch.ones(2, 5, 8), shapes=({1: Dim("length", min=2, max=64)},))
+@cache
+def attention() -> Program:
+    return program(torch.ones(2, 5, 8), shapes=({1: Dim("length", min=2, max=64)},))
 
 
 def test_the_text_has_symbols() -> None:
-    text = module_text(SYMBOLIC.module)
+    text = module_text(attention().module)
     assert "aten.symbols = {s0 = array<i64: 2, 64>}" in text
     assert 'tensor<2x?x8xf32, #aten.extents<"s0">>' in text
-    assert SYMBOLIC.output_leaves[1] == TreeConstant("output.1", SizeAttr("s0 + 1"))
+    assert attention().output_leaves[1] == TreeConstant("output.1", SizeAttr("s0 + 1"))
 
 
 @pytest.mark.parametrize("length", [2, 5, 33])
 def test_the_program_is_that_of_a_static_export(length: int) -> None:
-    found, expected = static(SYMBOLIC, s0=length), program(torch.ones(2, length, 8))
+    found, expected = static(attention(), s0=length), program(torch.ones(2, length, 8))
     assert module_text(found.module) == module_text(expected.module)
     assert found.arguments == expected.arguments
     assert found.input_leaves == expected.input_leaves
@@ -90,7 +93,7 @@ def test_the_program_is_that_of_a_static_export(length: int) -> None:
 
 
 def test_weights_are_shared() -> None:
-    first, second = static(SYMBOLIC, s0=7), static(SYMBOLIC, s0=9)
+    first, second = static(attention(), s0=7), static(attention(), s0=9)
     assert first.values["mix.weight"].data_ptr() == second.values["mix.weight"].data_ptr()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from torch.export import Dim
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.importer import import_program
+from spyre_mlir.frontend.program.program import Program
 from spyre_mlir.frontend.symbolic.call_sizes import sizes_of_call
 
 
@@ -20,12 +22,16 @@ class Pairs(nn.Module):
 
 
 SHAPES: Any = ({0: 2 * Dim("half", min=2)}, {0: Dim("rows")}, Dim.DYNAMIC, {0: Dim("rows")})
-PROGRAM = import_program(Pairs(), (torch.ones(8, 4), torch.ones(6), 5, torch.ones(6)), dynamic_shapes=SHAPES)
+
+
+@cache
+def program() -> Program:
+    return import_program(Pairs(), (torch.ones(8, 4), torch.ones(6), 5, torch.ones(6)), dynamic_shapes=SHAPES)
 
 
 def test_symbols_follow_from_extents_and_numbers() -> None:
     call = (torch.ones(14, 4), torch.ones(9), 3, torch.ones(9))
-    assert sizes_of_call(PROGRAM, call) == {"s0": 7, "s1": 9, "s2": 3}
+    assert sizes_of_call(program(), call) == {"s0": 7, "s1": 9, "s2": 3}
 
 
 @pytest.mark.parametrize(
@@ -40,4 +46,4 @@ def test_symbols_follow_from_extents_and_numbers() -> None:
 )
 def test_calls_that_do_not_fit(call: tuple[Any, ...], text: str) -> None:
     with pytest.raises(InputError, match=text):
-        sizes_of_call(PROGRAM, call)
+        sizes_of_call(program(), call)

@@ -27,6 +27,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from spyre_mlir.hw.spec import SpyreSpec
+from tests.left_out import mark_left_out, read_list
 from tests.warm_python import server
 
 # No test takes what another one, or an older compiler, has lowered; those of the cache name a directory.
@@ -205,6 +206,12 @@ def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> LitFile | 
     if file_path.suffix == ".mlir" and Path(__file__).parent / "lit" in file_path.parents:
         return LitFile.from_parent(parent, path=file_path)
     return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Before pytest chooses by marks."""
+    mark_left_out(items, read_list(), whole=not any("::" in argument for argument in config.args))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,8 @@ from pathlib import Path
 from dialect_pages import EDIT, table
 
 ROOT = Path(__file__).resolve().parent.parent
-INTRO = """Tests marked `slow` are left out of `python3 tools/dev.py test`. Each mark gives its reason.
+INTRO = """Tests marked `slow` are left out of `python3 tools/dev.py test`. Each mark gives its reason;
+`tests/left_out.toml` lists cases that are left out because another case of the same behaviour takes less time.
 `python3 tools/dev.py suites` runs all of them, suite by suite; the command of a row runs the slow tests of one file."""
 
 
@@ -20,7 +22,7 @@ class SlowMark:
 
     Attributes:
         path: the test file, relative to the root.
-        line: where the mark is.
+        line: where the mark is; 0 if the list of the left-out gives it.
         test: the test or fixture that it stands in or above; "" for a constant of the module.
         reason: why the default run leaves the test out; "" if the mark has none.
     """
@@ -44,9 +46,19 @@ def slow_marks(path: Path) -> Iterator[SlowMark]:
             yield SlowMark(name, mark.lineno, test, str(given.get("reason", "")))
 
 
+def listed_marks() -> Iterator[SlowMark]:
+    """Marks that `tests/left_out.toml` gives, one per file and test."""
+    for path, row in tomllib.loads((ROOT / "tests" / "left_out.toml").read_text(encoding="utf-8")).items():
+        names = [name.partition("[")[0] for name in row["tests"]]
+        for name in dict.fromkeys(names):
+            yield SlowMark(path, 0, name, row["reason"])
+
+
 def all_slow_marks() -> list[SlowMark]:
-    """Marks of every test file."""
-    return [mark for path in sorted((ROOT / "tests").rglob("*.py")) for mark in slow_marks(path)]
+    """Marks of every test file, in the file or in the list, by file."""
+    files = [p for p in (ROOT / "tests").rglob("*.py") if p.name.startswith("test_") or p.name == "conftest.py"]
+    inside = [mark for path in sorted(files) for mark in slow_marks(path)]
+    return sorted([*inside, *listed_marks()], key=lambda mark: mark.path)
 
 
 def slow_tests_page() -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from tests.left_out import LeftOut, mark_left_out
 from tests.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -34,6 +37,41 @@ def test_marks_are_found_with_their_tests_and_reasons(tmp_path: Path, monkeypatc
         SlowMark("test_x.py", 5, "test_many", "a thousand cases"),
         SlowMark("test_x.py", 8, "test_one", "larger"),
     ]
+
+
+def test_a_listed_test_has_a_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tests").mkdir()
+    listed = '["tests/test_x.py"]\nreason = "others run"\ntests = ["test_a[1]", "test_a[2]", "test_b"]\n'
+    (tmp_path / "tests" / "left_out.toml").write_text(listed)
+    (tmp_path / "tests" / "test_y.py").write_text(FILE)
+    monkeypatch.setattr(slow_tests_page, "ROOT", tmp_path)
+    found = [(mark.path, mark.test, mark.reason) for mark in all_slow_marks()]
+    assert found[:2] == [("tests/test_x.py", "test_a", "others run"), ("tests/test_x.py", "test_b", "others run")]
+    assert len(found) == 5
+
+
+@dataclass
+class Collected:
+    """What the list looks at in a collected test."""
+
+    nodeid: str
+    reasons: list[str] = field(default_factory=list[str])
+
+    def add_marker(self, mark: pytest.MarkDecorator) -> None:
+        assert mark.name == "slow"
+        self.reasons.append(mark.kwargs["reason"])
+
+
+def test_listed_tests_are_slow_and_unknown_ones_an_error() -> None:
+    listed = {"tests/test_x.py": LeftOut("others run", ("test_a[1]", "test_b"))}
+    names = ("test_x.py::test_a[1]", "test_x.py::test_a[2]", "test_x.py::test_b[3]", "test_y.py::test_b")
+    items = [Collected(f"tests/{name}") for name in names]
+    mark_left_out(cast("list[pytest.Item]", items), listed, whole=True)
+    assert [len(item.reasons) for item in items] == [1, 0, 1, 0]
+    some = cast("list[pytest.Item]", items[1:2])
+    mark_left_out(some, listed, whole=False)
+    with pytest.raises(pytest.UsageError, match=r"not there: tests/test_x\.py::test_a\[1\], tests/test_x\.py::test_b"):
+        mark_left_out(some, listed, whole=True)
 
 
 def test_every_mark_has_a_reason() -> None:

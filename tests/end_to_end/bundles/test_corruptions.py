@@ -40,7 +40,7 @@ def measured(count: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "count", [150, pytest.param(1000, marks=pytest.mark.slow(reason="a larger draw of the same corruptions"))]
+    "count", [40, pytest.param(1000, marks=pytest.mark.slow(reason="a larger draw of the same corruptions"))]
 )
 def test_most_damage_is_noticed(count: int) -> None:
     """At most 15 % of the corruptions leave a valid but different program; the table names their fields."""

@@ -1,0 +1,63 @@
+"""Tests that the default run leaves out, as `left_out.toml` lists them: they are marked `slow` when they are collected.
+
+The list is of the run, not of the tests: a case is left out because another case of its test, or another test of the
+same behaviour, runs by default and takes less time.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.paths import ROOT
+
+LIST = ROOT / "tests" / "left_out.toml"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Tests of one file.
+
+    Attributes:
+        reason: why the default run leaves them out.
+        tests: their names, with the case in brackets where only that case is left out.
+    """
+
+    reason: str
+    tests: tuple[str, ...]
+
+
+def read_list(path: Path = LIST) -> dict[str, LeftOut]:
+    """What is left out, by file; paths are relative to the root."""
+    rows = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {name: LeftOut(row["reason"], tuple(row["tests"])) for name, row in rows.items()}
+
+
+def mark_left_out(items: Iterable[pytest.Item], listed: Mapping[str, LeftOut], *, whole: bool) -> None:
+    """Mark listed tests `slow`.
+
+    Args:
+        items: collected tests.
+        listed: what is left out, by file.
+        whole: whether all tests of a collected file are among the items.
+
+    Raises:
+        pytest.UsageError: the list names a test that its file does not have.
+    """
+    missing = {name: set(row.tests) for name, row in listed.items()}
+    collected = set[str]()
+    for item in items:
+        file, _, name = item.nodeid.partition("::")
+        collected.add(file)
+        row = listed.get(file)
+        found = {name, name.partition("[")[0]} & set(row.tests) if row is not None else set[str]()
+        if row is not None and found:
+            item.add_marker(pytest.mark.slow(reason=row.reason))
+            missing[file] -= found
+    wrong = [f"{file}::{name}" for file in sorted(collected) for name in sorted(missing.get(file, ()))]
+    if whole and wrong:
+        raise pytest.UsageError(f"{LIST.name} names tests that are not there: {', '.join(wrong)}")

@@ -208,6 +208,13 @@ def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> LitFile | 
     return None
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """A run of everything checks a share of what tests emit: all of it takes a quarter of the time."""
+    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.option.markexpr == "not slow"
+    if everything and "PYTEST_XDIST_WORKER" not in os.environ:
+        os.environ.setdefault("SPYRE_TESTS_SHARE", "4")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Before pytest chooses by marks."""
@@ -247,11 +254,11 @@ def only_new_garbage() -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def every_emitted_bundle_is_checked() -> Iterator[None]:
-    """Whatever a test emits is checked at once: SuperDSCs against schemas and rules, bundles as a whole."""
+    """What a test emits is checked at once: SuperDSCs against schemas and rules, bundles as a whole."""
     import spyre_mlir.compiled
     from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
     from spyre_mlir.transforms.kernel_to_superdsc import bundle_function
-    from tests.emitted import check_bundle_once, check_value
+    from tests.emitted import check_bundle_once, check_value_once
 
     write = spyre_mlir.compiled.write_bundle
 
@@ -263,7 +270,7 @@ def every_emitted_bundle_is_checked() -> Iterator[None]:
 
     def build_and_check(descriptor: Any, version: Any, spec: SpyreSpec) -> Any:
         op = build(descriptor, version, spec)
-        check_value(op.root_key, sdsc_to_json(op), spec)
+        check_value_once(op.root_key, sdsc_to_json(op), spec)
         return op
 
     with pytest.MonkeyPatch.context() as patch:

@@ -1,14 +1,19 @@
 """How two readings of a file's addresses are compared, and which files count as the same."""
 
-from dataclasses import replace
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from spyre_mlir.hw.spec import SPYRE
-from tests.emitted import SEGMENT_BYTES, assert_same, content_key, key_of, let_pass
+from tests import conftest, emitted
+from tests.emitted import SEGMENT_BYTES, assert_same, content_key, is_chosen, key_of, let_pass
 
 COORDS = {"mb": np.asarray([0, 0, 1, 1]), "out": np.asarray([2, 3, 2, 3])}
 ADDRESSES = np.asarray([0, 2, 4, 6])
@@ -35,6 +40,40 @@ def test_the_order_of_elements_does_not_matter() -> None:
 def test_a_difference_is_seen(order: list[int], addresses: list[int]) -> None:
     with pytest.raises(AssertionError):
         assert_same("file", COORDS, ADDRESSES, reordered(order), np.asarray(addresses))
+
+
+def test_a_share_is_chosen_by_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [sha256(str(n).encode()).hexdigest() for n in range(400)]
+    monkeypatch.setattr(emitted, "SHARE", 4)
+    assert 60 < sum(map(is_chosen, keys)) < 140
+    monkeypatch.setattr(emitted, "SHARE", 1)
+    assert all(map(is_chosen, keys))
+
+
+@dataclass
+class Started:
+    """What is read of a run's configuration."""
+
+    args_source: pytest.Config.ArgsSource
+    markexpr: str = "not slow"
+
+    @property
+    def option(self) -> Started:
+        return self
+
+
+@pytest.mark.parametrize(
+    ("started", "share"),
+    [
+        (Started(pytest.Config.ArgsSource.TESTPATHS), "4"),
+        (Started(pytest.Config.ArgsSource.TESTPATHS, "slow"), None),
+        (Started(pytest.Config.ArgsSource.ARGS), None),
+    ],
+)
+def test_a_run_of_some_tests_checks_all(started: Started, share: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {})
+    conftest.pytest_configure(cast("pytest.Config", started))
+    assert os.environ.get("SPYRE_TESTS_SHARE") == share
 
 
 FILE = {"3_add": {"start": ["-7", "-8"], "factor": -1}}

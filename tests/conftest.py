@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import gc
 import io
+import logging
 import os
 import re
 import shlex
@@ -229,6 +230,11 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.enable()
+
+
+def pytest_collection_finish() -> None:
+    """Nobody reads the traces that torch writes if somebody listens: pytest does, to loggers that do not propagate."""
+    logging.getLogger("torch.__trace").propagate = True
 
 
 @pytest.hookimpl(wrapper=True)

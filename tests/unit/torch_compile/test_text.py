@@ -81,3 +81,8 @@ def test_names_in_the_environment(
         assert part in done.stderr
     for part in absent:
         assert part not in done.stderr
+
+
+def test_nobody_listens_to_the_trace_while_tests_run() -> None:
+    """Torch would write every graph of every export, a tenth of the time of the tests that compile."""
+    assert {type(one).__name__ for one in logging.getLogger("torch.__trace").handlers} <= {"LazyTraceHandler"}

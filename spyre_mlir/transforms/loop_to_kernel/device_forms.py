@@ -103,6 +103,8 @@ class WeightRoom:
 
 def least_elements(shape: tuple[int, ...]) -> int:
     """Return the elements that the sticks of a tensor have, in the layout that has the fewest."""
+    if not prod(shape):
+        return 0
     return min((prod(shape) // extent * round_up(extent, _LANES) for extent in shape), default=_LANES)
 
 

@@ -22,7 +22,15 @@ TURN = Move((("i", 70), ("j", 6)), (ROW, COLUMN), (COLUMN, ROW), (6, 70))
 
 @pytest.mark.parametrize(
     ("shape", "least"),
-    [((), 64), ((1,), 64), ((64, 3), 192), ((70, 6), 6 * 128), ((128, 65), 128 * 65), ((65, 66), 65 * 128)],
+    [
+        ((), 64),
+        ((3, 0), 0),
+        ((1,), 64),
+        ((64, 3), 192),
+        ((70, 6), 6 * 128),
+        ((128, 65), 128 * 65),
+        ((65, 66), 65 * 128),
+    ],
 )
 def test_sticks_of_the_best_dimension_count(shape: tuple[int, ...], least: int) -> None:
     assert least_elements(shape) == least

@@ -101,6 +101,8 @@ def _argument(number: int, buffer: SSAValue) -> JsonObject:
     owner, tensor = buffer.owner, device_tensor(buffer)
     entry: JsonObject = {"number": number, "holds": _contents(owner)}
     entry["layout"] = layout_text(buffer)
+    if isinstance(owner, ToDeviceOp) and owner.moved is not None:
+        entry["moved"] = _moves(owner)
     entry["bytes"] = tensor.sticks * STICK_BYTES
     if (segment := segment_of(buffer)) is not None:
         entry["address"] = segment_base(segment)
@@ -120,7 +122,14 @@ def _contents(owner: object) -> str:
 def _weight(weight: DeviceWeight, start: int) -> JsonObject:
     size = weight.tensor.sticks * STICK_BYTES
     layout = layout_text(weight.transfer.result)
-    return {"name": weight.name, "argument": weight.argument, "layout": layout, "offset": start, "bytes": size}
+    moved: JsonObject = {} if weight.transfer.moved is None else {"moved": _moves(weight.transfer)}
+    entry: JsonObject = {"name": weight.name, "argument": weight.argument, "layout": layout, **moved}
+    return {**entry, "offset": start, "bytes": size}
+
+
+def _moves(op: ToDeviceOp) -> list[Json]:
+    """What is done to a tensor of the model before it is laid out, as the host program says it."""
+    return [str(move) for move in op.moved or ()]
 
 
 def _file(op: SdscOp) -> JsonObject:

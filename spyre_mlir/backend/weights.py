@@ -22,6 +22,7 @@ from spyre_mlir.backend.tensors import StreamedTensor
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import LaunchOp, ToDeviceOp, device_tensor
 from spyre_mlir.hw import encoding, image
+from spyre_mlir.hw.moves import moved
 
 Array = NDArray[Any]
 _BITS: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}
@@ -53,7 +54,7 @@ class DeviceWeight:
         tensor = self.tensor
 
         def pieces() -> Iterable[Array]:
-            value = values[self.name]
+            value = moved(values[self.name], self.transfer.moves)
             bits = _BITS.get(value.dtype.itemsize)
             if bits is None:
                 for piece in image.pieces(value, tensor.layout, tensor.lanes, tensor.arrangement):

@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.tensors import integer_bits, is_unsigned
 from spyre_mlir.hw import fp8
-from spyre_mlir.hw.sticks import IndexMap, LinearExpr
+from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.machine.faults import FaultKind, fault
 
 Array = NDArray[Any]
@@ -148,23 +148,6 @@ def strided(flat: Array, offset: int, shape: Sequence[int], strides: Sequence[in
         raise IndexError(f"elements {low} to {high} of an array of {flat.size}")
     item = flat.itemsize
     return as_strided(flat[offset:], shape=tuple(shape), strides=[s * item for s in strides])
-
-
-def map_view(array: Array, index: IndexMap, extents: Mapping[str, int], names: Sequence[str]) -> Array:
-    """Return the view of a dense array by an index map, one axis per name in `names`; unmentioned names repeat.
-
-    Raises:
-        IndexError: the map leaves the array, or uses a dimension that is not in `names`.
-    """
-    strides, offset, step = dict.fromkeys(names, 0), 0, array.size
-    for expr, extent in zip(index, array.shape, strict=True):
-        if expr.first(extents) < 0 or expr.last(extents) >= extent:
-            raise IndexError(f"index {expr} runs over {expr.first(extents)} to {expr.last(extents)} of {extent}")
-        step //= extent
-        offset += expr.const * step
-        for name, coefficient in expr.terms:
-            strides[name] += coefficient * step
-    return strided(array.reshape(-1), offset, [extents[n] for n in names], [strides[n] for n in names])
 
 
 def expression_grid(expr: LinearExpr, extents: Mapping[str, int], names: Sequence[str]) -> Array:

@@ -33,7 +33,7 @@ from spyre_mlir.dialects.spyre.loop import (
 )
 from spyre_mlir.dialects.spyre.scalars import body_numbers
 from spyre_mlir.dialects.tensors import shape_of
-from spyre_mlir.machine.arrays import map_view
+from spyre_mlir.hw.moves import map_view
 from spyre_mlir.machine.levels.loop import known_numbers
 from spyre_mlir.padding.contents import Content, applied, is_neutral, reduced
 from spyre_mlir.padding.growth import Growth, Pair, growth, refusal

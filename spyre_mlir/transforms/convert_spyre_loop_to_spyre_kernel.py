@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
-from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of
+from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.loop import body_function, combiner
 from spyre_mlir.dialects.target import spec_of
@@ -47,10 +47,12 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
     keeps_float32,
     wrapped,
 )
+from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms, WeightRoom
 from spyre_mlir.transforms.loop_to_kernel.emission import Emit, emit, returned_buffer
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP
 from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.moved_weights import fillers, fold_into_weight
 from spyre_mlir.transforms.loop_to_kernel.reductions import lower_quotient, lower_reduction, output_of
 from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion
 from spyre_mlir.transforms.utils.function_constants import function_constants
@@ -61,7 +63,7 @@ from spyre_mlir.transforms.utils.rebuild import Emitter, functions, rebuild
 
 def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
     """Lower a destination: its layout must let every nest that fills it write whole sticks."""
-    chain = list(_fillers(op.result))
+    chain = list(fillers(op.result))
     if is_integer(element_of(op.result)):
         p.of(op.result).format = (DL16 if inside(p.ranges.of(op.result), NARROW) else FP32).name
     if keeps_float32(p, op):
@@ -73,16 +75,6 @@ def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
     if form == DL16.name:
         best = with_later(op.result, best, now, p.later)
     p.of(op.result).buffers.append(p.fresh(shape, form, best))
-
-
-def _fillers(value: SSAValue) -> list[loop.NestOp]:
-    chain: list[loop.NestOp] = []
-    while True:
-        users = [u.operation for u in value.uses if isinstance(u.operation, loop.NestOp) and u.operation.dest is value]
-        if len(users) != 1:
-            return chain
-        chain.append(users[0])
-        value = users[0].result
 
 
 def _can_fill(op: loop.NestOp, stick: int, lanes: int) -> bool:
@@ -244,7 +236,9 @@ def _from_host(p: LayoutPlanner, versions: DeviceForms, layout: StickLayout) -> 
             "a gather whose table or indices the program computes", hint="both must be weights or inputs for now"
         )
     made = p.define(
-        PlannedBuffer(versions.shape, versions.format, layout, versions.host, zero_padding=versions.prepared)
+        PlannedBuffer(
+            versions.shape, versions.format, layout, versions.host, zero_padding=versions.prepared, moves=versions.moves
+        )
     )
     versions.buffers.append(made)
     return made
@@ -303,7 +297,10 @@ class _Conversion:
         for number, argument in enumerate(function.body.block.args):
             if argument not in planner.versions:
                 planner.hosts[argument] = kind_of(function, number) in PREPARED_KINDS
+        planner.written |= {function.body.block.args[number] for number in new_values(function)}
         prepared: dict[SSAValue, bool] = {a: planner.hosts.get(a, False) for a in function.body.block.args}
+        weights = [a for a, ahead in prepared.items() if ahead]
+        planner.room = WeightRoom.of(weights, region=planner.given is not None)
         planner.origins = Origins(function, prepared, planner.given)
         planner.later = LaterReads(function.body.block, keep_float32=self.keep_float32).cost
         rebuild(
@@ -337,6 +334,8 @@ def _convert(
     op: Operation, p: LayoutPlanner, conversion: _Conversion, finish: Callable[[func.ReturnOp], None]
 ) -> Sequence[SSAValue]:
     p.origin = op
+    if fold_into_weight(p, op):
+        return ()
     match op:
         case loop.NestOp():
             lower_nest(p, op)

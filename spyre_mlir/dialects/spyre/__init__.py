@@ -11,6 +11,7 @@ from spyre_mlir.dialects.spyre.attributes import (
     ResampleAttr,
     SpaceAttr,
 )
+from spyre_mlir.dialects.spyre.moves import MoveAttr
 from spyre_mlir.dialects.target import TargetAttr
 
 Spyre = Dialect(
@@ -36,5 +37,5 @@ Spyre = Dialect(
         host.LoopHostOp,
         host.KernelHostOp,
     ],
-    [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr, ResampleAttr, TargetAttr],
+    [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr, ResampleAttr, MoveAttr, TargetAttr],
 )

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import (
     I64,
+    ArrayAttr,
     DenseArrayBase,
     DictionaryAttr,
     FlatSymbolRefAttrConstr,
@@ -37,8 +38,10 @@ from spyre_mlir.dialects.directives import Number
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.moves import MoveAttr
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import StickError
 
@@ -194,7 +197,11 @@ class ToDeviceOp(ArgumentOp):
 
     `saturate`, of integers for comparisons with small ones only: those beyond DL16's integers are sent as the next
     number beyond these. `zero_padding` fills what the layout reserves beyond the tensor with zeros. `from_end`, of
-    the indices of a gather: negative ones count from the end of a table of so many rows.
+    the indices of a gather: negative ones count from the end of a table of so many rows. `moved`: the host rearranges
+    the tensor first, by these moves one after the other.
+
+    Constraints:
+        C1: every move stays inside what the one before it made, and the last one makes what the device has.
     """
 
     name = "spyre.kernel.to_device"
@@ -203,12 +210,13 @@ class ToDeviceOp(ArgumentOp):
     saturate = opt_prop_def(UnitAttr)
     zero_padding = opt_prop_def(UnitAttr)
     from_end = opt_prop_def(IntegerAttr[I64])
+    moved = opt_prop_def(ArrayAttr[MoveAttr])
     result = result_def(DeviceTensorType)
 
     traits = traits_def(_CANONICAL)
     assembly_format = (
         "$source (`saturate` $saturate^)? (`zero_padding` $zero_padding^)? (`from_end` $from_end^)? "
-        "(`segment` $segment^)? attr-dict `:` type($source) `to` type($result)"
+        "(`moved` $moved^)? (`segment` $segment^)? attr-dict `:` type($source) `to` type($result)"
     )
 
     def __init__(self, source: SSAValue, result: Attribute) -> None:
@@ -220,9 +228,18 @@ class ToDeviceOp(ArgumentOp):
         """Rows of the table from whose end negative indices count; None if they do not."""
         return None if self.from_end is None else self.from_end.value.data
 
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """Moves that the host makes before it lays the tensor out."""
+        return () if self.moved is None else tuple(m.data for m in self.moved)
+
     def verify_(self) -> None:
-        """Shapes agree, and the host reaches the memory."""
-        _same_shape(self.source, self.result)
+        """Shapes agree (C1), and the host reaches the memory."""
+        shape = shape_of(self.source)
+        for move in self.moved or ():
+            move.check_source(shape)
+            shape = move.data.shape
+        _same_shape(shape, self.result)
         _host_reaches(self.result)
 
 
@@ -244,7 +261,7 @@ class FromDeviceOp(IRDLOperation):
 
     def verify_(self) -> None:
         """Shapes agree, and the host reaches the memory."""
-        _same_shape(self.result, self.source)
+        _same_shape(shape_of(self.result), self.source)
         _host_reaches(self.source)
 
 
@@ -314,7 +331,6 @@ def _host_reaches(buffer: SSAValue) -> None:
         raise VerifyException("the host cannot reach the scratchpads; try hbm and a copy")
 
 
-def _same_shape(host: SSAValue, device: SSAValue) -> None:
-    shape = shape_of(host)
+def _same_shape(shape: tuple[int, ...], device: SSAValue) -> None:
     if shape != device_tensor(device).shape:
         raise VerifyException(f"the host tensor has shape {shape}, the device tensor {device_tensor(device).shape}")

@@ -29,8 +29,9 @@ from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.hw import dl16, encoding, image
 from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.spec import STICK_BYTES, USER_SEGMENTS, segment_base
-from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
+from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, first_index, tensor_type
 from spyre_mlir.machine.bundle.kept_tensors import (
     CardImage,
     CardResult,
@@ -52,7 +53,7 @@ from spyre_mlir.machine.bundle.transfers import (
     written_elements,
 )
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault, place_of
-from spyre_mlir.machine.levels.buffers import sent_integers, source_name
+from spyre_mlir.machine.levels.buffers import after_moves, sent_integers, source_name
 from spyre_mlir.machine.levels.calls import FunctionRules
 from spyre_mlir.machine.levels.host_ops import HostExecutor, HostStepFunctions
 from spyre_mlir.machine.levels.loop import known_numbers
@@ -171,14 +172,14 @@ class HostFunctions(InterpreterFunctions):
             raise InputError(f"segment {segment} is none of the {USER_SEGMENTS} for tensors", where=place_of(op))
         return segment_base(segment)
 
-    def _send(self, op: Operation, values: Array, known: Mask | None, *, zero_padding: bool) -> _Placed:
-        tensor = device_tensor(op.results[0])
+    def _send(self, op: Operation, host: HostArray, moves: tuple[Move, ...] = (), *, zero_padding: bool) -> _Placed:
+        tensor, values = device_tensor(op.results[0]), host.values
         placed = self._place(op, zeroed=not (zero_padding or fills(tensor)))
-        key, region = (tensor, zero_padding, self.options), self.memory.locate(placed.base, placed.base + 1)
-        if known is None and self.resident.restore(key, values, region):
+        key, region = (tensor, zero_padding, self.options, moves), self.memory.locate(placed.base, placed.base + 1)
+        if host.defined is None and self.resident.restore(key, values, region):
             return placed
-        send(self.memory, tensor, placed.base, values, known, zero_padding=zero_padding)
-        if known is None:
+        send(self.memory, tensor, placed.base, after_moves(moves, host), zero_padding=zero_padding)
+        if host.defined is None:
             self.resident.remember(key, values, region)
         return placed
 
@@ -215,7 +216,7 @@ class HostFunctions(InterpreterFunctions):
     def _send_kept(self, op: ToDeviceOp, given: KeptInput) -> _Placed:
         """Shares what an earlier run sent or left; sends it if there is nothing in this form."""
         tensor, kept = device_tensor(op.result), given.kept
-        form = Form.of(tensor, self.options, zero_padding=op.zero_padding is not None)
+        form = Form.of(tensor, self.options, zero_padding=op.zero_padding is not None, moves=op.moves)
         image = kept.image(form)
         if image is None:
             stored = self.options.numerics == "device" and self.program.weight(op) is not None
@@ -232,7 +233,7 @@ class HostFunctions(InterpreterFunctions):
         """Sends numbers of the host; says how many DLFloat16 does not reach, and the largest."""
         exact, before = self.options.numerics != "device", replace(self.memory.tally)
         values = sent_integers(op, host.values, device_tensor(op.result), source_name(op), exact=exact)
-        placed = self._send(op, values, host.defined, zero_padding=op.zero_padding is not None)
+        placed = self._send(op, HostArray(values, host.defined), op.moves, zero_padding=op.zero_padding is not None)
         # What is there from an earlier run was rounded then.
         if not exact and (self.memory.tally != before or self.memory.locate(placed.base, placed.base + 1).shared):
             return placed, self._note_overflow(op, host)
@@ -260,7 +261,7 @@ class HostFunctions(InterpreterFunctions):
     def run_constant(self, _interpreter: Interpreter, op: KernelConstantOp, _args: PythonValues) -> PythonValues:
         """Write constant numbers to memory."""
         values = self.resident.constant(op, lambda: known_numbers(op.value, device_tensor(op.result).shape, op))
-        return (self._send(op, values, None, zero_padding=True),)
+        return (self._send(op, HostArray(values), zero_padding=True),)
 
     @impl(AllocOp)
     def run_alloc(self, _interpreter: Interpreter, op: AllocOp, _args: PythonValues) -> PythonValues:

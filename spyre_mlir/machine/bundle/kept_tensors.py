@@ -17,6 +17,7 @@ from xdsl.ir import Attribute, SSAValue
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
 from spyre_mlir.errors import InputError
+from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers
 from spyre_mlir.machine.bundle.transfers import fetch
@@ -35,16 +36,20 @@ class Form:
         tensor: layout and format.
         zero_padding: whether padding is 0.
         options: numerics, which say what a slot of memory holds.
+        moves: what the host does to it before it lays it out.
     """
 
     tensor: DeviceTensor
     zero_padding: bool
     options: MachineOptions
+    moves: tuple[Move, ...] = ()
 
     @classmethod
-    def of(cls, tensor: DeviceTensor, options: MachineOptions, *, zero_padding: bool = False) -> Form:
+    def of(
+        cls, tensor: DeviceTensor, options: MachineOptions, *, zero_padding: bool = False, moves: tuple[Move, ...] = ()
+    ) -> Form:
         """Return a form; where there is no padding, nothing is said about it."""
-        return cls(tensor, zero_padding and prod(tensor.shape) < tensor.sticks * tensor.lanes, options)
+        return cls(tensor, zero_padding and prod(tensor.shape) < tensor.sticks * tensor.lanes, options, moves)
 
 
 @dataclass(frozen=True)

@@ -111,10 +111,9 @@ def fills(tensor: DeviceTensor) -> bool:
     return prod(tensor.layout.extents) == tensor.sticks * tensor.lanes
 
 
-def send(
-    memory: Memory, tensor: DeviceTensor, base: int, values: Array, known: Mask | None, *, zero_padding: bool
-) -> None:
+def send(memory: Memory, tensor: DeviceTensor, base: int, host: HostArray, *, zero_padding: bool) -> None:
     """Write a host tensor to memory; its padding is unchanged, or becomes zero."""
+    values, known = host.values, host.defined
     access = access_of(tensor, base)
     stick, order = tensor.layout.stick, tensor.arrangement
     padded = access.shape != tensor.shape or order != STANDARD

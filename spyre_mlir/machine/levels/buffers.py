@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,8 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.hw.arrangement import as_read, as_stored
 from spyre_mlir.hw.dl16 import round_trip
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32, device_format
-from spyre_mlir.machine.arrays import Array, Mask, first_index, strided
+from spyre_mlir.hw.moves import Move, moved
+from spyre_mlir.machine.arrays import Array, HostArray, Mask, first_index, strided
 from spyre_mlir.machine.eager_rounding import MOST_INTEGER, slot_type
 from spyre_mlir.machine.faults import place_of
 
@@ -90,6 +92,13 @@ def receive(buffer: DeviceBuffer) -> tuple[Array, Mask]:
         for data in (buffer.values, buffer.initialised)
     )
     return values[(*box, ...)], known[(*box, ...)]
+
+
+def after_moves(moves: Sequence[Move], host: HostArray) -> HostArray:
+    """Return a host tensor after the moves of a transfer; zeros that they add are known."""
+    if not moves:
+        return host
+    return HostArray(moved(host.values, moves), None if host.defined is None else ~moved(~host.defined, moves))
 
 
 def counted_from_end(op: ToDeviceOp, values: Array) -> Array:

@@ -31,7 +31,7 @@ from spyre_mlir.hw.sticks import StickAccess
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, axis_range, check_known, contract, tensor_type
 from spyre_mlir.machine.faults import FaultKind, fault
 from spyre_mlir.machine.hardware_functions import rearranged
-from spyre_mlir.machine.levels.buffers import DeviceBuffer, receive, send, sent_integers, source_name
+from spyre_mlir.machine.levels.buffers import DeviceBuffer, after_moves, receive, send, sent_integers, source_name
 from spyre_mlir.machine.levels.loop import gather_rows, known_numbers
 from spyre_mlir.machine.levels.operands import WalkedOperand, check_every_point_kept, operands_of, write
 from spyre_mlir.machine.levels.scratchpads import Scratchpads
@@ -231,7 +231,8 @@ class KernelFunctions(InterpreterFunctions):
         (host,) = cast(tuple[HostArray], args)
         tensor = device_tensor(op.result)
         values = sent_integers(op, host.values, tensor, source_name(op))
-        return (send(tensor, values, host.defined, zero_padding=op.zero_padding is not None),)
+        host = after_moves(op.moves, HostArray(values, host.defined))
+        return (send(tensor, host.values, host.defined, zero_padding=op.zero_padding is not None),)
 
     @impl(FromDeviceOp)
     def run_from_device(self, _interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:

@@ -32,6 +32,7 @@ from spyre_mlir.dialects.spyre.loop import (
 )
 from spyre_mlir.dialects.spyre.scalars import ApplyOp, entry_of, numbers_of, scalar_classes
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.moves import map_view
 from spyre_mlir.machine.arrays import (
     Array,
     HostArray,
@@ -40,7 +41,6 @@ from spyre_mlir.machine.arrays import (
     expression_grid,
     first_index,
     in_width,
-    map_view,
     numpy_type,
     tensor_type,
     with_rules,

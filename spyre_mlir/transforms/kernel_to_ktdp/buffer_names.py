@@ -85,7 +85,8 @@ def _kind(buffer: SSAValue) -> str:
     if isinstance(op, kernel.ToDeviceOp):
         padding = ", padding 0" if op.zero_padding is not None else ""
         written = any(is_written(use) for use in uses_with_tiles(buffer))
-        return f"input {shape}{padding}" + (", written by the program" if written else "")
+        moves = f", rearranged {op.moved}" if op.moved is not None else ""
+        return f"input {shape}{moves}{padding}" + (", written by the program" if written else "")
     if isinstance(op, kernel.KernelConstantOp):
         return f"constant {op.value} of shape {shape}, padding 0"
     read = any(isinstance(use.operation, kernel.FromDeviceOp) for use in buffer.uses)

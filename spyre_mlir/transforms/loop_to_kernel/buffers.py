@@ -18,6 +18,7 @@ from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED, block
 from spyre_mlir.hw.legality import multiples
+from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout, round_up
 
 
@@ -60,6 +61,7 @@ class PlannedBuffer:
         saturate: whether the host sends numbers beyond DL16's integers as the next number beyond these.
         rows: the rows of the table that it indexes, if negative indices count from the end of it.
         argument: the argument of a region's function that the device has already, if it is one.
+        moves: what the host does to its tensor before it lays it out.
         fixed: whether it lies as a region's function takes it, so that its layout may not change any more.
     """
 
@@ -73,6 +75,7 @@ class PlannedBuffer:
     saturate: bool = False
     rows: int | None = None
     argument: SSAValue | None = None
+    moves: tuple[Move, ...] = ()
     fixed: bool = False
     steps: dict[int, int] = field(default_factory=dict[int, int])
 

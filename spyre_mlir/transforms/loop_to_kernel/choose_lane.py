@@ -19,7 +19,8 @@ from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
 
 # A copy and the re-laying of the copy, against reading in place: only the order of candidates depends on it.
 _COPY_FACTOR = 4

@@ -24,7 +24,8 @@ from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.hardware_functions import picks
 from spyre_mlir.ops.table import OpEntry
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, stored_format
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, WIDE, holds, inside, is_integer, wraps
 
 _HALF = 0.5

@@ -6,19 +6,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.argument_notes import new_values
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.moves import MoveAttr
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.loop_to_kernel.buffers import Define, Item, PlannedBuffer, PlannedCall, PlannedHostOp
+from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
 from spyre_mlir.transforms.loop_to_kernel.host_ops import brought, host_op
 from spyre_mlir.transforms.loop_to_kernel.kept_layouts import align
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import kernel_op
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import is_narrowed, is_rounded
 from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import bring_within_reach
 from spyre_mlir.transforms.utils.rebuild import Emitter
@@ -103,6 +105,8 @@ def _definition(buffer: PlannedBuffer, hosts: Mapping[SSAValue, SSAValue]) -> Op
             op.saturate = UnitAttr()
         if buffer.zero_padding:
             op.zero_padding = UnitAttr()
+        if buffer.moves:
+            op.moved = ArrayAttr([MoveAttr(move) for move in buffer.moves])
         if buffer.rows is not None:
             op.from_end = IntegerAttr(buffer.rows, i64)
         return op

@@ -7,7 +7,6 @@ conversion is one kernel then, the host sends and fetches that order, and reduct
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f64
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -17,6 +16,7 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.arrangement import SLICE_BYTES, STANDARD, WIDENED, block
 from spyre_mlir.hw.formats import DL16, FP8, FP32, device_format
 from spyre_mlir.hw.legality import multiples, stick_for
+from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
 from spyre_mlir.ops.hardware_functions import COPY, SELECT
 from spyre_mlir.transforms.loop_to_kernel.buffers import (
@@ -27,6 +27,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     Use,
     stored_format,
 )
+from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms, WeightRoom
 from spyre_mlir.transforms.utils.integer_origins import Known, Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, Ranges, inside, is_integer
 
@@ -46,46 +47,6 @@ def block_of(form: str) -> int:
     return block(lanes_of(form), WIDENED if form == FP32.name else STANDARD)
 
 
-@dataclass
-class DeviceForms:
-    """The device forms of one loop-level tensor.
-
-    Attributes:
-        buffers: one per layout made so far.
-        host: the host tensor it comes from, if it does.
-        prepared: whether the host lays it out ahead of time (weights, constants), its padding 0.
-        constant: the number or pattern it is, if it is one.
-        origin: the same tensor in the format it was computed in, if this is a conversion.
-        saturate: whether the host limits the numbers to what comparisons need; see `PlannedBuffer`.
-        argument: the argument of a region's function that it is, if the caller has it on the device.
-    """
-
-    shape: tuple[int, ...]
-    format: str
-    buffers: list[PlannedBuffer] = field(default_factory=list[PlannedBuffer])
-    host: SSAValue | None = None
-    prepared: bool = False
-    constant: Attribute | None = None
-    origin: DeviceForms | None = None
-    saturate: bool = False
-    argument: SSAValue | None = None
-
-    @property
-    def free_layout(self) -> bool:
-        """Return whether the host, or the caller of a region, can provide any layout at no cost to this function."""
-        comes = self.host or self.argument
-        return self.prepared or self.constant is not None or (comes is not None and not self.buffers)
-
-    @property
-    def provided(self) -> bool:
-        """Return whether the host can provide it in any format."""
-        return self.constant is not None or self.host is not None
-
-    def find(self, stick: int) -> PlannedBuffer | None:
-        """Return the buffer whose stick dimension is `stick`, if there is one."""
-        return next((b for b in self.buffers if b.layout.stick == stick), None)
-
-
 class LayoutPlanner:
     """Planner of buffers and steps of one function; every method leaves a correct program."""
 
@@ -96,11 +57,19 @@ class LayoutPlanner:
         self.later: Callable[[SSAValue, int], float] = lambda _value, _stick: 0.0  # see `LaterReads.cost`
         self.given: dict[SSAValue, Known] | None = None  # of a region: what its caller knows of its arguments
         self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
+        self.written = set[SSAValue]()  # host tensors that the program gives new values
+        self.room = WeightRoom()
         self.versions: dict[SSAValue, DeviceForms] = {}
         self.origin: Operation | None = None
         self.ranges = Ranges()
         self._constants: dict[tuple[Attribute, tuple[int, ...], StickLayout, str], PlannedBuffer] = {}
         self._forms: dict[tuple[int, str, bool], DeviceForms] = {}
+
+    def taken(self, moved: DeviceForms) -> DeviceForms:
+        """Return the forms of a weight that the host rearranges, for which there is room."""
+        if moved.host is not None:
+            self.room.take(moved.host, moved.shape)
+        return moved
 
     def define(self, buffer: PlannedBuffer) -> PlannedBuffer:
         """Add a buffer to the plan."""
@@ -164,6 +133,7 @@ class LayoutPlanner:
                 made = home.origin
             elif home.provided and (saturate or self._sends(home, form)):
                 made.host, made.prepared, made.constant = home.host, home.prepared, home.constant
+                made.moves = home.moves
             elif home.format == FP8.name and form != DL16.name:  # these convert to DL16 only
                 made.origin = self.form(value, DL16.name)
             else:
@@ -248,6 +218,7 @@ class LayoutPlanner:
                 zero_padding=ours and (versions.prepared or versions.format == FP32.name),
                 saturate=versions.saturate,
                 argument=versions.argument,
+                moves=versions.moves,
             )
         )
         return made if ours else self._started(made)
@@ -348,8 +319,11 @@ class LayoutPlanner:
         """Return a dense copy of the elements read by `index`: one dimension per loop it uses."""
         used = {n for e in index for n, _ in e.terms}
         dims = tuple(d for d in space if d.name in used)
-        made = DeviceForms(tuple(d.extent for d in dims), versions.format)
         own = tuple(LinearExpr.of(d.name) for d in dims)
+        move = Move(tuple((d.name, d.extent) for d in dims), index, own, tuple(d.extent for d in dims))
+        if versions.host not in self.written and (moved := versions.after(move, self.room)) is not None:
+            return self.taken(moved), own
+        made = DeviceForms(move.shape, versions.format)
         lane = self._copy_lane(versions, index, dims)
         source, _ = self.operand(versions, index, lane, dims)
         stick = UNIT if lane is None else [d.name for d in dims].index(lane)

@@ -16,8 +16,9 @@ from spyre_mlir.ops.hardware_functions import neutral_of
 from spyre_mlir.transforms.loop_to_kernel.buffers import Use
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import lane_for, result_lane
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms, eager_element, forms_of, is_watched
+from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.floor_division import FloorDivision
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner, block_of
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of
 
 
 def output_of(p: LayoutPlanner, op: loop.NestOp, lane: str | None) -> Use:

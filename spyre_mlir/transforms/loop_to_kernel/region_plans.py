@@ -31,9 +31,10 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     PlannedKernel,
     stored_format,
 )
+from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.emission import Emission, returned_form, settled
 from spyre_mlir.transforms.loop_to_kernel.kept_layouts import Pairs, align, written_arguments
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, DeviceForms, LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, LayoutPlanner
 from spyre_mlir.transforms.utils.integer_origins import Known
 from spyre_mlir.transforms.utils.rebuild import Emitter, describe_location
 
@@ -71,6 +72,7 @@ class PlannedRegion:
         """
         self.renewed = written_arguments(op)
         made = LayoutPlanner(keep_float32=caller.keep_float32)
+        made.written |= {callee.body.block.args[argument] for argument, _ in self.renewed}
         made.given = given = dict[SSAValue, Known]()
         for number, (argument, value) in enumerate(zip(callee.body.block.args, op.arguments, strict=True)):
             if kind_of(callee, number) is not None:
@@ -169,6 +171,7 @@ def _like(p: LayoutPlanner, parameter: PlannedBuffer, host: SSAValue | None = No
         zero_padding=parameter.zero_padding,
         saturate=parameter.saturate,
         rows=parameter.rows,
+        moves=parameter.moves,
         fixed=True,
     )
     return p.define(made)

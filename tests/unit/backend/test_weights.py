@@ -115,6 +115,17 @@ def test_a_weight_is_written_as_codes_in_sticks() -> None:
     assert sticks.tolist() == [[exponent << 9] * 64 for exponent in (31, 33, 32, 47)]
 
 
+def test_a_weight_is_rearranged_before_it_is_laid_out() -> None:
+    turned = "moved [#spyre.move<[m = 2, n = 128] [n, m] -> [m, n] of [2, 128]>]"
+    text = program([("w", ROWS)], "%0").replace(HOST, "tensor<128x2xf16>").replace("%w :", f"%w {turned} :")
+    (weight,) = device_weights(read(text), ["w"])
+    values = np.arange(256, dtype=np.float16).reshape(128, 2)
+    plain = device_weights(read(program([("w", ROWS)], "%0")), ["w"])[0].streamed({"w": np.array(values.T)})
+    found = weight.streamed({"w": values})
+    assert found.shape == plain.shape
+    assert np.concatenate(list(found.pieces())).tobytes() == np.concatenate(list(plain.pieces())).tobytes()
+
+
 def test_a_weight_in_a_wider_format_keeps_its_numbers() -> None:
     (weight,) = device_weights(read(program([("w", WIDE)], "%0")), ["w"])
     values = np.arange(256, dtype=np.float16).reshape(2, 128)

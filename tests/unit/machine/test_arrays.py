@@ -34,7 +34,6 @@ from spyre_mlir.machine.arrays import (
     expression_grid,
     first_index,
     in_width,
-    map_view,
     numpy_type,
     strided,
     tensor_type,
@@ -175,30 +174,6 @@ def test_a_strided_view_that_leaves_the_array_is_refused(
 ) -> None:
     with pytest.raises(IndexError, match=f"elements {span} of an array of 12"):
         strided(np.arange(12.0), offset, shape, strides)
-
-
-def test_an_index_map_reads_windows() -> None:
-    """Element [i, j, k] is x[j, 2 i + k + 1]; what the map does not mention repeats."""
-    x = np.arange(30.0).reshape(3, 10)
-    index = (LinearExpr.of("j"), LinearExpr(1, (("i", 2), ("k", 1))))
-    view = map_view(x, index, {"i": 3, "j": 3, "k": 2, "n": 2}, ["i", "j", "k", "n"])
-    i, j, k, _ = np.indices((3, 3, 2, 2))
-    assert np.array_equal(view, x[j, 2 * i + k + 1])
-
-
-def test_an_index_map_may_run_backwards() -> None:
-    x = np.arange(6.0).reshape(2, 3)
-    view = map_view(x, (LinearExpr(1, (("i", -1),)), LinearExpr.of("j")), {"i": 2, "j": 3}, ["j", "i"])
-    assert np.array_equal(view, x[::-1].T)
-
-
-@pytest.mark.parametrize(
-    ("expr", "span"),
-    [(LinearExpr(1, (("i", 1),)), "1 to 4 of 4"), (LinearExpr(2, (("i", -1),)), "-1 to 2 of 4")],
-)
-def test_an_index_map_that_leaves_the_array_is_refused(expr: LinearExpr, span: str) -> None:
-    with pytest.raises(IndexError, match=f"runs over {span}"):
-        map_view(np.zeros(4), (expr,), {"i": 4}, ["i"])
 
 
 def test_the_values_of_an_expression_over_a_space() -> None:

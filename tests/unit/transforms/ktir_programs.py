@@ -11,6 +11,7 @@ from xdsl.ir import BlockArgument
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import AllocOp, FromDeviceOp, KernelConstantOp, ToDeviceOp, device_tensor
+from spyre_mlir.hw.moves import moved
 from spyre_mlir.machine.ktdp import run_ktir
 from spyre_mlir.machine.levels.loop import known_numbers
 from spyre_mlir.text.ktir import ktir_text
@@ -109,7 +110,7 @@ class Program:
                 case ToDeviceOp():
                     assert isinstance(op.source, BlockArgument)
                     padding = 0 if op.zero_padding is not None else GARBAGE
-                    self.arrays[name] = on_device(inputs[op.source.index], tensor, padding)
+                    self.arrays[name] = on_device(moved(np.asarray(inputs[op.source.index]), op.moves), tensor, padding)
                 case KernelConstantOp():
                     self.arrays[name] = on_device(known_numbers(op.value, tensor.shape, op), tensor, 0)
                 case _:

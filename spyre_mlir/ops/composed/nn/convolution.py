@@ -92,21 +92,40 @@ def _padding(elements: int) -> int:
 
 
 def _patches(b: Build, last: Value, weight: Value, bias: Value | None) -> Value:
-    """Windows that do not overlap: taps of the last dimension side by side in whole sticks, a view of the others."""
-    (outputs, channels, *rows, width), rank = weight.shape, weight.rank - 2
+    """Windows that do not overlap: taps of one dimension side by side in whole sticks, a view of the others."""
+    rank, (outputs, channels, *kernel) = weight.rank - 2, weight.shape
+    # Few channels and many rows: one copy gathers the rows, while the last dimension stays in the lanes as it came.
+    rows = rank > 1 and channels * kernel[0] <= _LANES and kernel[0] >= kernel[-1]
+    turned = (rank, *range(2, rank), 1) if rows else tuple(range(1, rank + 1))
+    weight, last = weight.permute(0, 1, *(d + 1 for d in turned)), last.permute(0, *turned, rank + 1)
+    others, width = weight.shape[2:-1], weight.shape[-1]
     more = _padding(width * channels)
-    columns = taps(b, last, rank, width, width)
-    zeros = [b.full((*columns[0].shape[:-1], more), 0.0, last.element)] if more else []
-    line = joined(b, [*columns, *zeros], -1)
+    line = _taps_by_view(b, last, width, more) if rows else _taps_by_slices(b, last, width, more)
     batch, *extents, place, lanes = line.shape
-    split = [part for extent, size in zip(extents, rows, strict=True) for part in (extent // size, size)]
-    # [N, place, tap, …, place, taps and channels]: places before taps.
-    places, own = range(1, 2 * rank - 2, 2), range(2, 2 * rank - 1, 2)
-    windows = line.view(batch, *split, place, lanes).permute(0, *places, 2 * rank - 1, *own, 2 * rank)
-    windows = windows.reshape(batch, *split[::2], place, prod(rows) * lanes)
-    matrix = weight.permute(0, *range(2, rank + 2), 1).reshape(outputs, prod(rows), width * channels)
-    matrix = padded(b, matrix, -1, 0, more).view(outputs, prod(rows) * lanes)
+    split = [part for extent, size in zip(extents, others, strict=True) for part in (extent // size, size)]
+    # [N, place, tap, …, place, taps and channels]: places before taps, in the order of the input's dimensions.
+    places, own = (*range(1, 2 * rank - 2, 2), 2 * rank - 1), range(2, 2 * rank - 1, 2)
+    windows = line.view(batch, *split, place, lanes).permute(0, *(places[d - 1] for d in turned), *own, 2 * rank)
+    windows = windows.reshape(batch, *windows.shape[1 : rank + 1], prod(others) * lanes)
+    inner = (1, rank + 1) if rows else (rank + 1, 1)
+    matrix = weight.permute(0, *range(2, rank + 1), *inner).reshape(outputs, prod(others), width * channels)
+    matrix = padded(b, matrix, -1, 0, more).view(outputs, prod(others) * lanes)
     return b.call("linear", windows, matrix, bias).permute(0, rank + 1, *range(1, rank + 1))
+
+
+def _taps_by_slices(b: Build, last: Value, width: int, more: int) -> Value:
+    """[N, …, place, taps and channels]: the taps of the last dimension side by side, copied one by one."""
+    columns = taps(b, last, last.rank - 2, width, width)
+    zeros = [b.full((*columns[0].shape[:-1], more), 0.0, last.element)] if more else []
+    return joined(b, [*columns, *zeros], -1)
+
+
+def _taps_by_view(b: Build, last: Value, width: int, more: int) -> Value:
+    """[N, …, place, channels and taps]: the taps of the last dimension side by side, in one copy."""
+    *front, extent, channels = last.shape
+    at = last.rank - 2
+    places = last.view(*front, extent // width, width, channels).permute(*range(at + 1), at + 2, at + 1)
+    return padded(b, places.reshape(*front, extent // width, channels * width), -1, 0, more)
 
 
 def _gathered(rank: int) -> Ints:

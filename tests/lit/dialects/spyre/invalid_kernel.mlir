@@ -113,3 +113,12 @@ func.func @transfer(%a: tensor<4x64xf16>) {
   %0 = spyre.kernel.to_device %a : tensor<4x64xf16> to !t
   func.return
 }
+
+// -----
+
+!t = !spyre.tensor<[4, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>
+func.func @transfer_c1(%a: tensor<4x64xf16>) {
+  // expected-error@+1 {{the source of a move: index n + 1 runs over 1 to 64, dimension 1 has 64}}
+  %0 = spyre.kernel.to_device %a moved [#spyre.move<[m = 4, n = 64] [m, n + 1] -> [m, n] of [4, 128]>] : tensor<4x64xf16> to !t
+  func.return
+}

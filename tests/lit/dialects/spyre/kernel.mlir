@@ -9,12 +9,15 @@
 !table = !spyre.tensor<[10, 128] x SEN169_FP16, order [0, 1], stick 1, hbm>
 
 // CHECK-LABEL: func.func @ops
-func.func @ops(%a: tensor<64x128xf16>, %i: tensor<64xi64>, %t: tensor<10x128xf16>) -> tensor<64xf16> {
+func.func @ops(%a: tensor<64x128xf16>, %i: tensor<64xi64>, %t: tensor<10x128xf16>, %w: tensor<96x64xf16>) -> tensor<64xf16> {
   // CHECK-NEXT: %{{.*}} = spyre.kernel.to_device %a zero_padding : tensor<64x128xf16> to !spyre.tensor<[64, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>
   // GENERIC: "spyre.kernel.to_device"(%a) <{zero_padding}>
   %da = spyre.kernel.to_device %a zero_padding : tensor<64x128xf16> to !rows
   %di = spyre.kernel.to_device %i : tensor<64xi64> to !index
   %dt = spyre.kernel.to_device %t : tensor<10x128xf16> to !table
+  // CHECK: %{{.*}} = spyre.kernel.to_device %w moved [#spyre.move<[m = 64, n = 96] [n, m] -> [m, n + 32] of [64, 128]>] : tensor<96x64xf16> to
+  // GENERIC: "spyre.kernel.to_device"(%w) <{moved = [#spyre.move<[m = 64, n = 96] [n, m] -> [m, n + 32] of [64, 128]>]}>
+  %dw = spyre.kernel.to_device %w moved [#spyre.move<[m = 64, n = 96] [n, m] -> [m, n + 32] of [64, 128]>] : tensor<96x64xf16> to !rows
   // CHECK: spyre.kernel.constant #spyre.first_ones<33> : !spyre.tensor<[64, 128] x SEN169_FP16
   // GENERIC: "spyre.kernel.constant"() <{value = #spyre.first_ones<33>}>
   %c = spyre.kernel.constant #spyre.first_ones<33> : !rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,20 @@ def test_numerics_have_copies_of_their_own() -> None:
     assert (exact == -1 - 2.0**-12).all()
     assert (rounded == -1).all()
     assert (len(asked), tensor.transfers) == (2, 2)
+
+
+def test_a_rearranged_tensor_is_a_copy_of_its_own() -> None:
+    """Rows in reverse order, for one of two programs."""
+    turned = "#spyre.move<[m = 4, n = 64] [-m + 3, n] -> [m, n] of [4, 64]>"
+    tensor, _ = kept()
+    for _again in range(2):
+        (plain,) = run_program(program(), [tensor])
+        text = str(program().host).replace(" : tensor<4x64", f" moved [{turned}] : tensor<4x64", 1)
+        assert text.count("moved") == 1
+        (found,) = run_program(replace(program(), host=parse(text)), [tensor])
+        assert np.array_equal(plain, -numbers())
+        assert np.array_equal(found, -numbers()[::-1])
+    assert (tensor.transfers, tensor.card_bytes) == (2, 2 * BYTES)
 
 
 def test_a_result_stays_and_is_the_next_argument() -> None:

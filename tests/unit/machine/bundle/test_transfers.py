@@ -12,6 +12,7 @@ from xdsl.dialects.test import TestOp
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.hw.sticks import UNIT, StickLayout
+from spyre_mlir.machine.arrays import HostArray
 from spyre_mlir.machine.bundle import transfers
 from spyre_mlir.machine.bundle.transfers import ResidentTensors, access_of, fetch, fills, send, send_image
 from spyre_mlir.machine.faults import Place
@@ -68,7 +69,7 @@ def test_an_access_has_a_dim_per_dimension_and_padding_is_part_of_it() -> None:
 @pytest.mark.parametrize("tensor", [ROWS, MORE])
 def test_elements_land_in_the_layout_and_padding_stays_as_it_was(tensor: DeviceTensor) -> None:
     memory, at = memory_of(), places(reserved=tensor.layout.extents[0])
-    send(memory, tensor, BASE, X, None, zero_padding=False)
+    send(memory, tensor, BASE, HostArray(X), zero_padding=False)
     values, written = held(memory, 640)
     inside = np.zeros(tensor.sticks * 64, np.bool_)
     inside[at] = True
@@ -80,7 +81,7 @@ def test_elements_land_in_the_layout_and_padding_stays_as_it_was(tensor: DeviceT
 @pytest.mark.parametrize("tensor", [ROWS, MORE])
 def test_padding_becomes_zero_where_a_transfer_says_so(tensor: DeviceTensor) -> None:
     memory, at = memory_of(), places(reserved=tensor.layout.extents[0])
-    send(memory, tensor, BASE, X, None, zero_padding=True)
+    send(memory, tensor, BASE, HostArray(X), zero_padding=True)
     values, written = held(memory, 640)
     wanted = np.full(640, 7.0)
     wanted[: tensor.sticks * 64] = 0.0
@@ -91,12 +92,12 @@ def test_padding_becomes_zero_where_a_transfer_says_so(tensor: DeviceTensor) -> 
 
 def test_sparse_sticks_have_one_element_and_may_have_zeros_behind_it() -> None:
     memory = blank()
-    send(memory, SPARSE, BASE, np.asarray([1.0, 2.0, 3.0]), None, zero_padding=False)
+    send(memory, SPARSE, BASE, HostArray(np.asarray([1.0, 2.0, 3.0])), zero_padding=False)
     values, written = held(memory, 256)
     assert np.flatnonzero(written).tolist() == [0, 64, 128]
     assert values[[0, 64, 128]].tolist() == [1, 2, 3]
     memory = blank()
-    send(memory, SPARSE, BASE, np.asarray([1.0, 2.0, 3.0]), None, zero_padding=True)
+    send(memory, SPARSE, BASE, HostArray(np.asarray([1.0, 2.0, 3.0])), zero_padding=True)
     values, written = held(memory, 256)
     assert written.tolist() == [True] * 192 + [False] * 64
     assert np.flatnonzero(values).tolist() == [0, 64, 128]
@@ -105,7 +106,7 @@ def test_sparse_sticks_have_one_element_and_may_have_zeros_behind_it() -> None:
 def test_a_tensor_without_padding_fills_its_sticks() -> None:
     memory = memory_of()
     values = np.arange(128.0).reshape(2, 64)
-    send(memory, FULL, BASE, values, None, zero_padding=False)
+    send(memory, FULL, BASE, HostArray(values), zero_padding=False)
     assert np.array_equal(held(memory, 129)[0], [*range(128), 7.0])
 
 
@@ -117,7 +118,7 @@ def test_elements_without_a_value_have_none_on_the_card(tensor: DeviceTensor, ze
     known[1, 5] = False
     values[1, 5] = np.nan
     memory = memory_of()
-    send(memory, tensor, BASE, values, known, zero_padding=zeros)
+    send(memory, tensor, BASE, HostArray(values, known), zero_padding=zeros)
     found = fetch(memory, tensor, BASE)
     assert np.array_equal(found.values[known], values[known])
     if not zeros:
@@ -129,7 +130,7 @@ def test_widened_sticks_hold_elements_in_their_order() -> None:
     """Element 8g + 4h + e of a row is in stick h at lane 4g + e."""
     x = np.arange(64.0)[None]
     memory = blank()
-    send(memory, WIDENED, BASE, x, None, zero_padding=False)
+    send(memory, WIDENED, BASE, HostArray(x), zero_padding=False)
     values, written = held(memory, 64, FP32)
     assert written.all()
     for n in range(64):
@@ -141,13 +142,13 @@ def test_widened_sticks_hold_elements_in_their_order() -> None:
 def test_widened_sticks_with_padding_and_with_gaps() -> None:
     narrow = DeviceTensor((1, 6), FP32, StickLayout((1, 0), 1, (1, 64)), arrangement="dl16_to_fp32")
     memory = blank()
-    send(memory, narrow, BASE, np.arange(1.0, 7.0)[None], None, zero_padding=False)
+    send(memory, narrow, BASE, HostArray(np.arange(1.0, 7.0)[None]), zero_padding=False)
     _, written = held(memory, 64, FP32)
     assert np.flatnonzero(written).tolist() == [0, 1, 2, 3, 32, 33]
     assert fetch(memory, narrow, BASE).values.tolist() == [[1, 2, 3, 4, 5, 6]]
     known = np.asarray([[True, True, True, True, False, True]])
     memory = blank()
-    send(memory, narrow, BASE, np.arange(1.0, 7.0)[None], known, zero_padding=False)
+    send(memory, narrow, BASE, HostArray(np.arange(1.0, 7.0)[None], known), zero_padding=False)
     assert np.flatnonzero(held(memory, 64, FP32)[1]).tolist() == [0, 1, 2, 3, 33]
     found = fetch(memory, narrow, BASE)
     assert found.defined is not None

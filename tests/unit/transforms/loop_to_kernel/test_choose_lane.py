@@ -18,7 +18,8 @@ from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
     write_cost,
 )
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from tests.unit.transforms.loop_to_kernel.planning import nest, sent, tensor
 
 DL16, FP32 = "SEN169_FP16", "IEEE_FP32"

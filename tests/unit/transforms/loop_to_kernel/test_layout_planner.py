@@ -10,7 +10,8 @@ from spyre_mlir.dialects.spyre.attributes import IterDim
 from spyre_mlir.hw.sticks import UNIT, LinearExpr
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.transforms.loop_to_kernel.buffers import Define
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import DeviceForms, LayoutPlanner, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
 from tests.unit.machine.modules import numbers
 from tests.unit.transforms.loop_to_kernel.planning import defined, functions_of, lowered, names, sent, steps, tensor
 

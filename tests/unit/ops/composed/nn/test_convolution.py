@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
+from spyre_mlir.dialects.spyre.kernel import ComputeOp, RestickifyOp
 from spyre_mlir.errors import ConstraintError
+from spyre_mlir.frontend import import_program
+from spyre_mlir.pipeline import lower
+from spyre_mlir.universe import make_context
 from tests.unit.ops.cases import Array, agree, budgets, calls, check_samples, result
 
 MODULE = "spyre_mlir.ops.composed.nn.convolution"
@@ -77,6 +82,9 @@ APART: list[tuple[Any, ...]] = [
     ((2, 20, 5, 7), (3, 20, 2, 2), (2, 2), (1, 0), (1, 1), 1),  # what is left at the ends is cut off
     ((1, 12, 6, 12), (2, 12, 2, 4), (2, 4), (0, 0), (1, 1), 1),
     ((2, 16, 9), (3, 16, 4), (4,), (0,), (1,), 1),
+    ((1, 3, 15, 30), (2, 3, 14, 14), (14, 14), (0, 0), (1, 1), 1),  # zeros behind the taps of a window
+    ((1, 2, 4, 17, 6), (2, 2, 3, 16, 2), (3, 16, 2), (1, 0, 0), (1, 1, 1), 1),
+    ((1, 2, 17, 4, 6), (2, 2, 16, 2, 3), (16, 2, 3), (0, 0, 0), (1, 1, 1), 1),
     ((1, 40, 2, 6, 2), (2, 40, 1, 3, 1), (1, 3, 1), (0, 0, 0), (1, 1, 1), 1),
 ]
 
@@ -199,12 +207,26 @@ def test_merged_groups(shape: Ints, kernel: Ints, stride: Ints, padding: Ints, d
 def test_windows_that_do_not_overlap_are_gathered_along_one_dimension() -> None:
     """Five slices along rows of 20 x 5 x 6: the other dimension is a view; with overlap, the taps of both."""
 
-    def slices(stride: Ints) -> int:
-        called = calls("conv2d", np.zeros((1, 20, 4, 15)), np.zeros((3, 20, 2, 5)), stride=stride)
+    def slices(channels: int, kernel: Ints, stride: Ints) -> int:
+        called = calls("conv2d", np.zeros((1, channels, 6, 15)), np.zeros((3, channels, *kernel)), stride=stride)
         return called.count("slice.Tensor")
 
-    assert slices((2, 5)) == 5
-    assert slices((1, 5)) == 2 + 5
+    assert slices(20, (2, 5), (2, 5)) == 5
+    assert slices(20, (2, 5), (1, 5)) == 2 + 5
+    assert slices(20, (3, 3), (3, 3)) == 0  # rows of 20 x 3 lie in one stick: a view
+
+
+@pytest.mark.parametrize(("image", "kernel", "most"), [((3, 384, 384), (768, 16), 6), ((3, 392, 392), (1152, 14), 7)])
+def test_patches_take_few_kernels(image: Ints, kernel: tuple[int, int], most: int) -> None:
+    """Gathering the taps of rows, zeros up to whole sticks, other lanes, gathering the columns, a product, its layout.
+
+    Fourteen taps do not begin at a divisor of a stick: a copy more.
+    """
+    outputs, size = kernel
+    layer = torch.nn.Conv2d(image[0], outputs, size, stride=size, bias=False).half()
+    x = torch.zeros(1, *image, dtype=torch.float16)
+    modules = lower(import_program(layer, (x,)).module, make_context(), until="spyre.kernel").modules
+    assert sum(isinstance(op, ComputeOp | RestickifyOp) for op in modules["spyre.kernel"].walk()) == most
 
 
 @pytest.mark.parametrize(

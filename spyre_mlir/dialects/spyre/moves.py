@@ -1,0 +1,74 @@
+"""The attribute of a move: `#spyre.move<[m = 4, n = 6] [n, m] -> [m * 6 + n] of [24]>`.
+
+Decision: docs/decisions/0138-weights-are-rearranged-at-load.md
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Data
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr, parse_dim, parse_expr
+from spyre_mlir.dialects.spyre.loop import check_map
+from spyre_mlir.hw.hashed_once import hashed_once
+from spyre_mlir.hw.moves import Move
+from spyre_mlir.hw.sticks import IndexMap
+
+
+def _parse_map(parser: AttrParser) -> IndexMap:
+    return tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser)))
+
+
+@hashed_once
+@irdl_attr_definition
+class MoveAttr(Data[Move]):
+    """Loops, the place that each point reads, the place that it writes, and the shape of what is made.
+
+    Constraints:
+        C1: the target stays inside the shape, and every point writes a place of its own.
+    """
+
+    name = "spyre.move"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Move:
+        """Reads what stands between angle brackets."""
+        with parser.in_angle_brackets():
+            dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_dim(parser))
+            source = _parse_map(parser)
+            parser.parse_punctuation("->")
+            target = _parse_map(parser)
+            parser.parse_keyword("of")
+            shape = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        return Move(tuple((d.name, d.extent) for d in dims), source, target, tuple(shape))
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Writes it between angle brackets."""
+        move = self.data
+        loops = ", ".join(f"{name} = {extent}" for name, extent in move.loops)
+        source, target = (", ".join(map(str, index)) for index in (move.source, move.target))
+        printer.print_string(f"<[{loops}] [{source}] -> [{target}] of {list(move.shape)}>")
+
+    @property
+    def space(self) -> SpaceAttr:
+        """Its loops."""
+        return SpaceAttr(tuple(IterDim(name, extent) for name, extent in self.data.loops))
+
+    def verify(self) -> None:
+        """Checks C1."""
+        check_map(IndexMapAttr(self.data.target), self.data.shape, self.space, "the target of a move")
+        if self.data.overwrites:
+            raise VerifyException(
+                "a move writes some places twice: every loop belongs into the target, with a coefficient beyond the "
+                "reach of those below it"
+            )
+
+    def check_source(self, shape: tuple[int, ...]) -> None:
+        """Raise VerifyException unless the move stays inside a tensor of a shape."""
+        check_map(IndexMapAttr(self.data.source), shape, self.space, "the source of a move")
+
+
+__all__ = ["MoveAttr"]

@@ -1,0 +1,111 @@
+"""The device forms of a loop-level tensor: its buffers by layout, and where their contents come from.
+
+Decision: docs/decisions/0138-weights-are-rearranged-at-load.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.ir import Attribute, SSAValue
+
+from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.moves import Move
+from spyre_mlir.hw.sticks import round_up
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
+
+# What rearranged weights may take more than the weights do: of their bytes, and in any program.
+MORE_BYTES, MORE_AT_LEAST = 0.05, 1 << 20
+_LANES = DL16.elements_per_stick()
+
+
+@dataclass
+class DeviceForms:
+    """The device forms of one loop-level tensor.
+
+    Attributes:
+        buffers: one per layout made so far.
+        host: the host tensor it comes from, if it does.
+        moves: what the host does to that before it lays it out.
+        prepared: whether the host lays it out ahead of time (weights, constants), its padding 0.
+        constant: the number or pattern it is, if it is one.
+        origin: the same tensor in the format it was computed in, if this is a conversion.
+        saturate: whether the host limits the numbers to what comparisons need; see `PlannedBuffer`.
+        argument: the argument of a region's function that it is, if the caller has it on the device.
+    """
+
+    shape: tuple[int, ...]
+    format: str
+    buffers: list[PlannedBuffer] = field(default_factory=list[PlannedBuffer])
+    host: SSAValue | None = None
+    moves: tuple[Move, ...] = ()
+    prepared: bool = False
+    constant: Attribute | None = None
+    origin: DeviceForms | None = None
+    saturate: bool = False
+    argument: SSAValue | None = None
+
+    @property
+    def free_layout(self) -> bool:
+        """Return whether the host, or the caller of a region, can provide any layout at no cost to this function."""
+        comes = self.host or self.argument
+        return self.prepared or self.constant is not None or (comes is not None and not self.buffers)
+
+    @property
+    def provided(self) -> bool:
+        """Return whether the host can provide it in any format."""
+        return self.constant is not None or self.host is not None
+
+    def find(self, stick: int) -> PlannedBuffer | None:
+        """Return the buffer whose stick dimension is `stick`, if there is one."""
+        return next((b for b in self.buffers if b.layout.stick == stick), None)
+
+    def after(self, move: Move, room: WeightRoom) -> DeviceForms | None:
+        """Return the forms of a weight after a move that the host makes; None if that is not the host's to do."""
+        if self.host is None or not self.prepared or move.overwrites or not room.has(self.host, move.shape):
+            return None
+        return DeviceForms(move.shape, self.format, host=self.host, moves=(*self.moves, move), prepared=True)
+
+
+@dataclass
+class WeightRoom:
+    """Room on the card for what rearranged weights take more than weights as the model has them.
+
+    Attributes:
+        elements: how many there are in all.
+        taken: by weight, for its largest form.
+    """
+
+    elements: float = 0
+    taken: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+
+    @staticmethod
+    def of(weights: Iterable[SSAValue], *, region: bool) -> WeightRoom:
+        """Return the room of a program, or of the function of a region, whose calls take it again each."""
+        least = 0 if region else MORE_AT_LEAST // (DL16.bits // 8)
+        return WeightRoom(max(least, MORE_BYTES * sum(least_elements(shape_of(w)) for w in weights)))
+
+    def has(self, weight: SSAValue, shape: tuple[int, ...]) -> bool:
+        """Return whether a form of a weight still fits."""
+        others = sum(more for other, more in self.taken.items() if other is not weight)
+        return others + self._more(weight, shape) <= self.elements
+
+    def take(self, weight: SSAValue, shape: tuple[int, ...]) -> None:
+        """Use the room for a form of a weight."""
+        self.taken[weight] = self._more(weight, shape)
+
+    def _more(self, weight: SSAValue, shape: tuple[int, ...]) -> int:
+        return max(self.taken.get(weight, 0), least_elements(shape) - least_elements(shape_of(weight)))
+
+
+def least_elements(shape: tuple[int, ...]) -> int:
+    """Return the elements that the sticks of a tensor have, in the layout that has the fewest."""
+    if not prod(shape):
+        return 0
+    return min((prod(shape) // extent * round_up(extent, _LANES) for extent in shape), default=_LANES)
+
+
+__all__ = ["MORE_AT_LEAST", "MORE_BYTES", "DeviceForms", "WeightRoom", "least_elements"]

@@ -1,0 +1,71 @@
+"""Device forms of tensors, and the room that rearranged weights have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spyre_mlir.hw.moves import Move
+from spyre_mlir.hw.sticks import LinearExpr
+from spyre_mlir.transforms.loop_to_kernel.device_forms import (
+    MORE_AT_LEAST,
+    DeviceForms,
+    WeightRoom,
+    least_elements,
+)
+from tests.unit.transforms.loop_to_kernel.planning import tensor
+
+ROW, COLUMN = LinearExpr.of("i"), LinearExpr.of("j")
+TURN = Move((("i", 70), ("j", 6)), (ROW, COLUMN), (COLUMN, ROW), (6, 70))
+
+
+@pytest.mark.parametrize(
+    ("shape", "least"),
+    [
+        ((), 64),
+        ((3, 0), 0),
+        ((1,), 64),
+        ((64, 3), 192),
+        ((70, 6), 6 * 128),
+        ((128, 65), 128 * 65),
+        ((65, 66), 65 * 128),
+    ],
+)
+def test_sticks_of_the_best_dimension_count(shape: tuple[int, ...], least: int) -> None:
+    assert least_elements(shape) == least
+
+
+def test_a_weight_after_a_move() -> None:
+    weight = tensor(70, 6)
+    forms = DeviceForms((70, 6), "SEN169_FP16", host=weight, prepared=True)
+    found = forms.after(TURN, WeightRoom())
+    assert found is not None
+    assert (found.shape, found.host, found.moves, found.prepared) == ((6, 70), weight, (TURN,), True)
+    assert found.free_layout
+
+
+@pytest.mark.parametrize("known", [{}, {"prepared": True}, {"host": tensor(70, 6)}])
+def test_other_tensors_are_not_the_hosts_to_move(known: dict[str, Any]) -> None:
+    forms = DeviceForms((70, 6), "SEN169_FP16", **known)
+    assert forms.after(TURN, WeightRoom(1e9)) is None
+
+
+def test_room_is_for_all_weights_together() -> None:
+    one, other = tensor(64, 10), tensor(64, 10)
+    room = WeightRoom(64 * 5)
+    assert room.has(one, (64, 15))
+    assert not room.has(one, (64, 16))
+    room.take(one, (64, 13))
+    assert room.has(one, (64, 15))
+    assert room.has(other, (64, 12))
+    assert not room.has(other, (64, 13))
+    room.take(one, (64, 5))  # a smaller form of the same weight gives nothing back
+    assert not room.has(other, (64, 13))
+
+
+def test_a_program_has_five_percent_and_a_mebibyte_at_least() -> None:
+    weights = [tensor(4096, 4096), tensor(64, 10)]
+    assert WeightRoom.of(weights, region=False).elements == pytest.approx(0.05 * (4096 * 4096 + 640))
+    assert WeightRoom.of(weights[1:], region=False).elements == MORE_AT_LEAST // 2
+    assert WeightRoom.of(weights[1:], region=True).elements == pytest.approx(32)

@@ -68,13 +68,15 @@ class Division:
         us: predicted time.
         chosen: the candidate of each kernel.
         local: buffers that stay in the scratchpads, copies among them.
-        times: predicted time of each kernel, microseconds.
+        times: predicted time of each kernel, copies that are made for it included, microseconds.
+        held: operands of each kernel that are in the scratchpads, by their places.
     """
 
     us: float
     chosen: tuple[int, ...]
     local: frozenset[int]
     times: tuple[float, ...]
+    held: tuple[frozenset[int], ...]
 
 
 Held = Mapping[int, tuple[Hashable, int]]  # by buffer: the slices, and the bytes of one of them
@@ -89,6 +91,7 @@ class _State:
     before: _State | None = None
     choice: int = 0
     added: tuple[int, ...] = ()
+    local: frozenset[int] = frozenset()  # operands of the last kernel in the scratchpads
 
     def path(self) -> list[_State]:
         """The states from the first kernel to this."""
@@ -189,7 +192,8 @@ def divide_within(
     path = states[0].path()
     times = [state.us - (state.before.us if state.before else 0.0) for state in path]
     local = frozenset(b for state in path for b in state.added)
-    return Division(states[0].us, tuple(s.choice for s in path), local, tuple(times))
+    held = tuple(state.local for state in path)
+    return Division(states[0].us, tuple(s.choice for s in path), local, tuple(times), held)
 
 
 @dataclass(frozen=True)
@@ -244,7 +248,7 @@ class _Search:
                 kept = {b: slices for b, slices in now.items() if b not in ending}
                 key = frozenset(kept.items())
                 if (other := best.get(key)) is None or us < other.us:
-                    best[key] = _State(us, kept, state, choice, tuple(added.held))
+                    best[key] = _State(us, kept, state, choice, tuple(added.held), local)
 
     def _additions(self, number: int, candidate: DividedKernel, held: Held) -> list[_Addition]:
         """Ways to hold the buffers that come up at this kernel, and inputs that later kernels read too."""

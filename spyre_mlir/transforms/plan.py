@@ -31,6 +31,7 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.divisions import divide_together, divide_within
 from spyre_mlir.planning.trips import LoopChoice, worth_trying
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
+from spyre_mlir.transforms.kernel_plans.plan_record import PlannedBlock, PlanRecord, TriedLoop
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
 from spyre_mlir.transforms.place_lx import without_room
@@ -61,24 +62,30 @@ class PlanPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plan every function of the module; what cannot be divided is left to `divide-work`."""
-        choices = KernelChoices(spec_of(ctx, op))
+        self.recorded(ctx, op)
+
+    def recorded(self, ctx: Context, op: ModuleOp) -> PlanRecord:
+        """Plan every function of the module, and return what was looked at."""
+        choices, record = KernelChoices(spec_of(ctx, op)), PlanRecord()
         for function in functions(op):
             block = function.body.block
             if not (self.together and _divide_as_usual(block, choices)):
                 continue
             if self.loops:
-                _Loops(block, choices, self.shortest_us).put()
-            divide_block(block, choices)
+                _Loops(block, choices, self.shortest_us, record).put()
+            divide_block(block, choices, record)
             for alloc in without_room(block, choices.spec):
                 _move(alloc.result, "hbm")
+        return record
 
 
-def divide_block(block: Block, choices: KernelChoices) -> None:
+def divide_block(block: Block, choices: KernelChoices, record: PlanRecord) -> None:
     """Divide the kernels of a block together, as far as that is predicted to be quicker than one by one."""
     ops = _kernels(block)
     kernels, buffers = choices.sequence(ops)
     usual = divide_together([replace(k, candidates=k.candidates[:1]) for k in kernels], choices.prices)
     best = divide_together(kernels, choices.prices)
+    record.blocks.append(PlannedBlock(choices, ops, kernels, best if best.us < usual.us else usual))
     if best.us >= usual.us:
         return
     for op, found, number in zip(ops, kernels, best.chosen, strict=True):
@@ -130,6 +137,11 @@ class Trial:
     usual_us: float
     least_us: float
 
+    def told(self, us: float | None = None, most_us: float | None = None) -> TriedLoop:
+        """Return it for the record, with its predicted time if it was built."""
+        loops = [(self.group.loops[0], self.trips), *([self.inner] if self.inner is not None else [])]
+        return TriedLoop(tuple(self.group.ops), tuple(loops), self.usual_us, self.least_us, us, most_us)
+
 
 @dataclass(frozen=True)
 class _Inner:
@@ -147,6 +159,7 @@ class _Loops:
     block: Block
     choices: KernelChoices
     shortest_us: float
+    record: PlanRecord
 
     def put(self) -> None:
         """Put groups of kernels into loops that are predicted to gain."""
@@ -177,8 +190,11 @@ class _Loops:
         # The most promising first, so that most of the others need not be built.
         for number, trial in sorted(enumerate(trials), key=lambda pair: pair[1].least_us - pair[1].usual_us):
             if trial.usual_us - trial.least_us < most[0]:
-                break
-            us = self._us(trial.group, trial.trips, trial.inner, trial.usual_us - max(_clear(trial.usual_us), most[0]))
+                self.record.loops.append(trial.told())
+                continue
+            most_us = trial.usual_us - max(_clear(trial.usual_us), most[0])
+            us = self._us(trial.group, trial.trips, trial.inner, most_us)
+            self.record.loops.append(trial.told(us, most_us))
             gain = 0.0 if us is None else trial.usual_us - us
             if gain > _clear(trial.usual_us) and (gain, -number) > most:
                 best, most = trial, (gain, -number)
@@ -253,12 +269,19 @@ class _Loops:
 
     def _install(self, plan: Trial) -> None:
         """Put the loops in place of the group, and divide their body."""
-        block = TiledBody(plan.group, plan.trips).install()
+        self.record.taken |= dict.fromkeys(plan.group.ops, plan.told().loops)
+        block = self._put_around(plan.group, plan.trips)
         if plan.inner is not None and (within := _inside(block, plan.inner[0])) is not None:
-            block = TiledBody(within, plan.inner[1]).install()
+            block = self._put_around(within, plan.inner[1])
         for op in _kernels(block):
             self.choices.divide(op)
-        divide_block(block, self.choices)
+        divide_block(block, self.choices, self.record)
+
+    def _put_around(self, group: RowGroup, trips: int) -> Block:
+        ops = tuple(group.ops)
+        block = TiledBody(group, trips).install()
+        self.record.moved(ops, _kernels(block))
+        return block
 
 
 def _behind(op: Operation) -> Iterator[Operation]:

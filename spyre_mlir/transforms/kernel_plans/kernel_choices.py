@@ -17,7 +17,7 @@ from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.dialects.superdsc.model.work import WorkByDivision
 from spyre_mlir.hw.cost import Work, roofline_us, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US
-from spyre_mlir.hw.division import divide, divisions
+from spyre_mlir.hw.division import Refusal, divide, divisions, judged_divisions
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices, with_local
 from spyre_mlir.transforms.divide_work import divide_kernel
@@ -29,6 +29,9 @@ from spyre_mlir.transforms.utils.loops import footprints, loops_of
 SLOW, SHORT_US, SHORT_IN_LOOP_US = 4.0, 5.0, 1.0
 # Part of the usual cores that has to be busy.
 BUSY = 7 / 8
+# Why a legal division is no candidate.
+GIVEN, TOO_SHORT = "the program gives the division", "the kernel is too short for another than the usual"
+TOO_SLOW = f"{SLOW:.0f} times slower than the quickest, whatever the scratchpads hold"
 
 
 @dataclass
@@ -136,6 +139,30 @@ class KernelChoices:
         if (known := self._known.get(key)) is None:
             known = self._known[key] = self._found(op, held)
         return known
+
+    def refusals(
+        self, op: kernel.KernelOp, considered: Sequence[DividedKernel], given: str = ""
+    ) -> list[tuple[Mapping[str, int], str]]:
+        """Return the divisions into equal slices that were not considered for a kernel, each with the reason.
+
+        Args:
+            op: the kernel.
+            considered: the divisions that were, the usual one first.
+            given: why legal ones were not, if none but the present one was.
+        """
+        known = {tuple(c.splits.items()) for c in considered}
+        usual, loops = considered[0], loops_of(op)
+        least = int(prod(usual.splits.values()) * BUSY)
+        given = GIVEN if op in self.fixed else given
+        other = given or (TOO_SHORT if self.prices.us(usual, frozenset()) < _least_us(op) else TOO_SLOW)
+        found = list[tuple[Mapping[str, int], str]]()
+        for splits, refusal in judged_divisions(loops, footprints(op, loops), 1, self.spec):
+            if tuple(splits.items()) in known:
+                continue
+            few = Refusal.FEW_CORES if not given and prod(splits.values()) < least else None
+            reason = refusal or few
+            found.append((splits, reason.value if reason else other))
+        return found
 
     def _found(self, op: kernel.KernelOp, held: Sequence[bool]) -> tuple[DividedKernel, ...]:
         usual = op.space_splits()

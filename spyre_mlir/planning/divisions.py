@@ -53,11 +53,13 @@ class Kernel:
         operands: numbers of its buffers, the result last.
         candidates: the divisions to choose from.
         copied: inputs in device memory that are no buffers of the sequence, and may be copied to the scratchpads.
+        required: buffers among its operands that have to be in the scratchpads.
     """
 
     operands: tuple[int, ...]
     candidates: tuple[DividedKernel, ...]
     copied: frozenset[int] = frozenset()
+    required: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -263,10 +265,13 @@ class _Search:
                 clashing.add(buffer)
             else:
                 new[buffer] = view, size
+        required = self.kernels[number].required
+        if clashing & required:
+            return []
         if not new:
             return [_NOTHING]
         copies = {kernel.operands[n]: self.prices.copy_us(candidate, n) for n in kernel.copied}
-        options = [[True, False] if b not in clashing else [False] for b in new]
+        options = [[True] if b in required else [True, False] if b not in clashing else [False] for b in new]
         chosen = ({b: new[b] for b, kept in zip(new, way, strict=True) if kept} for way in product(*options))
         return [
             _Addition(way, sum([size for _, size in way.values()]), sum([copies.get(b, 0.0) for b in way]))

@@ -30,11 +30,11 @@ from spyre_mlir.report.explanation.explained import (
     RefusedDivisions,
     divided_text,
 )
-from spyre_mlir.report.explanation.memories import memory_reason
 from spyre_mlir.report.explanation.planned_program import NamedKernel, PlannedProgram
 from spyre_mlir.report.timing import three_digits
 from spyre_mlir.text.render import value_names
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
+from spyre_mlir.transforms.kernel_plans.memory_reasons import memory_reason
 from spyre_mlir.transforms.kernel_plans.plan_record import Loops, PlannedBlock, TriedLoop
 from spyre_mlir.transforms.utils.loops import whole_loops
 

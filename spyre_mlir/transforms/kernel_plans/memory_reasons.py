@@ -8,6 +8,8 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.planning.divisions import OUTSIDE, Kernel
 from spyre_mlir.transforms.kernel_plans.plan_record import PlannedBlock
+from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
+from spyre_mlir.transforms.utils.hints import hinted_place
 
 
 def memory_reason(op: kernel.KernelOp, number: int, block: PlannedBlock | None) -> str:
@@ -19,6 +21,8 @@ def memory_reason(op: kernel.KernelOp, number: int, block: PlannedBlock | None) 
         block: in which it was divided, if it was.
     """
     value = op.operands[number]
+    if hinted_place(value) == kernel.device_tensor(value).space:
+        return "a hint asks for it"
     if kernel.device_tensor(value).space == "lx":
         made_for_it = block is not None and not any(writer in block.ops for writer in _writers(value))
         return "a copy of what several kernels read" if made_for_it else "its kernels see the same slices of it"
@@ -30,29 +34,11 @@ def memory_reason(op: kernel.KernelOp, number: int, block: PlannedBlock | None) 
         return "is a constant"
     if not isinstance(value.owner, kernel.AllocOp):
         return "is handed in by the program"
-    return _of_buffer(value) or _of_search(op, number, block)
+    return unfit_reason(value) or _of_search(op, number, block)
 
 
 def _writers(value: SSAValue) -> list[Operation]:
     return [u.operation for u in value.uses if isinstance(u.operation, kernel.KernelOp) and u.operation.output is value]
-
-
-def _of_buffer(value: SSAValue) -> str:
-    """Why a buffer cannot be in the scratchpads, whatever the plan; empty if it can."""
-    users = [use.operation for use in value.uses]
-    if any(isinstance(user, kernel.FromDeviceOp) for user in users):
-        return "goes to the host"
-    if any(isinstance(user, kernel.RestickifyOp) for user in users):
-        return "its layout is changed in device memory"
-    if any(isinstance(user, kernel.KernelOp) and not user.has_slices for user in users):
-        return "a kernel finds its elements at run time"
-    if any(isinstance(user, TileOp) for user in users):
-        return "a loop takes it in parts"
-    home = value.owner.parent_block() if isinstance(value.owner, Operation) else None
-    if any(user.parent_block() is not home for user in users):
-        return "a loop uses it as a whole"
-    other = next((u.name for u in users if not isinstance(u, kernel.KernelOp | kernel.FreeOp)), None)
-    return "" if other is None else f"{other} uses it"
 
 
 def _of_search(op: kernel.KernelOp, place: int, block: PlannedBlock | None) -> str:

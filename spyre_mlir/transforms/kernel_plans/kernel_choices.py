@@ -1,4 +1,7 @@
-"""Kernels as the planner sees them: buffers by number, and every legal division with its work and its slices."""
+"""Kernels as the planner sees them: buffers by number, and every legal division with its work and its slices.
+
+Decision: docs/decisions/0141-cores-before-reread.md
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,14 @@ from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.transforms.utils.hints import hinted_divisions, hinted_place
 from spyre_mlir.transforms.utils.loops import footprints, loops_of
 
-# A division that takes so many times the quickest one's time is not considered, and none but the usual one of kernels
-# that are shorter than anything a choice could change much.
+# A division that takes so many times the quickest one's time is not considered. Kernels that are shorter than anything
+# a choice could change much have the usual one, or one over more cores.
 SLOW, SHORT_US, SHORT_IN_LOOP_US = 4.0, 5.0, 1.0
 # Part of the usual cores that has to be busy.
 BUSY = 7 / 8
 # Why a legal division is no candidate.
 HINTED = "a hint asks for another"
-GIVEN, TOO_SHORT = "the program gives the division", "the kernel is too short for another than the usual"
+GIVEN, TOO_SHORT = "the program gives the division", "the kernel is too short for another that is on no more cores"
 TOO_SLOW = f"{SLOW:.0f} times slower than the quickest, whatever the scratchpads hold"
 
 
@@ -194,10 +197,12 @@ class KernelChoices:
             others = (s for s in hinted if s != usual)
             return (first, *(DividedKernel(splits, work(splits), *slices.of(splits)) for splits in others))
         wanted = any(hinted_place(value) == "lx" for value in op.operands)  # what keeps it there may be slow
-        if self.prices.us(first, frozenset()) < _least_us(op) and not wanted:
+        short = self.prices.us(first, frozenset()) < _least_us(op) and not wanted
+        if short and (op.is_product or prod(usual.values()) == self.spec.cores_per_card):
             return (first,)
+        least = 1 if wanted else prod(usual.values()) + 1 if short else int(prod(usual.values()) * BUSY)
         loops = loops_of(op)
-        ways = divisions(loops, footprints(op, loops), 1 if wanted else int(prod(usual.values()) * BUSY), self.spec)
+        ways = divisions(loops, footprints(op, loops), least, self.spec)
         nowhere = (None,) * len(held), (0,) * len(held)
         found = [DividedKernel(splits, work(splits), *nowhere) for splits in ways if splits != usual]
         least = min(self._all_held_us(c) for c in (first, *found))

@@ -113,4 +113,4 @@ def test_more_kernels_than_are_explained_at_once(layers: CompiledModel) -> None:
 def test_a_short_kernel_has_its_usual_division(gated: CompiledModel) -> None:
     (exp,) = kernels(gated, "sdsc_5")
     reasons = [entry.reason for entry in exp.refused]
-    assert "the kernel is too short for another than the usual" in reasons and exp.considered == 1
+    assert "the kernel is too short for another that is on no more cores" in reasons and exp.considered == 1

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from spyre_mlir.errors import SpyreError
     from spyre_mlir.frontend import import_program
     from spyre_mlir.frontend.extraction import export_model, extract_ir
+    from spyre_mlir.frontend.hints import hint
     from spyre_mlir.generation import Generation
     from spyre_mlir.hw.spec import SpyreSpec
     from spyre_mlir.ops.call_info import OpNode, TensorMeta
@@ -29,6 +30,7 @@ _HOMES = {
     "compile": "spyre_mlir.api",
     "export_model": "spyre_mlir.frontend.extraction",
     "extract_ir": "spyre_mlir.frontend.extraction",
+    "hint": "spyre_mlir.frontend.hints",
     "info": "spyre_mlir.api",
     "import_program": "spyre_mlir.frontend",
     "load": "spyre_mlir.api",
@@ -47,6 +49,7 @@ __all__ = [
     "compile",
     "export_model",
     "extract_ir",
+    "hint",
     "import_program",
     "info",
     "load",

@@ -35,6 +35,7 @@ from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import PrecisionLosses, narrowed
+from spyre_mlir.transforms.utils.hints import warn_of_unmet_hints
 from spyre_mlir.transforms.utils.host_fallback import HostStep, host_steps_of, lower_with_more_on_host, tell_host_steps
 from spyre_mlir.transforms.utils.launches import called_functions
 
@@ -222,6 +223,7 @@ def lower(
     lowered.host_steps = host_steps_of(lowered.modules.get(LEVELS[1], module))
     if (kernels := lowered.modules.get(LEVELS[2])) is not None:
         lowered.losses = PrecisionLosses.of(kernels)
+        warn_of_unmet_hints(module, kernels)
     tell_host_steps(lowered.host_steps, host_fallback)
     return lowered
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spyre_mlir.choices import HostFallback
-from spyre_mlir.cli import compile_cache, compile_compare, compile_graphs, compile_info
+from spyre_mlir.cli import compile_cache, compile_compare, compile_explain, compile_graphs, compile_info
 from spyre_mlir.cli.support.dims import add_dims, read_dims, with_sizes
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
@@ -67,6 +67,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     _add_bundle_options(parser)
     compile_info.add_flags(parser)
+    compile_explain.add_flags(parser)
     compile_compare.add_flags(parser)
     compile_cache.add_flags(parser)
     add_memory_limit(parser)
@@ -87,8 +88,11 @@ def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> No
     if compile_info.wanted(arguments):
         compile_info.check(parser, arguments)
         return
+    if compile_explain.wanted(arguments):
+        compile_explain.check(parser, arguments)
+        return
     if (arguments.output is None) == (arguments.emit is None):
-        parser.error("give either -o DIR or --emit LEVEL, or --info or --graph FILE")
+        parser.error("give either -o DIR or --emit LEVEL, or --explain OP, --info or --graph FILE")
     if arguments.split and (arguments.emit is not None or arguments.target != "ktir"):
         parser.error("--split is about KTIR, and goes with --target=ktir -o DIR")
     if arguments.weights is None and (arguments.buffers is not None or arguments.ignore_unexpected):
@@ -169,7 +173,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
     if arguments.emit is not None:
         compile_graphs.check(arguments.emit)
-    elif arguments.target == "superdsc":
+    elif arguments.target == "superdsc" and not compile_explain.wanted(arguments):
         check_replaceable(Path(arguments.output))
     for path in filter(None, (arguments.report, arguments.json)):
         PendingOutput(path)  # a file that cannot be written is refused before anything is
@@ -197,6 +201,11 @@ def _compile(arguments: argparse.Namespace) -> int:
 
             program = bind(program, arguments.weights, arguments.buffers, strict=not arguments.ignore_unexpected)
         program = with_sizes(program, sizes, keep_symbols=wanted == LEVELS[0])
+        if compile_explain.wanted(arguments):
+            with _watched(program, options, arguments, step) as watch:
+                text = compile_explain.explained(program, options, arguments.explain, arguments.json, watch)
+            sys.stdout.write(text)
+            return 0
         if compile_graphs.wanted(wanted):
             with _watched(program, options, arguments, step) as watch:
                 text = compile_graphs.graph_text(wanted, program, options, watch)

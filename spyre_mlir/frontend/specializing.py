@@ -25,6 +25,7 @@ from spyre_mlir.dialects.aten_sizes import number_at
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.constant_folding import Earlier
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.hints import note_hint
 from spyre_mlir.frontend.locations import LOCATION
 from spyre_mlir.frontend.lowering.assembly import assemble
 from spyre_mlir.frontend.lowering.liveness import live_nodes
@@ -150,6 +151,7 @@ class _Graph:
         args, kwargs = self._arguments(op, target)
         node = self.graph.create_node("call_function", target, args, kwargs, name)
         node.meta[LOCATION] = op.location
+        note_hint(node, op)
         if len(op.results) == 1 and not _gives_several(target):
             self._noted(op.results[0], node)
             node.meta["val"] = _with_repetitions(node)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from math import prod
 
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
@@ -40,6 +41,14 @@ class Footprint:
 
     strides: Mapping[str, int]
     piece: int = 0
+
+
+class Refusal(Enum):
+    """Why a division is no candidate."""
+
+    TWO_SUMS = "two summed loops are divided"
+    SPAN = "an operand spans more than a core reaches"
+    FEW_CORES = "too few cores are busy"
 
 
 class SpanError(ValueError):
@@ -91,20 +100,32 @@ def divisions(
     loops: Sequence[DividedLoop], operands: Sequence[Footprint], least: int, spec: SpyreSpec
 ) -> Iterator[dict[str, int]]:
     """Return every legal division over at least so many cores; at most one summed loop is divided."""
+    return (splits for splits, refusal in judged_divisions(loops, operands, least, spec) if refusal is None)
+
+
+def judged_divisions(
+    loops: Sequence[DividedLoop], operands: Sequence[Footprint], least: int, spec: SpyreSpec
+) -> Iterator[tuple[dict[str, int], Refusal | None]]:
+    """Return every division into equal slices over the cores of a card, and why it is refused if it is."""
 
     def choose(rest: Sequence[DividedLoop], chosen: dict[str, int]) -> Iterator[dict[str, int]]:
-        used = prod(chosen.values())
         if not rest:
-            summed = sum(chosen[lp.name] > 1 for lp in loops if not lp.kept)
-            near = all(span_bytes(loops, chosen, operand) <= spec.span_bytes for operand in operands)
-            if used >= least and summed <= 1 and near:
-                yield chosen
+            yield chosen
             return
         first, *others = rest
-        for split in divisors(first.units, spec.cores_per_card // used) if first.divisible else [1]:
+        room = spec.cores_per_card // prod(chosen.values())
+        for split in divisors(first.units, room) if first.divisible else [1]:
             yield from choose(others, {**chosen, first.name: split})
 
-    return choose(loops, {})
+    def refusal(splits: Mapping[str, int]) -> Refusal | None:
+        if prod(splits.values()) < least:
+            return Refusal.FEW_CORES
+        if sum(splits[lp.name] > 1 for lp in loops if not lp.kept) > 1:
+            return Refusal.TWO_SUMS
+        near = all(span_bytes(loops, splits, operand) <= spec.span_bytes for operand in operands)
+        return None if near else Refusal.SPAN
+
+    return ((splits, refusal(splits)) for splits in choose(loops, {}))
 
 
 def _grow(lp: DividedLoop, splits: dict[str, int], spec: SpyreSpec) -> None:

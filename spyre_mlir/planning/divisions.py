@@ -53,11 +53,13 @@ class Kernel:
         operands: numbers of its buffers, the result last.
         candidates: the divisions to choose from.
         copied: inputs in device memory that are no buffers of the sequence, and may be copied to the scratchpads.
+        required: buffers among its operands that have to be in the scratchpads.
     """
 
     operands: tuple[int, ...]
     candidates: tuple[DividedKernel, ...]
     copied: frozenset[int] = frozenset()
+    required: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -68,13 +70,15 @@ class Division:
         us: predicted time.
         chosen: the candidate of each kernel.
         local: buffers that stay in the scratchpads, copies among them.
-        times: predicted time of each kernel, microseconds.
+        times: predicted time of each kernel, copies that are made for it included, microseconds.
+        held: operands of each kernel that are in the scratchpads, by their places.
     """
 
     us: float
     chosen: tuple[int, ...]
     local: frozenset[int]
     times: tuple[float, ...]
+    held: tuple[frozenset[int], ...]
 
 
 Held = Mapping[int, tuple[Hashable, int]]  # by buffer: the slices, and the bytes of one of them
@@ -89,6 +93,7 @@ class _State:
     before: _State | None = None
     choice: int = 0
     added: tuple[int, ...] = ()
+    local: frozenset[int] = frozenset()  # operands of the last kernel in the scratchpads
 
     def path(self) -> list[_State]:
         """The states from the first kernel to this."""
@@ -189,7 +194,8 @@ def divide_within(
     path = states[0].path()
     times = [state.us - (state.before.us if state.before else 0.0) for state in path]
     local = frozenset(b for state in path for b in state.added)
-    return Division(states[0].us, tuple(s.choice for s in path), local, tuple(times))
+    held = tuple(state.local for state in path)
+    return Division(states[0].us, tuple(s.choice for s in path), local, tuple(times), held)
 
 
 @dataclass(frozen=True)
@@ -244,7 +250,7 @@ class _Search:
                 kept = {b: slices for b, slices in now.items() if b not in ending}
                 key = frozenset(kept.items())
                 if (other := best.get(key)) is None or us < other.us:
-                    best[key] = _State(us, kept, state, choice, tuple(added.held))
+                    best[key] = _State(us, kept, state, choice, tuple(added.held), local)
 
     def _additions(self, number: int, candidate: DividedKernel, held: Held) -> list[_Addition]:
         """Ways to hold the buffers that come up at this kernel, and inputs that later kernels read too."""
@@ -259,10 +265,13 @@ class _Search:
                 clashing.add(buffer)
             else:
                 new[buffer] = view, size
+        required = self.kernels[number].required
+        if clashing & required:
+            return []
         if not new:
             return [_NOTHING]
         copies = {kernel.operands[n]: self.prices.copy_us(candidate, n) for n in kernel.copied}
-        options = [[True, False] if b not in clashing else [False] for b in new]
+        options = [[True] if b in required else [True, False] if b not in clashing else [False] for b in new]
         chosen = ({b: new[b] for b, kept in zip(new, way, strict=True) if kept} for way in product(*options))
         return [
             _Addition(way, sum([size for _, size in way.values()]), sum([copies.get(b, 0.0) for b in way]))

@@ -153,7 +153,7 @@ class Figures:
 
     def json(self) -> str:
         """Return the text of the JSON file."""
-        return dump_text({**_HEAD, **cast("JsonObject", _plain(self))})
+        return dump_text({**_HEAD, **cast("JsonObject", plain(self))})
 
 
 def read_figures(path: Path) -> Figures:
@@ -169,11 +169,11 @@ def read_figures(path: Path) -> Figures:
     return _record(Figures, value, str(path), "")
 
 
-def _plain(value: object) -> Json:
+def plain(value: object) -> Json:
     if isinstance(value, tuple):
-        return [_plain(item) for item in cast("tuple[object, ...]", value)]
+        return [plain(item) for item in cast("tuple[object, ...]", value)]
     if is_dataclass(value) and not isinstance(value, type):
-        return {entry.name: _plain(getattr(value, entry.name)) for entry in fields(value)}
+        return {entry.name: plain(getattr(value, entry.name)) for entry in fields(value)}
     return cast("Json", value)
 
 

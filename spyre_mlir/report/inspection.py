@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from spyre_mlir.frontend import Program
+    from spyre_mlir.report.explanation.explained import Explanation
 
 
 def _shape(extents: Sequence[int]) -> str:
@@ -182,6 +183,22 @@ class InspectedProgram(ShownAsText):
         from spyre_mlir.report.graphs.building import graphs_of
 
         return graphs_of(self.name, self._flat(), self._options)
+
+    def explain(self, op: str) -> Explanation:
+        """Explain the plans of kernels: divisions, loops, memories, what else was looked at, and prices by engine.
+
+        The program is lowered once more for it, beside a record of what the planner looks at.
+
+        Args:
+            op: an operation (``softmax``, ``%softmax``), a hardware function (``batchmatmul``), a line or a module of
+                the model (``model.py:7``, ``layers.0``), a file (``sdsc_3``) or a value of the kernel level (``%5``).
+
+        Raises:
+            InputError: no kernel goes by this name; or a directory was saved without its levels.
+        """
+        from spyre_mlir.report.explanation.explaining import explain
+
+        return explain(self.name, self._flat(), self._options, op)
 
     def _module(self, level: str) -> ModuleOp:
         """The program at a level."""

@@ -41,6 +41,7 @@ from spyre_mlir.ops.value import Value
 from spyre_mlir.plugins import registry
 from spyre_mlir.transforms.convert_aten_to_spyre_loop import lowering_of
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
+from spyre_mlir.transforms.utils.hints import number_hints
 from spyre_mlir.transforms.utils.host_support import ReadOnHost, mark
 from spyre_mlir.transforms.utils.open_symbols import check_closed
 from spyre_mlir.transforms.utils.patterns import apply_once
@@ -184,6 +185,7 @@ class DecomposeAtenPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decompose every function of the module."""
         check_closed(op)
+        number_hints(op)
         for function in functions(op):
             decompose = DecomposeOp(None if self.prefer_device else self.cap)
             apply_once(decompose, function.body)

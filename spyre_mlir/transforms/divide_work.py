@@ -19,12 +19,14 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
+from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.division import SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.kernel_to_superdsc.published_division import published
+from spyre_mlir.transforms.utils.hints import hinted_divisions, refused_division, settle_hints
 from spyre_mlir.transforms.utils.loops import divided, footprints, loops_of
 from spyre_mlir.transforms.utils.patterns import apply_once
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
@@ -54,6 +56,7 @@ class DivideWorkPass(ModulePass):
                     hint=f"give a number from 1 to {spec.cores_per_card}",
                 )
             spec = replace(spec, cores_per_card=self.cores)
+        settle_hints([o for o in ops_in(op) if isinstance(o, kernel.KernelOp)], spec)
         loops = DivideLoops(spec)
         apply_once(loops, op.body)
         loops.failures.raise_all()
@@ -103,7 +106,7 @@ class DivideProduct(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: kernel.KernelOp, rewriter: PatternRewriter, /) -> None:
         """Set the split of one product."""
-        if op in self.divided and op.is_product:
+        if op in self.divided and op.is_product and hinted_divisions(op, self.spec) is None:
             loops = loops_of(op)
             op.space = divided(op.space, published(op, loops, footprints(op, loops), self.spec))
             rewriter.notify_op_modified(op)
@@ -118,7 +121,13 @@ def divide_kernel(op: kernel.KernelOp, spec: SpyreSpec) -> None:
 
     Raises:
         LoweringError: no split brings its operands within a core's reach.
+        HintError: a hint asks for a division that is not legal.
     """
+    if (hinted := hinted_divisions(op, spec)) is not None:
+        if not hinted:
+            raise refused_division(op, spec)
+        op.space = divided(op.space, hinted[0])
+        return
     loops = loops_of(op)
     operands = footprints(op, loops)
     try:

@@ -38,6 +38,7 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.planning.scratchpad import place
+from spyre_mlir.transforms.utils.hints import hinted_place
 from spyre_mlir.transforms.utils.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 
@@ -174,6 +175,8 @@ def _space(value: SSAValue) -> str:
 def _candidate(op: Operation, launches: Launches) -> Candidate | None:
     """The buffer an op makes, if LX could hold it."""
     if not isinstance(op, kernel.AllocOp) or (op.offset is not None and _space(op.result) == "hbm"):
+        return None
+    if hinted_place(op.result) == "hbm":
         return None
     written = any(isinstance(u.operation, kernel.KernelOp) and u.operation.output is op.result for u in op.result.uses)
     read = any(isinstance(u.operation, kernel.KernelOp) and u.index < len(u.operation.inputs) for u in op.result.uses)

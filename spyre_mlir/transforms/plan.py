@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Literal
 
 from xdsl.context import Context
@@ -22,18 +23,22 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
+from spyre_mlir.dialects.spyre.hints import HintError
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.cost_parameters import CALIBRATED
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.planning.divisions import divide_together, divide_within
+from spyre_mlir.planning.divisions import Division, Kernel, Prices, divide_within
 from spyre_mlir.planning.trips import LoopChoice, worth_trying
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
+from spyre_mlir.transforms.kernel_plans.plan_record import PlannedBlock, PlanRecord, TriedLoop
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
 from spyre_mlir.transforms.place_lx import without_room
+from spyre_mlir.transforms.utils.hints import hinted_place, settle_hints
 from spyre_mlir.transforms.utils.loops import divided
 from spyre_mlir.transforms.utils.rebuild import functions
 
@@ -61,31 +66,67 @@ class PlanPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plan every function of the module; what cannot be divided is left to `divide-work`."""
-        choices = KernelChoices(spec_of(ctx, op))
+        self.recorded(ctx, op)
+
+    def recorded(self, ctx: Context, op: ModuleOp) -> PlanRecord:
+        """Plan every function of the module, and return what was looked at."""
+        choices, record = KernelChoices(spec_of(ctx, op)), PlanRecord()
         for function in functions(op):
             block = function.body.block
+            settle_hints(_kernels(block), choices.spec)
             if not (self.together and _divide_as_usual(block, choices)):
+                for value in [op.output for op in _kernels(block) if hinted_place(op.output) == "lx"]:
+                    _move(value, "lx")  # `place-lx` finds room for it, or refuses
                 continue
             if self.loops:
-                _Loops(block, choices, self.shortest_us).put()
-            divide_block(block, choices)
+                _Loops(block, choices, self.shortest_us, record).put()
+            divide_block(block, choices, record)
             for alloc in without_room(block, choices.spec):
-                _move(alloc.result, "hbm")
+                if hinted_place(alloc.result) != "lx":
+                    _move(alloc.result, "hbm")
+        return record
 
 
-def divide_block(block: Block, choices: KernelChoices) -> None:
+def divide_block(block: Block, choices: KernelChoices, record: PlanRecord) -> None:
     """Divide the kernels of a block together, as far as that is predicted to be quicker than one by one."""
     ops = _kernels(block)
     kernels, buffers = choices.sequence(ops)
-    usual = divide_together([replace(k, candidates=k.candidates[:1]) for k in kernels], choices.prices)
-    best = divide_together(kernels, choices.prices)
-    if best.us >= usual.us:
+    usual = divide_within([replace(k, candidates=k.candidates[:1]) for k in kernels], inf, choices.prices)
+    best = divide_or_refuse(ops, kernels, choices.prices)
+    gains = usual is None or best.us < usual.us
+    record.blocks.append(PlannedBlock(choices, ops, kernels, best if gains or usual is None else usual))
+    if not gains:
         return
     for op, found, number in zip(ops, kernels, best.chosen, strict=True):
         op.space = divided(op.space, found.candidates[number].splits)
     for number in best.local:
         if isinstance(buffers[number].owner, kernel.AllocOp):
             _move(buffers[number], "lx")
+
+
+def divide_or_refuse(ops: Sequence[kernel.KernelOp], kernels: Sequence[Kernel], prices: Prices) -> Division:
+    """Return the quickest division that the search finds.
+
+    Raises:
+        HintError: none has all the buffers in the scratchpads that hints ask for.
+    """
+    found = divide_within(kernels, inf, prices)
+    if found is not None:
+        return found
+    asked = {b: op for op, k in zip(ops, kernels, strict=True) for b in k.required if k.operands[-1] == b}
+    alone = (b for b in asked if divide_within([_asking(k, b) for k in kernels], inf, prices) is None)
+    number = next(alone, None)
+    op = asked[next(iter(asked)) if number is None else number]
+    together = ", together with the others that hints ask for" if number is None else ""
+    raise HintError(
+        f"a hint asks for a buffer in LX, and no plan keeps it there{together}",
+        where=placed(op.function_name, op.location),
+        hint="its kernels must be able to see the same slices of it, and these must fit: divide them so, or place=hbm",
+    )
+
+
+def _asking(found: Kernel, buffer: int) -> Kernel:
+    return replace(found, required=found.required & {buffer})
 
 
 def _divide_as_usual(block: Block, choices: KernelChoices) -> bool:
@@ -130,6 +171,11 @@ class Trial:
     usual_us: float
     least_us: float
 
+    def told(self, us: float | None = None, most_us: float | None = None) -> TriedLoop:
+        """Return it for the record, with its predicted time if it was built."""
+        loops = [(self.group.loops[0], self.trips), *([self.inner] if self.inner is not None else [])]
+        return TriedLoop(tuple(self.group.ops), tuple(loops), self.usual_us, self.least_us, us, most_us)
+
 
 @dataclass(frozen=True)
 class _Inner:
@@ -147,11 +193,12 @@ class _Loops:
     block: Block
     choices: KernelChoices
     shortest_us: float
+    record: PlanRecord
 
     def put(self) -> None:
         """Put groups of kernels into loops that are predicted to gain."""
         kernels = _kernels(self.block)
-        flat = divide_together(self.choices.sequence(kernels)[0], self.choices.prices)
+        flat = divide_or_refuse(kernels, self.choices.sequence(kernels)[0], self.choices.prices)
         # Buffers of the block may be in the scratchpads throughout: no loop saves more than that.
         held = {v for op in kernels for v in op.operands if isinstance(v.owner, kernel.AllocOp)}
         if flat.us - self.choices.floor_us(kernels, held) <= CLEAR_GAIN * max(self.shortest_us, 0):
@@ -177,8 +224,11 @@ class _Loops:
         # The most promising first, so that most of the others need not be built.
         for number, trial in sorted(enumerate(trials), key=lambda pair: pair[1].least_us - pair[1].usual_us):
             if trial.usual_us - trial.least_us < most[0]:
-                break
-            us = self._us(trial.group, trial.trips, trial.inner, trial.usual_us - max(_clear(trial.usual_us), most[0]))
+                self.record.loops.append(trial.told())
+                continue
+            most_us = trial.usual_us - max(_clear(trial.usual_us), most[0])
+            us = self._us(trial.group, trial.trips, trial.inner, most_us)
+            self.record.loops.append(trial.told(us, most_us))
             gain = 0.0 if us is None else trial.usual_us - us
             if gain > _clear(trial.usual_us) and (gain, -number) > most:
                 best, most = trial, (gain, -number)
@@ -192,6 +242,8 @@ class _Loops:
             floor = self.choices.floor_us(part.ops, set(part.internal()))
             clearly = usual - _clear(usual)
             if usual < self.shortest_us or floor >= clearly or any(op in self.choices.fixed for op in part.ops):
+                continue
+            if _cuts_asked_for(part):
                 continue
             held = _held(part)
             for trips, inner in self._loops(part, usual):
@@ -239,7 +291,7 @@ class _Loops:
                 return self._trips_us(second.kernels, trips * inner[1], most_us)
             finally:
                 second.drop()
-        except LoweringError:
+        except (LoweringError, HintError):
             return None
         finally:
             body.drop()
@@ -253,12 +305,19 @@ class _Loops:
 
     def _install(self, plan: Trial) -> None:
         """Put the loops in place of the group, and divide their body."""
-        block = TiledBody(plan.group, plan.trips).install()
+        self.record.taken |= dict.fromkeys(plan.group.ops, plan.told().loops)
+        block = self._put_around(plan.group, plan.trips)
         if plan.inner is not None and (within := _inside(block, plan.inner[0])) is not None:
-            block = TiledBody(within, plan.inner[1]).install()
+            block = self._put_around(within, plan.inner[1])
         for op in _kernels(block):
             self.choices.divide(op)
-        divide_block(block, self.choices)
+        divide_block(block, self.choices, self.record)
+
+    def _put_around(self, group: RowGroup, trips: int) -> Block:
+        ops = tuple(group.ops)
+        block = TiledBody(group, trips).install()
+        self.record.moved(ops, _kernels(block))
+        return block
 
 
 def _behind(op: Operation) -> Iterator[Operation]:
@@ -279,6 +338,12 @@ def _held(group: RowGroup) -> list[frozenset[int]]:
     internal = set(group.internal())
     may = (internal - relaid) | {value for value, count in reads.items() if count > 1 and value not in internal}
     return [frozenset([n for n, value in enumerate(op.operands) if value in may]) for op in group.ops]
+
+
+def _cuts_asked_for(group: RowGroup) -> bool:
+    """Return whether a loop around a group would take a buffer in parts that a hint asks for."""
+    internal = set(group.internal())
+    return any(hinted_place(v) == "lx" and v not in internal for op in group.ops for v in op.operands)
 
 
 def _inside(block: Block, name: str) -> RowGroup | None:

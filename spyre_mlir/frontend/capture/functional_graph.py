@@ -30,10 +30,11 @@ from spyre_mlir.frontend.capture.call_form import CallForm, OffsetsMatter
 from spyre_mlir.frontend.capture.nested_graphs import FlatGraph
 from spyre_mlir.frontend.capture.operator_tracing import Tables, TensorForm, Trace, TracedCall, trace_calls
 from spyre_mlir.frontend.capture.value_memory import Unfollowed, ValueMemory
+from spyre_mlir.frontend.hints import NOTES
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of, storage_identity
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
-_PLACE = ("stack_trace", "nn_module_stack")
+_PLACE = ("stack_trace", "nn_module_stack", NOTES)
 _WRITTEN = {
     InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
     InputKind.BUFFER: OutputKind.BUFFER_MUTATION,

@@ -19,6 +19,7 @@ from spyre_mlir.dialects.aten import AtenOp, CallOp, callee_of, make_op
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import GuardOp
 from spyre_mlir.dialects.aten_types import result_type
+from spyre_mlir.dialects.spyre.hints import Hint
 from spyre_mlir.frontend.arguments import (
     BoundArgument,
     NotInTableError,
@@ -31,6 +32,7 @@ from spyre_mlir.frontend.arguments import (
 )
 from spyre_mlir.frontend.capture.constant_folding import Folded, is_causal_mask
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
+from spyre_mlir.frontend.hints import hint_at
 from spyre_mlir.frontend.locations import location_of
 from spyre_mlir.frontend.lowering.plugin_conversion import ImportBuild, converted
 from spyre_mlir.frontend.lowering.promotion import (
@@ -67,6 +69,7 @@ class NodeLowering:
         self.values = {s.argument.name: s.value for s in signature.slots if s.value is not None}
         self.recipes: dict[str, Recipe] = {}
         self._location: LocationAttr = UnknownLoc()
+        self._hint: Hint | None = None
         self._build = ImportBuild(self._add)
         self._ssa: dict[Node, SSAValue] = {}
         self._several: dict[Node, dict[int, SSAValue]] = {}
@@ -90,7 +93,7 @@ class NodeLowering:
             source, index = cast("tuple[Node, int]", node.args)
             self._ssa[node] = self._several[self._root(source)][index]
             return
-        self._location = location_of(node)
+        self._location, self._hint = location_of(node), hint_at(node)
         plain = not is_symbolic_node(node)  # other ops stand for a call once its sizes are numbers
         if plain and (results := converted(node, self.ssa, self._build)) is not None:
             if isinstance(node.meta["val"], torch.Tensor):
@@ -162,6 +165,8 @@ class NodeLowering:
     def _add(self, op: AtenOp) -> AtenOp:
         """Appends an op, made for the node at hand."""
         op.location = self._location
+        if self._hint is not None:
+            self._hint.put(op)
         self.block.add_op(op)
         return op
 

@@ -1,4 +1,7 @@
-"""Kernels as the planner sees them: buffers by number, and every legal division with its work and its slices."""
+"""Kernels as the planner sees them: buffers by number, and every legal division with its work and its slices.
+
+Decision: docs/decisions/0141-cores-before-reread.md
+"""
 
 from __future__ import annotations
 
@@ -10,25 +13,33 @@ from math import prod
 from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 
+from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import local_slices
+from spyre_mlir.dialects.spyre.hints import HINT, HintError, hint_of
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.dialects.superdsc.model.work import WorkByDivision
 from spyre_mlir.hw.cost import Work, roofline_us, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US
-from spyre_mlir.hw.division import divide, divisions
+from spyre_mlir.hw.division import Refusal, divide, divisions, judged_divisions
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices, with_local
 from spyre_mlir.transforms.divide_work import divide_kernel
+from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
+from spyre_mlir.transforms.utils.hints import hinted_divisions, hinted_place
 from spyre_mlir.transforms.utils.loops import footprints, loops_of
 
-# A division that takes so many times the quickest one's time is not considered, and none but the usual one of kernels
-# that are shorter than anything a choice could change much.
+# A division that takes so many times the quickest one's time is not considered. Kernels that are shorter than anything
+# a choice could change much have the usual one, or one over more cores.
 SLOW, SHORT_US, SHORT_IN_LOOP_US = 4.0, 5.0, 1.0
 # Part of the usual cores that has to be busy.
 BUSY = 7 / 8
+# Why a legal division is no candidate.
+HINTED = "a hint asks for another"
+GIVEN, TOO_SHORT = "the program gives the division", "the kernel is too short for another that is on no more cores"
+TOO_SLOW = f"{SLOW:.0f} times slower than the quickest, whatever the scratchpads hold"
 
 
 @dataclass
@@ -52,9 +63,17 @@ class KernelChoices:
         self.prices = Prices(CALIBRATED, self.spec)
 
     def sequence(self, ops: Sequence[kernel.KernelOp]) -> tuple[list[Kernel], list[SSAValue]]:
-        """Return kernels that follow each other in one block as the planner takes them, and their buffers by number."""
+        """Return kernels that follow each other in one block as the planner takes them, and their buffers by number.
+
+        Raises:
+            HintError: a hint asks for a buffer in the scratchpads that cannot be there.
+        """
         copied = _copied(ops)
-        numbered = copied | _may_be_held(ops)
+        numbered = copied | {value for value in _may_be_held(ops) if hinted_place(value) != "hbm"}
+        wanted = _asked_for(ops)
+        for value in wanted - numbered:
+            reason = unfit_reason(value) or "kernels that are not planned together use it"
+            raise HintError("a hint asks for a buffer in LX that cannot be there", where=_writer(value), hint=reason)
         numbers: dict[SSAValue, int] = {}
         found = list[Kernel]()
         for op in ops:
@@ -64,7 +83,9 @@ class KernelChoices:
                     numbers[value] = len(numbers)
             buffers = tuple([numbers.get(value, OUTSIDE) for value in operands])
             copies = frozenset([n for n, value in enumerate(operands) if value in copied])
-            found.append(Kernel(buffers, self.candidates(op)[: 1 if op in self.fixed else None], copies))
+            required = frozenset([numbers[value] for value in operands if value in wanted])
+            candidates = self.candidates(op)[: 1 if op in self.fixed else None]
+            found.append(Kernel(buffers, candidates, copies, required))
         return found, list(numbers)
 
     def floor_us(self, ops: Sequence[kernel.KernelOp], internal: Container[SSAValue]) -> float:
@@ -131,11 +152,36 @@ class KernelChoices:
         """Return the divisions of a kernel, the present one first: the only one of a short kernel."""
         written = len(op.operands) - 1
         held = [_may_hold(value, written=number == written) for number, value in enumerate(op.operands)]
-        tiled = [isinstance(value.owner, TileOp) for value in op.operands]
-        key = _shape(op, op.space_splits()), _least_us(op), *held, *tiled
+        facts = [(isinstance(value.owner, TileOp), hinted_place(value)) for value in op.operands]
+        key = _shape(op, op.space_splits()), _least_us(op), *held, *facts
         if (known := self._known.get(key)) is None:
             known = self._known[key] = self._found(op, held)
         return known
+
+    def refusals(
+        self, op: kernel.KernelOp, considered: Sequence[DividedKernel], given: str = ""
+    ) -> list[tuple[Mapping[str, int], str]]:
+        """Return the divisions into equal slices that were not considered for a kernel, each with the reason.
+
+        Args:
+            op: the kernel.
+            considered: the divisions that were, the usual one first.
+            given: why legal ones were not, if none but the present one was.
+        """
+        known = {tuple(c.splits.items()) for c in considered}
+        usual, loops = considered[0], loops_of(op)
+        least = int(prod(usual.splits.values()) * BUSY)
+        hint = hint_of(op)
+        given = GIVEN if op in self.fixed else HINTED if hint is not None and hint.division else given
+        other = given or (TOO_SHORT if self.prices.us(usual, frozenset()) < _least_us(op) else TOO_SLOW)
+        found = list[tuple[Mapping[str, int], str]]()
+        for splits, refusal in judged_divisions(loops, footprints(op, loops), 1, self.spec):
+            if tuple(splits.items()) in known:
+                continue
+            few = Refusal.FEW_CORES if not given and prod(splits.values()) < least else None
+            reason = refusal or few
+            found.append((splits, reason.value if reason else other))
+        return found
 
     def _found(self, op: kernel.KernelOp, held: Sequence[bool]) -> tuple[DividedKernel, ...]:
         usual = op.space_splits()
@@ -147,14 +193,20 @@ class KernelChoices:
 
         slices = _Slices(op, held, self._views)
         first = DividedKernel(usual, work(usual), *slices.of(usual))
-        if self.prices.us(first, frozenset()) < _least_us(op):
+        if (hinted := hinted_divisions(op, self.spec)) is not None:
+            others = (s for s in hinted if s != usual)
+            return (first, *(DividedKernel(splits, work(splits), *slices.of(splits)) for splits in others))
+        wanted = any(hinted_place(value) == "lx" for value in op.operands)  # what keeps it there may be slow
+        short = self.prices.us(first, frozenset()) < _least_us(op) and not wanted
+        if short and (op.is_product or prod(usual.values()) == self.spec.cores_per_card):
             return (first,)
+        least = 1 if wanted else prod(usual.values()) + 1 if short else int(prod(usual.values()) * BUSY)
         loops = loops_of(op)
-        ways = divisions(loops, footprints(op, loops), int(prod(usual.values()) * BUSY), self.spec)
+        ways = divisions(loops, footprints(op, loops), least, self.spec)
         nowhere = (None,) * len(held), (0,) * len(held)
         found = [DividedKernel(splits, work(splits), *nowhere) for splits in ways if splits != usual]
         least = min(self._all_held_us(c) for c in (first, *found))
-        kept = [c for c in found if self._all_held_us(c) <= max(SLOW * least, SHORT_US)]
+        kept = [c for c in found if wanted or self._all_held_us(c) <= max(SLOW * least, SHORT_US)]
         return (first, *(DividedKernel(c.splits, c.work, *slices.of(c.splits)) for c in kept))
 
     def _all_held_us(self, candidate: DividedKernel) -> float:
@@ -192,7 +244,7 @@ def _shape(op: kernel.KernelOp, splits: Mapping[str, int]) -> Hashable:
     said = {name: a for name, a in op.properties.items() if name not in ("function", "op_info", "space")}
     family = op.entry.family if isinstance(op, kernel.ComputeOp) else None
     loops = tuple([(d.name, d.extent, splits[d.name]) for d in op.space.data])
-    return type(op), family, loops, *said.items(), *[value.type for value in op.operands]
+    return type(op), family, loops, *said.items(), *[value.type for value in op.operands], op.attributes.get(HINT)
 
 
 def _least_us(op: kernel.KernelOp) -> float:
@@ -233,6 +285,17 @@ def _may_be_held(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
         if output not in found:
             found[output] = _is_own(output, own)
     return {value for value, held in found.items() if held and value in read}
+
+
+def _asked_for(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
+    """Buffers that hints want in the scratchpads, and whose writer is here."""
+    return {op.output for op in ops if hinted_place(op.output) == "lx"}
+
+
+def _writer(value: SSAValue) -> str:
+    writers = [u.operation for u in value.uses if isinstance(u.operation, kernel.KernelOp)]
+    writers = [op for op in writers if op.output is value]
+    return placed(writers[0].function_name, writers[0].location) if writers else "a buffer"
 
 
 def _is_own(value: SSAValue, ops: Container[Operation]) -> bool:

@@ -5,12 +5,12 @@ Decision: docs/decisions/0035-a-tile-is-a-view-in-a-loop.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, SpaceAttr
@@ -101,18 +101,23 @@ class TiledBody:
             return value
         if (value, dim) not in self._values:
             tensor = kernel.device_tensor(value)
-            made = self._alloc(tensor, dim) if internal else self._tile(value, tensor, dim)
+            made = (
+                self._alloc(tensor, dim, value.owner.attributes)
+                if internal and isinstance(value.owner, Operation)
+                else self._tile(value, tensor, dim)
+            )
             made.location = value.owner.location if internal and isinstance(value.owner, Operation) else user.location
             self.block.add_op(made)
             self._values[value, dim] = made.results[0]
         return self._values[value, dim]
 
-    def _alloc(self, tensor: DeviceTensor, dim: int) -> Operation:
+    def _alloc(self, tensor: DeviceTensor, dim: int, attributes: Mapping[str, Attribute]) -> Operation:
         rows = tensor.shape[dim] // self.trips
         reserved = round_up(rows, tensor.lanes if dim == tensor.layout.stick else 1)
         extents = _with(tensor.layout.extents, dim, reserved)
         small = replace(tensor, shape=_with(tensor.shape, dim, rows), layout=replace(tensor.layout, extents=extents))
         alloc = kernel.AllocOp(DeviceTensorType(small))
+        alloc.attributes |= attributes
         self.allocs.append(alloc)
         return alloc
 

@@ -13,16 +13,30 @@ from spyre_mlir.ops.table import Family
 
 def loops_of(op: kernel.KernelOp) -> list[DividedLoop]:
     """Return the loops of an op, in the pieces that the hardware can divide."""
-    padded, pieces, undivided = op.padded_extents(), op.divisible_pieces(), op.undivided()
+    padded, pieces, undivided = op.padded_extents(), op.divisible_pieces(), whole_loops(op)
     kept = op.maps.data[-1].names
-    is_product = isinstance(op, kernel.ComputeOp) and op.entry.family is Family.CONTRACTION
     loops: list[DividedLoop] = []
     for dim in op.space.data:
         unit = pieces.get(dim.name, 1)
-        whole = padded[dim.name] % unit == 0
-        may = whole and dim.name not in undivided and (dim.name in kept or is_product)
-        loops.append(DividedLoop(dim.name, padded[dim.name] // unit if whole else 1, dim.name in kept, may))
+        units = padded[dim.name] // unit if padded[dim.name] % unit == 0 else 1
+        loops.append(DividedLoop(dim.name, units, dim.name in kept, dim.name not in undivided))
     return loops
+
+
+def whole_loops(op: kernel.KernelOp) -> dict[str, str]:
+    """Return the loops of an op that cannot be divided, with the reason."""
+    padded, pieces, undivided = op.padded_extents(), op.divisible_pieces(), op.undivided()
+    kept = op.maps.data[-1].names
+    is_product = isinstance(op, kernel.ComputeOp) and op.entry.family is Family.CONTRACTION
+    found: dict[str, str] = {}
+    for dim in op.space.data:
+        if padded[dim.name] % pieces.get(dim.name, 1):
+            found[dim.name] = f"its {padded[dim.name]} elements are no whole pieces of {pieces[dim.name]}"
+        elif dim.name in undivided:
+            found[dim.name] = "its elements are found at run time, from one address for all cores"
+        elif dim.name not in kept and not is_product:
+            found[dim.name] = "the function reduces it, and only products add up partial results of cores"
+    return found
 
 
 def footprints(op: kernel.KernelOp, loops: list[DividedLoop]) -> list[Footprint]:
@@ -44,4 +58,4 @@ def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:
     return SpaceAttr(tuple(replace(d, split=splits[d.name]) for d in space.data))
 
 
-__all__ = ["divided", "footprints", "loops_of"]
+__all__ = ["divided", "footprints", "loops_of", "whole_loops"]

@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from spyre_mlir.dialects.aten_arguments import ORIGIN
 from spyre_mlir.errors import SpyreError, UnsupportedError
 from spyre_mlir.hw.sticks import StickError
+from spyre_mlir.transforms.utils.hints import inherit_hint
 
 
 def functions(module: ModuleOp) -> list[func.FuncOp]:
@@ -35,6 +36,7 @@ class Emitter:
             op.location = self.current.location
             if (number := self.current.attributes.get(ORIGIN)) is not None:
                 op.attributes.setdefault(ORIGIN, number)
+            inherit_hint(op, self.current)
         self.ops.append(op)
         return op
 

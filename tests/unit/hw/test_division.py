@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spyre_mlir.hw.division import DividedLoop, Footprint, SpanError, divide, divisions, divisors, span_bytes
+from spyre_mlir.hw.division import (
+    DividedLoop,
+    Footprint,
+    Refusal,
+    SpanError,
+    divide,
+    divisions,
+    divisors,
+    judged_divisions,
+    span_bytes,
+)
 from spyre_mlir.hw.spec import SPYRE
 
 LOOPS = st.lists(
@@ -131,3 +141,17 @@ def test_divisions_over_several_cores_divide_one_summed_loop_at_most() -> None:
     assert sorted(found) == [(1, 1, 2, 1), (1, 2, 1, 1), (2, 1, 1, 1), (2, 1, 2, 1), (2, 2, 1, 1)]
     kept = [DividedLoop("m", 2, True), DividedLoop("n", 2, True)]
     assert [tuple(made.values()) for made in divisions(kept, [], 4, SPYRE)] == [(2, 2)]
+
+
+def test_divisions_are_refused_with_reasons() -> None:
+    """Rows of 16,384 sticks from one to the next: half of 32,768 rows span 256 MB and a little, a fourth does not."""
+    loops = [DividedLoop("rows", 4, True), DividedLoop("r", 2, False), DividedLoop("s", 2, False)]
+    wide = Footprint({"rows": 8192 * 128})
+    judged = {tuple(made.values()): refusal for made, refusal in judged_divisions(loops, [wide], 2, SPYRE)}
+    assert len(judged) == 3 * 2 * 2
+    assert judged[1, 1, 1] is Refusal.FEW_CORES
+    assert judged[4, 2, 2] is Refusal.TWO_SUMS
+    assert judged[1, 2, 1] is Refusal.SPAN and judged[4, 2, 1] is None
+    assert [made for made, refusal in judged.items() if refusal is None] == [
+        tuple(made.values()) for made in divisions(loops, [wide], 2, SPYRE)
+    ]

@@ -48,6 +48,27 @@ def test_short_kernels_and_fixed_ones_have_no_choice() -> None:
     assert all(d.split in (1, 32) for op in found for d in op.space.data)  # as they were
 
 
+def test_refused_divisions_are_all_others() -> None:
+    """8,192 rows and 16 sticks: 20 divisions by powers of two within 32 cores, of which five take all cores."""
+    choices, found = chosen(passed(softmax(8192, 1024), "divide-work"))
+    exp = found[2]
+    considered = choices.candidates(exp)
+    refused = choices.refusals(exp, considered)
+    assert len(considered) + len(refused) == 6 + 5 + 4 + 3 + 2
+    assert {reason for _, reason in refused} == {"too few cores are busy"}
+    given = choices.refusals(exp, considered[:1], "because")
+    assert {reason for _, reason in given} == {"because"} and len(given) == 19
+    choices.fixed.add(exp)
+    assert {reason for _, reason in choices.refusals(exp, considered[:1])} == {"the program gives the division"}
+
+
+def test_short_kernels_may_have_more_cores() -> None:
+    """200 rows are 25 times 8, and 32 is 4 slices of rows times the 8 sticks; what reduces a row has rows alone."""
+    choices, found = chosen(passed(softmax(200, 512), "divide-work"))
+    splits = [[tuple(c.splits.values()) for c in choices.candidates(op)] for op in found]
+    assert splits == [[(25, 1)], *[[(25, 1), (4, 8), (8, 4)]] * 2, [(25, 1)], [(25, 1), (4, 8), (8, 4)]]
+
+
 def test_the_floor_is_the_time_with_everything_at_hand() -> None:
     choices, found = chosen(passed(softmax(8192, 1024), "divide-work"))
     outside = choices.floor_us(found, set())

@@ -1,0 +1,71 @@
+"""`hint`: wishes for the plan of the operations in a part of a model, which exported programs keep."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, cast
+
+import torch
+from torch.fx.traceback import annotate, has_preserved_node_meta, preserve_node_meta
+from xdsl.ir import Operation
+
+from spyre_mlir.dialects.spyre.hints import HINT, Hint, HintError, checked, hint_of
+
+NOTES = "custom"  # where torch keeps what `annotate` says
+
+
+def hint(*, division: Mapping[int | str, int] | None = None, place: str | None = None) -> AbstractContextManager[None]:
+    """Mark the operations that a part of `forward` calls with wishes for their plan, which override the planner.
+
+    ```python
+    with spyre_mlir.hint(division={0: 8, 1: 4}, place="lx"):
+        y = self.linear(x)
+    ```
+
+    The marks survive `torch.export.export`, `torch.export.save` and `torch.compile`, and do nothing in eager mode. Of
+    hints inside each other the innermost counts.
+
+    Args:
+        division: over how many cores loops of the kernels are divided: by number of a dimension of the result, from
+            the end if negative, or by name of a loop of the kernel (``m``, ``n``, ``k`` of a product). Loops that are
+            not named are left to the planner.
+        place: where results are kept that operations outside of the part read: ``lx``, the scratchpads, or ``hbm``.
+
+    Raises:
+        InputError: neither is given, or one has no such value. Whether the kernels can be divided and placed so is
+            checked when the program is compiled.
+    """
+    said = {name: value for name, value in (("division", division), ("place", place)) if value is not None}
+    made = checked(said)
+    if not made:
+        raise HintError("a hint says nothing", hint='hint(division={0: 4}) or hint(place="lx")')
+    noted = annotate({HINT: {"division": dict(made.division), "place": made.place}})
+    # Dynamo keeps notes by itself, and knows this context alone.
+    return cast("AbstractContextManager[None]", noted if torch.compiler.is_dynamo_compiling() else _kept(noted))
+
+
+@contextmanager
+def _kept(noted: Any) -> Generator[None]:
+    """A context in which traced nodes keep their notes; entered twice, torch would not take an inner note back."""
+    with nullcontext() if has_preserved_node_meta() else preserve_node_meta(), noted:
+        yield
+
+
+def hint_at(node: torch.fx.Node) -> Hint | None:
+    """Return the hint that a node was traced under; None without one.
+
+    Raises:
+        HintError: a saved program has something else in its place.
+    """
+    notes = cast("dict[str, Any]", node.meta.get(NOTES) or {})
+    return checked(notes[HINT]) if HINT in notes else None
+
+
+def note_hint(node: torch.fx.Node, op: Operation) -> None:
+    """Note the hint of an op at the node that stands for it, where `hint_at` finds it."""
+    if (found := hint_of(op)) is not None:
+        node.meta[NOTES] = {HINT: {"division": dict(found.division), "place": found.place}}
+
+
+__all__ = ["NOTES", "hint", "hint_at", "note_hint"]

@@ -1,0 +1,98 @@
+"""Record of what the planner looks at: blocks that it divides, and loops that it tries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, SSAValue
+
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.planning.divisions import Division, Kernel
+from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
+
+Loops = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class PlannedBlock:
+    """Kernels of a block that were divided together.
+
+    Attributes:
+        choices: what each of them may do.
+        ops: the kernels.
+        kernels: the same as the search takes them.
+        plan: the division that was chosen.
+    """
+
+    choices: KernelChoices
+    ops: Sequence[kernel.KernelOp]
+    kernels: Sequence[Kernel]
+    plan: Division
+
+    def number(self, op: Operation) -> int:
+        """Return the number of a kernel in the block."""
+        return next(number for number, other in enumerate(self.ops) if other is op)
+
+    def buffer(self, number: int) -> SSAValue:
+        """Return a buffer by its number, as the kernels have it now."""
+        places = ((op, found.operands) for op, found in zip(self.ops, self.kernels, strict=True))
+        return next(op.operands[operands.index(number)] for op, operands in places if number in operands)
+
+
+@dataclass(frozen=True)
+class TriedLoop:
+    """Loops that were tried around a group of kernels.
+
+    Attributes:
+        ops: the kernels, before any loop.
+        loops: trips of the outer and perhaps an inner loop, with the loop of the first kernel that each cuts.
+        usual_us: predicted time of the kernels without loops.
+        least_us: a time that the loops do not beat.
+        us: predicted time in the loops; None if they were not built, have no division, or are slower than `most_us`.
+        most_us: the most time that would have been a gain; None if they were not built, as `least_us` says enough.
+    """
+
+    ops: Sequence[Operation]
+    loops: Loops
+    usual_us: float
+    least_us: float
+    us: float | None = None
+    most_us: float | None = None
+
+
+@dataclass
+class PlanRecord:
+    """Record of what the planner looked at in a module.
+
+    Attributes:
+        blocks: in the order in which they were divided.
+        loops: that were tried.
+        taken: the loops that were put around kernels, by the kernel before it was in a loop.
+        origins: the kernel before it was in a loop, by the kernel in it.
+    """
+
+    blocks: list[PlannedBlock] = field(default_factory=list[PlannedBlock])
+    loops: list[TriedLoop] = field(default_factory=list[TriedLoop])
+    taken: dict[Operation, Loops] = field(default_factory=dict[Operation, Loops])
+    origins: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
+
+    def moved(self, before: Sequence[Operation], after: Sequence[Operation]) -> None:
+        """Note that kernels are now in a loop."""
+        for old, new in zip(before, after, strict=True):
+            self.origins[new] = self.origins.pop(old, old)
+
+    def origin(self, op: Operation) -> Operation:
+        """Return the kernel before it was in a loop: itself if it is in none."""
+        return self.origins.get(op, op)
+
+    def block(self, op: Operation) -> PlannedBlock | None:
+        """Return the block in which a kernel was divided; None if it was not."""
+        return next((b for b in reversed(self.blocks) if op in b.ops), None)
+
+    def tried(self, op: Operation) -> list[TriedLoop]:
+        """Return the loops that were tried around a kernel, as it was before any."""
+        return [loop for loop in self.loops if op in loop.ops]
+
+
+__all__ = ["PlanRecord", "PlannedBlock", "TriedLoop"]

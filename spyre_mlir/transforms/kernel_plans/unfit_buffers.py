@@ -1,0 +1,29 @@
+"""Buffers that cannot be in the scratchpads, whatever the plan."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation, SSAValue
+
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+
+
+def unfit_reason(value: SSAValue) -> str:
+    """Return why a buffer cannot be in the scratchpads, whatever the plan; an empty text if it can."""
+    users = [use.operation for use in value.uses]
+    if any(isinstance(user, kernel.FromDeviceOp) for user in users):
+        return "goes to the host"
+    if any(isinstance(user, kernel.RestickifyOp) for user in users):
+        return "its layout is changed in device memory"
+    if any(isinstance(user, kernel.KernelOp) and not user.has_slices for user in users):
+        return "a kernel finds its elements at run time"
+    if any(isinstance(user, TileOp) for user in users):
+        return "a loop takes it in parts"
+    home = value.owner.parent_block() if isinstance(value.owner, Operation) else None
+    if any(user.parent_block() is not home for user in users):
+        return "a loop uses it as a whole"
+    other = next((u.name for u in users if not isinstance(u, kernel.KernelOp | kernel.FreeOp)), None)
+    return "" if other is None else f"{other} uses it"
+
+
+__all__ = ["unfit_reason"]

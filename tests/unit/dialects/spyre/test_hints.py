@@ -1,0 +1,56 @@
+"""Hints as attributes: what is said is read back, and what is no hint is refused with its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from spyre_mlir.dialects.spyre.hints import HINT, Hint, HintError, checked, hint_of
+from spyre_mlir.errors import InputError
+from spyre_mlir.text.render import module_text, parse_module
+from spyre_mlir.universe import make_context
+
+PROGRAM = """
+func.func @main(%x: tensor<4x64xf16>) -> tensor<4x64xf16> {{
+  %0 = aten.exp(%x) attributes {{spyre.hint = {hint}}} : (tensor<4x64xf16>) -> tensor<4x64xf16> loc("model.py":3:0)
+  func.return %0 : tensor<4x64xf16>
+}}
+"""
+
+
+def read(hint: str) -> Hint | None:
+    """The hint of a text, after it was printed and read once more."""
+    module = parse_module(PROGRAM.format(hint=hint), make_context())
+    again = parse_module(module_text(module, locations=True), make_context())
+    return next(hint_of(op) for op in again.walk() if HINT in op.attributes)
+
+
+def test_a_hint_is_read_back() -> None:
+    hint = Hint({"0": 4, "k": 2}, "lx", op=3, rank=2)
+    assert read(str(hint.attribute)) == hint
+    assert read('{place = "hbm"}') == Hint(place="hbm")
+    assert not Hint()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('"lx"', "a hint is a dictionary"),
+        ("{tiles = 3 : i64}", "a hint has no part 'tiles'"),
+        ('{place = "dram"}', "the place of a hint is lx or hbm, got 'dram'"),
+        ("{division = 4 : i64}", "the division of a hint is slices by loop, got 4"),
+        ('{division = {"0" = 0 : i64}}', "the slices of 0 are a whole number from 1 on, got 0"),
+        ('{division = {m = "4"}}', "the slices of m are a whole number from 1 on, got '4'"),
+    ],
+)
+def test_what_is_no_hint(text: str, message: str) -> None:
+    with pytest.raises(HintError, match=message) as refused:
+        read(text)
+    assert refused.value.where == "aten.exp at model.py:3"
+    assert isinstance(refused.value, InputError)
+
+
+def test_keys_are_numbers_or_names() -> None:
+    assert checked({"division": {0: 4, -1: 2, "k": 8}}) == Hint({"0": 4, "-1": 2, "k": 8})
+    for key in (True, 1.5, None):
+        with pytest.raises(HintError, match="a loop is the number of a dimension or a name"):
+            checked({"division": {key: 4}})

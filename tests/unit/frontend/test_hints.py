@@ -1,0 +1,98 @@
+"""`hint` in every way into the compiler: export, a saved file, symbols, torch.compile; nothing in eager mode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import spyre_mlir
+from spyre_mlir.dialects.spyre.hints import HINT, Hint, HintError, hint_of
+from spyre_mlir.frontend import import_program
+from spyre_mlir.frontend.hints import hint
+from spyre_mlir.frontend.program.program import Program
+
+
+class Hinted(nn.Module):
+    """A product with a hint between functions without, and one hint inside of another."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(64, 64)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.exp(x)
+        with hint(division={0: 8}, place="lx"):
+            y = self.linear(x)
+            with hint(place="hbm"):
+                y = torch.neg(y)
+            y = torch.abs(y)
+        return torch.exp(y)
+
+
+X = torch.randn(16, 64)
+EXPECTED = {
+    "exp": None,
+    "linear": Hint({"0": 8}, "lx"),
+    "neg": Hint(place="hbm"),
+    "abs": Hint({"0": 8}, "lx"),
+}
+
+
+def hints(program: Program) -> dict[str, Hint | None]:
+    return {op.name.removeprefix("aten."): hint_of(op) for op in program.module.walk() if op.name.startswith("aten.")}
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_hints_survive_export_and_a_saved_file(strict: bool, tmp_path: Path) -> None:
+    exported = torch.export.export(Hinted(), (X,), strict=strict)
+    assert hints(import_program(exported)) == EXPECTED
+    torch.export.save(exported, tmp_path / "model.pt2")
+    assert hints(import_program(tmp_path / "model.pt2")) == EXPECTED
+
+
+def test_a_module_and_a_module_with_symbols() -> None:
+    assert hints(import_program(Hinted(), (X,))) == EXPECTED
+    made = spyre_mlir.compile(Hinted(), (X,), dynamic_shapes=({0: torch.export.Dim("rows", min=8)},), cache=False)
+    assert isinstance(made, spyre_mlir.DynamicModel)
+    text = made.specialize(**{name: 24 for name in ("rows", "s0", "s1", "s27", "s77") if name in made.symbols})
+    assert text.mlir("aten").count(HINT) == 3
+
+
+def test_torch_compile_keeps_hints(caplog: pytest.LogCaptureFixture) -> None:
+    """The result of the product goes to the scratchpads, and can only if the hint came through Dynamo."""
+    seen: list[Any] = []
+
+    def backend(graph: torch.fx.GraphModule, inputs: list[Any]) -> Any:
+        seen.append({n.name: HINT in (n.meta.get("custom") or {}) for n in graph.graph.nodes if n.op != "placeholder"})
+        return graph
+
+    model = Hinted()
+    compiled = torch.compile(model, backend=backend, fullgraph=True)
+    torch.testing.assert_close(compiled(X), model(X))
+    (marks,) = seen
+    assert sum(marks.values()) >= 3 and not marks["x"]
+
+
+def test_eager_mode_computes_the_same() -> None:
+    model = Hinted()
+    y = torch.exp(torch.abs(torch.neg(model.linear(torch.exp(X)))))
+    torch.testing.assert_close(model(X), y)
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({}, "a hint says nothing"),
+        ({"division": {}}, "a hint says nothing"),
+        ({"place": "dram"}, "the place of a hint is lx or hbm"),
+        ({"division": {0: 2.5}}, "the slices of 0 are a whole number"),
+        ({"division": [4]}, "the division of a hint is slices by loop"),
+    ],
+)
+def test_bad_hints_are_refused_where_they_are_made(said: Any, message: str) -> None:
+    with pytest.raises(HintError, match=message):
+        hint(**said)

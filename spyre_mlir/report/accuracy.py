@@ -19,7 +19,6 @@ from spyre_mlir.text.notebook import ShownAsText
 
 Array = NDArray[Any]
 PAGE = "docs/dl16-exceptions.md"
-WIDTH = 140
 SHOWN = 12
 SHOWN_GROUPS = 8
 # An error of this size may come from rounding alone; DLFloat16 has 10 significant bits.
@@ -199,7 +198,8 @@ def _cells(one: KernelError, overflows: int, underflows: int) -> tuple[str, ...]
 
 def _listing(title: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     right = (*_NUMBERS, "launches")
-    return listing(title, {name: "right" if name in right else "left" for name in names}, rows, WIDTH)
+    spare = ("underflows", "before", "module", "launches")
+    return listing(title, {name: "right" if name in right else "left" for name in names}, rows, spare)
 
 
 def placed(one: KernelError) -> str:

@@ -82,6 +82,11 @@ class Accuracy(ShownAsText):
         """Changes that may make the results more accurate, each compiled and run, with its effect and its price."""
         return tuple(self.attempt())
 
+    def trials(self) -> list[str]:
+        """Sentences about changes that were tried, if more than rounding spoils the results."""
+        spoilt = any(one.overflows or one.lost or one.error > ROUNDING for one in self.launches)
+        return [str(one) for one in self.tried] if spoilt else []
+
     @property
     def worst_first(self) -> list[KernelError]:
         """Launches by what they add to the error; those with numbers beyond DLFloat16 or lost go first, as they ran."""
@@ -155,7 +160,7 @@ class Accuracy(ShownAsText):
         line = [f"RMS error against double precision: {shown}"] if self.errors or not self.launches else []
         if not self.launches:
             return "\n".join(line)
-        return "\n".join([*line, self._launch_table(), self._module_table(), *self.advice()])
+        return "\n".join([*line, self._launch_table(), self._module_table(), *self.advice(), *self.trials()])
 
     def _launch_table(self) -> str:
         ordered = self.worst_first

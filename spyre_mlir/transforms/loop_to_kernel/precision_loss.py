@@ -103,7 +103,7 @@ def rounded_text(module: ModuleOp) -> str:
 
 def _is_at(op: Operation, line: str) -> bool:
     source = source_of(op.location)
-    return source is not None and line in (str(source), f"{PurePath(source.file or '').name}:{source.line}")
+    return line in (str(source), f"{PurePath(source.file or '').name}:{source.line}")
 
 
 def would_be_kept(module: ModuleOp, function: str, line: str | None) -> bool:

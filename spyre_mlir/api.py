@@ -19,12 +19,14 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dynamic import Buckets, DynamicModel
 from spyre_mlir.errors import InputError, NotCompiledError
 from spyre_mlir.generation import GeneratingModel, Generation
+from spyre_mlir.machine.bundle.host_code import HostCode
 from spyre_mlir.options import CompileOptions, takes_options
 from spyre_mlir.padding.buckets import check_bucket
 from spyre_mlir.pickling import CopiedAsItIs
 from spyre_mlir.pipeline import LEVELS, lower
 from spyre_mlir.progress import PassLog, progress
 from spyre_mlir.report import Accuracy, Verification
+from spyre_mlir.text.no_module import missing
 from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.universe import make_context
 
@@ -120,7 +122,7 @@ def compile(
     return _dynamic(model, program, options, specializations, buckets)
 
 
-def load(directory: Path | str, *, check: bool = True, **choices: Any) -> CompiledModel:
+def load(directory: Path | str, *, check: bool = True, host: HostCode | None = None, **choices: Any) -> CompiledModel:
     """Gives back a compiled model from the directory that `CompiledModel.save` wrote.
 
     Calls run on the machine as those of the model that was saved; weights stay in the files, memory-mapped. Results
@@ -129,6 +131,7 @@ def load(directory: Path | str, *, check: bool = True, **choices: Any) -> Compil
     Args:
         directory: the bundle directory.
         check: whether it is checked before it runs, weights included.
+        host: the function `main` of the host code that ``spyre-compile --emit python`` wrote, which then runs.
         **choices: the options that are about calls: ``numerics``, ``on_fault``, ``on_overflow``.
 
     Raises:
@@ -137,7 +140,7 @@ def load(directory: Path | str, *, check: bool = True, **choices: Any) -> Compil
     """
     from spyre_mlir.loaded import LoadedModel
 
-    return LoadedModel(Path(directory), CompileOptions.of_calls(choices, by="load"), check=check)
+    return LoadedModel(Path(directory), CompileOptions.of_calls(choices, by="load"), check=check, code=host)
 
 
 def check(path: Path | str) -> tuple[Finding, ...]:
@@ -278,7 +281,7 @@ class LazyModel(ShownAsText, CopiedAsItIs):
         if not name.startswith("_") and len(self.programs) == 1:
             return getattr(self.programs[0], name)
         if name.startswith("_") or not hasattr(CompiledModel, name):
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+            raise missing(type(self).__name__, name)
         hint = "call the model first, or give compile example inputs" if not self.programs else "take one of `programs`"
         raise NotCompiledError(f"{name} is of one program, and the model has {len(self.programs)}", hint=hint)
 

@@ -46,6 +46,7 @@ from spyre_mlir.report.attempts import attempts
 from spyre_mlir.report.inspection import InspectedProgram
 from spyre_mlir.report.judging import judged
 from spyre_mlir.residence import CARD
+from spyre_mlir.text.no_module import IsNoModule
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import would_be_kept
 from spyre_mlir.universe import make_context
 
@@ -62,7 +63,7 @@ def remove_folder(folder: Path, owner: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-class CompiledModel(InspectedProgram, PickledAsBundle):
+class CompiledModel(InspectedProgram, PickledAsBundle, IsNoModule):
     """A model on the hardware model: calling it runs its bundle, from disk once its files are asked for.
 
     Attributes:
@@ -144,7 +145,6 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
         return self._options.calls()
 
     def _changing(self) -> set[str]:
-        """Names of the tensors that calls change."""
         return {a.name for a in self._program.arguments if a.mutated}
 
     def bundle_directory(self) -> Path:
@@ -167,7 +167,6 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
         self._drop()
 
     def _drop(self) -> None:
-        """Drops what was prepared from files, or from weights that have changed since."""
         self._stored, self._runnable, self._resident = None, None, ResidentTensors()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -244,21 +243,25 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
             return flat.unlike_torch(torch_values(self._program.module, inputs))
         return walk.find(names[first], names[first - 1], stored_program(self._bundle()))
 
-    def probe(self, name: str, *args: Any, **kwargs: Any) -> Array:
-        """Return the value that one op produces in exact numerics.
+    def probe(self, name: str, *args: Any, numerics: Numerics = "exact", **kwargs: Any) -> Array:
+        """Return the value that one op produces.
 
         Args:
             name: ``sdsc_3`` is the result of that file of the bundle; ``%gelu`` the value that the text of a level has
                 under this name, where ``spyre.loop:%8`` says which level, and none means ``aten``.
             args: inputs, as for a call.
+            numerics: of the run; levels above the files have exact numerics alone.
             kwargs: keyword inputs, as for a call.
 
         Raises:
-            InputError: there is no such name; the message lists those there are.
+            InputError: there is no such name, and the message lists those there are; or no such numerics.
         """
         level, _, value = name.rpartition(":")
         if not level and not value.startswith("%"):
-            return pick(launch_probes(self._bundle(), self._inputs(args, kwargs), MachineOptions()), value).values
+            seen = launch_probes(self._bundle(), self._inputs(args, kwargs), MachineOptions(numerics=numerics))
+            return pick(seen, value).values
+        if numerics != "exact":
+            raise InputError(f"{name} is of a level, which has no {numerics} numerics", hint="name a file, as sdsc_3")
         module = self._lowered.modules[check_level(level or LEVELS[0])]
         return pick(observe_function(module, self._inputs(args, kwargs), own_draws()), value).values
 
@@ -314,17 +317,15 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
         """Every argument of the program by name: the caller's tensors, and None for the model's own."""
         given = dict(zip((a.name for a in self._program.inputs), self._program.flatten(args, kwargs), strict=True))
         if self.replaced is not None:
+            hint = "compile the model again after .half(), .to() or load_state_dict(assign=True)"
             raise InputError(
-                f"the model has another tensor '{self.replaced}' than the one the program was made with",
-                hint="compile the model again after .half(), .to() or load_state_dict(assign=True)",
+                f"the model has another tensor '{self.replaced}' than the program was made with", hint=hint
             )
         own = (a.name for a in self._program.arguments if a.kind != "input")
         missing = [name for name in own if name not in self._values and name not in held]
         if missing:
-            raise InputError(
-                f"the program has no values for {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}",
-                hint=self._without_values,
-            )
+            text = f"the program has no values for {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}"
+            raise InputError(text, hint=self._without_values)
         return {a.name: given[a.name] if a.kind == "input" else None for a in self._program.arguments}
 
     def _run_bundle(self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics) -> list[Array]:
@@ -391,7 +392,6 @@ class CompiledModel(InspectedProgram, PickledAsBundle):
         return self._stored
 
     def _run(self, level: str, inputs: list[Array]) -> list[Array]:
-        """Runs a level from memory, in exact numerics."""
         module = self._lowered.modules[level]
         if level != LEVELS[-1]:
             return run_function(module, inputs, host=own_draws())

@@ -18,6 +18,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.pickling import NotPickled
 from spyre_mlir.pipeline import LEVELS, check_level
 from spyre_mlir.report import Accuracy, Verification
+from spyre_mlir.text.no_module import IsNoModule
 from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.text.render import module_text
 from spyre_mlir.transforms.specialize_shapes import SpecializeShapesPass
@@ -65,7 +66,7 @@ class Buckets:
     check: Callable[[Program, int, Sequence[tuple[Program, int]]], None]
 
 
-class DynamicModel(ShownAsText, NotPickled):
+class DynamicModel(ShownAsText, NotPickled, IsNoModule):
     """A model with symbolic sizes: a call runs the program for its sizes, which is made when they come first.
 
     Specialisations share the model's tensors; those that were not called for longest are dropped. With buckets, a call

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Never
 
@@ -15,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.backend.check import Severity, check_path
 from spyre_mlir.backend.directory import check_replaceable, read_bundle
+from spyre_mlir.backend.held import HeldBundle
 from spyre_mlir.backend.levels import read_levels
 from spyre_mlir.backend.replacing import replacing
 from spyre_mlir.backend.split import launches
@@ -22,6 +24,8 @@ from spyre_mlir.backend.stored import DATA_FILE, StoredBundle
 from spyre_mlir.compiled import CompiledModel, remove_folder
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost_parameters import Profile
+from spyre_mlir.machine.bundle.host_code import HostCode
+from spyre_mlir.machine.bundle.host_program import DeviceProgram
 from spyre_mlir.machine.bundle.host_times import host_times
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.options import CompileOptions
@@ -42,7 +46,7 @@ class LoadedModel(CompiledModel):
     with torch and other weights, is an error; so are levels as text, unless they were saved.
     """
 
-    def __init__(self, directory: Path, options: CompileOptions, *, check: bool) -> None:
+    def __init__(self, directory: Path, options: CompileOptions, *, check: bool, code: HostCode | None = None) -> None:
         """Reads the programs of a directory, and looks at no weight but to check it."""
         from spyre_mlir.frontend import described_program, read_checkpoint
 
@@ -62,7 +66,7 @@ class LoadedModel(CompiledModel):
         program = described_program(stored.program, values)
         lowered = Lowered(read_levels(directory, context), [], host_steps_of(stored.program))
         super().__init__(program, lowered, options)
-        self._place, self._stored = directory, stored
+        self._place, self._stored, self._code = directory, stored, code
 
     @property
     @override
@@ -80,6 +84,17 @@ class LoadedModel(CompiledModel):
     @override
     def _held(self) -> Collection[str]:
         return self._bundle().weight_names()
+
+    def random_inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and keyword inputs for a trial: numbers uniform in [-1, 1), integers from 0 to 9."""
+        from spyre_mlir.frontend import random_inputs
+
+        return random_inputs(self._program)
+
+    @override
+    def _prepared(self) -> tuple[StoredBundle | HeldBundle, DeviceProgram]:
+        bundle, program = super()._prepared()
+        return bundle, program if self._code is None else replace(program, code=self._code)
 
     @override
     def _files(self) -> StoredBundle:

@@ -56,7 +56,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--emit",
         metavar="LEVEL",
         help="print a level instead: aten, spyre.loop, spyre.kernel, superdsc; or the graph of the program, as "
-        "model-explorer (all levels), dot or dot:LEVEL (Graphviz)",
+        "model-explorer (all levels), dot or dot:LEVEL (Graphviz); or python, host code that runs the bundle beside it",
     )
     _add_choices(parser)
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
@@ -192,7 +192,8 @@ def _compile(arguments: argparse.Namespace) -> int:
     ktir = arguments.target == "ktir" and arguments.emit is None
     if ktir:
         options = replace(options, regions=False)  # KTIR has no calls
-    wanted = "spyre.kernel" if ktir else arguments.emit or LEVELS[-1]
+    level = LEVELS[-1] if arguments.emit in (None, compile_graphs.PYTHON) else str(arguments.emit)
+    wanted = "spyre.kernel" if ktir else level
     pending = pending_ktir(arguments.output, split=arguments.split) if ktir else None
     with progress(wanted, False if arguments.verbose else None) as step:  # log lines would tear a bar
         program = _import(Path(arguments.model), step)
@@ -212,7 +213,9 @@ def _compile(arguments: argparse.Namespace) -> int:
             sys.stdout.write(text)
             return 0
         lowered = _lower(program, options, arguments, wanted, step)
-        if arguments.emit is not None:
+        if arguments.emit == compile_graphs.PYTHON:
+            text = CompiledModel(program, lowered, options).python()
+        elif arguments.emit is not None:
             text = module_text(lowered.modules[wanted]) + "\n"
         elif ktir:
             module = lower_to_ktir(lowered.modules[wanted], make_context())
@@ -225,7 +228,9 @@ def _compile(arguments: argparse.Namespace) -> int:
             report = compiled.report(arguments.report)
             if arguments.json is not None:
                 save_text(Path(arguments.json), report.json())
-            text = f"{report}\nwrote {saved}\n"
+            # Host steps have been listed on stderr, unless nobody wanted to be warned.
+            shown = replace(report, host_steps=()) if options.host_fallback == "warn" else report
+            text = f"{shown}\nwrote {saved}\n"
     sys.stdout.write(text)
     return 0
 

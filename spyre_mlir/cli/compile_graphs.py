@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from spyre_mlir.options import CompileOptions
     from spyre_mlir.pipeline import PassWatcher
 
-EXPLORER, DOT = "model-explorer", "dot"
+EXPLORER, DOT, PYTHON = "model-explorer", "dot", "python"
 
 
 def wanted(emit: str) -> bool:
@@ -31,9 +31,10 @@ def check(emit: str) -> None:
     if colon and form == EXPLORER:
         raise InputError("Model Explorer takes all levels together", where=f"--emit {emit}", hint=f"--emit {EXPLORER}")
     named = level if form == DOT and colon else LEVELS[0] if form in (EXPLORER, DOT) else emit
-    if named not in LEVELS:
+    if named not in (*LEVELS, PYTHON) or (form == DOT and named == PYTHON):
         raise InputError(
-            f"no level is called '{named}'", hint=f"the levels are {', '.join(LEVELS)}; graphs: {EXPLORER}, {DOT}:LEVEL"
+            f"no level is called '{named}'",
+            hint=f"the levels are {', '.join(LEVELS)}; graphs: {EXPLORER}, {DOT}:LEVEL; host code: {PYTHON}",
         )
 
 

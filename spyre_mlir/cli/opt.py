@@ -95,6 +95,13 @@ class SpyreOptMain(xDSLOptMain):
         super().register_all_arguments(arg_parser)
         arg_parser.prog = "spyre-opt"
         arg_parser.error = _wrong_usage
+        # Where xdsl-opt lists every name there is, half of the help would be names that are not ours.
+        _say(
+            arg_parser,
+            "passes",
+            f"passes, separated by commas; ours are {', '.join(get_all_passes())}; --list-passes lists xDSL's, too",
+        )
+        _say(arg_parser, "target", "what to print: mlir (default), or one of xDSL's targets")
         # `-v` is --verbose in all our tools; xdsl-opt's --version keeps its long name.
         group = arg_parser.add_argument_group("spyre-opt", conflict_handler="resolve")
         add_flags(group)
@@ -230,6 +237,10 @@ class SpyreOptMain(xDSLOptMain):
     def prepare_input(self) -> tuple[list[tuple[IO[bytes], int]], str]:
         """Open the input: no name or `-` is standard input; a file name needs an extension that the tool reads."""
         name = self.args.input_file
+        if name and not Path(name).exists():
+            raise InputError(
+                "there is no such file", where=name, hint="name a file of IR text, or - for standard input"
+            )
         extension = Path(name).suffix.removeprefix(".") if name else "mlir"
         if not self.args.frontend and extension not in self.available_frontends:
             known = ", ".join(f".{one}" for one in self.available_frontends)
@@ -345,6 +356,13 @@ def add_flags(group: TakesArguments) -> None:
     group.add_argument("--run-reproducer", action="store_true", help="run the passes that the input file names")
     add_memory_limit(group)
     add_verbosity(group)
+
+
+def _say(parser: argparse.ArgumentParser, destination: str, text: str) -> None:
+    """Replaces the help of an option of xdsl-opt."""
+    for action in parser._actions:
+        if action.dest == destination:
+            action.help = text
 
 
 def _wrong_usage(message: str) -> NoReturn:

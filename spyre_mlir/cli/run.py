@@ -20,7 +20,7 @@ from spyre_mlir.cli.support.findings import refuse_errors
 from spyre_mlir.cli.support.inputs import read_inputs
 from spyre_mlir.cli.support.memory_limit import limit_memory
 from spyre_mlir.cli.support.timing import Predictions, predictions
-from spyre_mlir.errors import InputError, MachineFault
+from spyre_mlir.errors import InputError, MachineFault, ReadError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -145,6 +145,9 @@ def _load(path: Path, options: MachineOptions, met: FaultLog, asked: Numerics | 
     from spyre_mlir.universe import make_context
 
     context = make_context()
+    if not path.exists():
+        hint = "name a directory with a bundle.mlir, or a file that ends with .mlir or .json"
+        raise ReadError("there is no such file or directory", where=str(path), hint=hint)
     if path.is_file() and path.suffix != ".mlir":
         raise InputError(
             "this is neither an .mlir file nor a bundle directory",

@@ -74,5 +74,8 @@ def bisect_directory(path: Path, inputs: Sequence[Array | None], options: Machin
         )
     divergence = bisect(BisectSession(modules, inputs, options=options), stored_program(read_bundle(path, context)))
     compared = ", ".join(level for level in LEVELS if level in modules)
-    sys.stdout.write(f"{divergence}\n" if divergence else f"no divergence: the bundle agrees with {compared}\n")
+    agrees = f"no divergence: the bundle agrees with {compared}"
+    if options.numerics != "exact":
+        agrees += f"; all of them ran in {options.numerics} numerics, which --accuracy compares with exact ones"
+    sys.stdout.write(f"{divergence or agrees}\n")
     return FOUND if divergence else 0

@@ -7,6 +7,7 @@ from torch import Tensor
 from spyre_mlir.dialects import operator_calls
 from spyre_mlir.frontend.calling.call import finish_call, is_complete, signature_of
 from spyre_mlir.frontend.calling.program_tensors import HostValues
+from spyre_mlir.frontend.calling.random_inputs import random_inputs
 from spyre_mlir.frontend.calling.tensor_states import (
     TensorState,
     assign,
@@ -59,6 +60,7 @@ __all__ = [
     "load_pt2",
     "padded_inputs",
     "place_of",
+    "random_inputs",
     "read_checkpoint",
     "reader_of",
     "run_host_step",

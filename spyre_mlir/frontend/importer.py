@@ -116,6 +116,5 @@ def _root_class(exported: ExportedProgram) -> str:
 
 
 def _identifier(class_name: str) -> str:
-    """A class name in lower case with underscores: ``LlamaForCausalLM`` gives ``llama_for_causal_lm``."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", class_name).lower()
-    return re.sub(r"\W", "_", words).strip("_") or "program"
+    """A class name as the name of a program; signs other than letters and digits become underscores."""
+    return re.sub(r"\W", "_", class_name).strip("_") or "program"

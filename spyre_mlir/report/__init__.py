@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
+from rich.console import JustifyMethod
 
 from spyre_mlir.debug.bisect import Divergence
 from spyre_mlir.dialects.flips import Flip
@@ -22,12 +22,13 @@ from spyre_mlir.report.comparison import Comparison as Comparison
 from spyre_mlir.report.figures import Figures as Figures
 from spyre_mlir.report.figures import read_figures
 from spyre_mlir.report.host_steps import HostWork
-from spyre_mlir.report.tables import rendered
+from spyre_mlir.report.tables import listing
 from spyre_mlir.report.timing import timing_text
 from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.transforms.utils.host_fallback import HostStep, listed
 
 Array = NDArray[Any]
+_SIZES = ("HBM bytes", "LX bytes/core", "HBM traffic", "seconds")
 
 
 @dataclass(frozen=True)
@@ -111,21 +112,11 @@ def _integers(records: Sequence[StageRecord]) -> list[str]:
 
 def stage_table(name: str, records: Sequence[StageRecord]) -> str:
     """A table with one row per stage."""
-    table = Table(title=name, title_justify="left")
-    table.add_column("level")
     steps = any(r.host_steps for r in records)
-    for column in (
-        "ops",
-        "kernels",
-        *(["host steps"] if steps else []),
-        "HBM bytes",
-        "LX bytes/core",
-        "HBM traffic",
-        "seconds",
-    ):
-        table.add_column(column, justify="right")
-    for r in records:
-        table.add_row(
+    counts = ("ops", "kernels", *(["host steps"] if steps else []))
+    columns: dict[str, JustifyMethod] = {"level": "left", **dict.fromkeys((*counts, *_SIZES), "right")}
+    rows = (
+        (
             r.level,
             str(r.ops),
             str(r.kernels or ""),
@@ -133,7 +124,9 @@ def stage_table(name: str, records: Sequence[StageRecord]) -> str:
             *(f"{count:,}" if count else "" for count in (r.device_bytes, r.lx_bytes, r.traffic_bytes)),
             f"{r.seconds:.3f}",
         )
-    return rendered(table)
+        for r in records
+    )
+    return listing(name, columns, rows, ("LX bytes/core", "HBM bytes", "seconds"))
 
 
 def error_of(got: Array, expected: Array) -> float:
@@ -212,19 +205,11 @@ class Verification(ShownAsText):
 
     def __str__(self) -> str:
         """A table of levels and errors, then faults and the divergence."""
-        table = Table()
-        table.add_column("level")
-        table.add_column("error", justify="right")
-        table.add_column("")
-        for level in self.levels:
-            table.add_row(
-                level.level,
-                f"{level.error:.2e}",
-                self._verdict(level),
-            )
+        rows = ((level.level, f"{level.error:.2e}", self._verdict(level)) for level in self.levels)
+        table = listing("", {"level": "left", "error": "right", "verdict": "left"}, rows)
         faults = [f"{level.level}: {level.fault}" for level in self.levels if level.fault]
         named = [] if self.divergence is None else [str(self.divergence)]
-        return "\n".join([rendered(table), *faults, *map(str, self.flips), *named])
+        return "\n".join([table, *faults, *map(str, self.flips), *named])
 
     def _verdict(self, level: VerifiedLevel) -> str:
         if level.error <= self.tolerance:

@@ -19,7 +19,6 @@ from spyre_mlir.text.notebook import ShownAsText
 
 Array = NDArray[Any]
 PAGE = "docs/dl16-exceptions.md"
-WIDTH = 140
 SHOWN = 12
 SHOWN_GROUPS = 8
 # An error of this size may come from rounding alone; DLFloat16 has 10 significant bits.
@@ -82,6 +81,11 @@ class Accuracy(ShownAsText):
     def tried(self) -> tuple[Attempt, ...]:
         """Changes that may make the results more accurate, each compiled and run, with its effect and its price."""
         return tuple(self.attempt())
+
+    def trials(self) -> list[str]:
+        """Sentences about changes that were tried, if more than rounding spoils the results."""
+        spoilt = any(one.overflows or one.lost or one.error > ROUNDING for one in self.launches)
+        return [str(one) for one in self.tried] if spoilt else []
 
     @property
     def worst_first(self) -> list[KernelError]:
@@ -156,7 +160,7 @@ class Accuracy(ShownAsText):
         line = [f"RMS error against double precision: {shown}"] if self.errors or not self.launches else []
         if not self.launches:
             return "\n".join(line)
-        return "\n".join([*line, self._launch_table(), self._module_table(), *self.advice()])
+        return "\n".join([*line, self._launch_table(), self._module_table(), *self.advice(), *self.trials()])
 
     def _launch_table(self) -> str:
         ordered = self.worst_first
@@ -199,7 +203,8 @@ def _cells(one: KernelError, overflows: int, underflows: int) -> tuple[str, ...]
 
 def _listing(title: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     right = (*_NUMBERS, "launches")
-    return listing(title, {name: "right" if name in right else "left" for name in names}, rows, WIDTH)
+    spare = ("underflows", "before", "module", "launches")
+    return listing(title, {name: "right" if name in right else "left" for name in names}, rows, spare)
 
 
 def placed(one: KernelError) -> str:

@@ -15,6 +15,7 @@ from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 from spyre_mlir.errors import ReadError
 from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline
 from spyre_mlir.pipeline import StageRecord
+from spyre_mlir.report.advice import advice
 from spyre_mlir.report.host_steps import HostWork
 from spyre_mlir.report.shares import moves
 
@@ -120,6 +121,7 @@ class Figures:
         kernels: in execution order.
         host: what the host does.
         stages: one per level; none for a loaded bundle.
+        advice: sentences about what takes time, each with what to try.
     """
 
     name: str
@@ -132,6 +134,7 @@ class Figures:
     kernels: tuple[KernelFigures, ...]
     host: tuple[HostFigures, ...]
     stages: tuple[StageFigures, ...]
+    advice: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -149,6 +152,7 @@ class Figures:
             tuple(map(KernelFigures.of, timeline.kernels)),
             tuple(HostFigures(work.what, work.count, work.bytes, work.us) for work in host),
             tuple(StageFigures(s.level, s.ops, s.kernels, s.device_bytes, s.lx_bytes, s.traffic_bytes) for s in stages),
+            tuple(map(str, advice(timeline))),
         )
 
     def json(self) -> str:

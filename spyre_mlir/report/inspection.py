@@ -11,6 +11,7 @@ from spyre_mlir.backend.directory import split_module
 from spyre_mlir.backend.whole_file import save_text
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
+from spyre_mlir.machine.bundle.host_text import python_text
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.options import CompileOptions
@@ -199,6 +200,18 @@ class InspectedProgram(ShownAsText):
         from spyre_mlir.report.explanation.explaining import explain
 
         return explain(self.name, self._flat(), self._options, op)
+
+    def python(self, directory: str = "bundle") -> str:
+        """Host code: a Python file with a line for every transfer, launch and host step, which runs the saved bundle.
+
+        Args:
+            directory: that `save` writes, beside the file of the code.
+
+        Raises:
+            UnsupportedError: the program has steps that are no transfer, launch or host step.
+        """
+        launches = [kernel.launch for kernel in self.timeline().kernels]
+        return python_text(self.name, self._host_program(), launches, directory)
 
     def _module(self, level: str) -> ModuleOp:
         """The program at a level."""

@@ -53,8 +53,12 @@ def by_function(timeline: Timeline) -> list[Share]:
 
 
 def by_module(timeline: Timeline) -> list[Share]:
-    """Shares of modules of the model, the longest first; modules that differ in numbers are one: ``layers.*.mlp``."""
-    return _shares(timeline, lambda k: without_numbers(k.launch.module) or ROOT)
+    """Shares of modules of the model, the longest first; modules that differ in numbers are one: ``layers.*.mlp``.
+
+    Where that leaves a single one, as of a plain `nn.Sequential`, they stay apart.
+    """
+    folded = _shares(timeline, lambda k: without_numbers(k.launch.module) or ROOT)
+    return folded if len(folded) > 1 else _shares(timeline, lambda k: k.launch.module or ROOT)
 
 
 def without_numbers(module: str) -> str:

@@ -41,7 +41,12 @@ COLUMNS: dict[str, JustifyMethod] = {
     "source": "left",
 }
 UNKNOWN = "unknown"  # the time that the host computes
-WIDTH = 140
+# Left out where there is no room, the first one first.
+SPARE = ("per core", "sure", "cores", "ratio", "HBM MB", "fill", "bound", "shape", "source")
+LEGEND = (
+    "ratio: bytes moved over those that must be; per core: if every core loaded its own copy; "
+    "fill: of the PE array;\nsure: how well known the form of the kernel's file is: C certain, L likely, I inferred"
+)
 SHOWN_SHARES = 8  # functions and modules
 SHOWN = 24  # kernels in the short form: those that take longest, in the order they run
 _BYTES_PER_MB = 1e6
@@ -78,7 +83,7 @@ def timing_text(timeline: Timeline, host: Sequence[HostWork] = (), shown: int = 
     longest, rest = set(order[:shown]), order[shown:]
     kernels = [_cells(kernel) for number, kernel in enumerate(timeline.kernels) if number in longest]
     steps = [("host", step.op, "", UNKNOWN, "host", *[""] * 6, step.source) for step in timeline.host_steps]
-    lines = [listing(f"predicted time, {timeline.profile} profile", COLUMNS, [*kernels, *steps], WIDTH)]
+    lines = [listing(f"predicted time, {timeline.profile} profile", COLUMNS, [*kernels, *steps], SPARE), LEGEND]
     if rest:
         together = sum(timeline.kernels[n].cost.total for n in rest)
         lines.append(f"and {_count(len(rest), 'shorter kernel')}, {three_digits(together)} us together")
@@ -100,7 +105,7 @@ def _share_table(what: str, shares: Sequence[Share], shown: int = SHOWN_SHARES) 
         rows.append((f"{len(rest)} more", three_digits(us), f"{part:.0%}", three_digits(moving), str(count)))
     numbers = ("us", "part", "rearranging", "kernels")
     columns: dict[str, JustifyMethod] = {what: "left", **dict.fromkeys(numbers, "right")}
-    return listing(f"time by {what}", columns, rows, WIDTH)
+    return listing(f"time by {what}", columns, rows, ("rearranging", "kernels"))
 
 
 def _cells(kernel: TimedKernel) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 
 import spyre_mlir
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.annotations import Lanes
+from spyre_mlir.ops.annotations import Ints, Lanes
 from spyre_mlir.ops.value import Value
 from spyre_mlir.plugins import registry
 from spyre_mlir.transforms.aten_to_loop.nests import TensorView
@@ -28,6 +28,9 @@ def operators() -> Iterator[None]:
         ("soft(Tensor self, float beta=1.0) -> Tensor", lambda x, beta=1.0: torch.nn.functional.softplus(x, beta)),
         ("steps(Tensor self) -> Tensor", lambda x: x[:, 1:] - x[:, :-1]),
         ("marker(Tensor self) -> Tensor", lambda x: x.clone()),
+        ("plus(Tensor self, Tensor other) -> Tensor", lambda x, y: x + y),
+        ("total(Tensor self, int[] dim, bool keepdim=False) -> Tensor", torch.sum),
+        ("within(Tensor self, float min, float max) -> Tensor", torch.clamp),
     ):
         library.impl(library.define(signature), meaning, "CompositeExplicitAutograd")
     with registry.isolated():
@@ -42,6 +45,51 @@ def compiled(function: Any, x: torch.Tensor = X, **options: Any) -> Any:
 def agrees(model: Any, function: Any, x: torch.Tensor = X) -> bool:
     torch.testing.assert_close(model(x), function(x), rtol=1e-5, atol=1e-5)
     return bool(model.verify(x))
+
+
+def test_add_is_mapped_directly() -> None:
+    @registry.map_op("recipes.plus", "add", source="the OpFunc list")
+    def plus(self: Lanes, other: Lanes) -> Lanes:
+        """The sum of both."""
+        return self + other
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.recipes.plus(x, x * x)
+
+    model = compiled(function)
+    assert model.mlir("spyre.kernel").count('spyre.kernel.compute "add"') == 1
+    assert agrees(model, function)
+
+
+def test_sum_is_mapped_directly() -> None:
+    @registry.map_op("recipes.total", "sum", combine="arith.addf", source="the OpFunc list")
+    def total(self: Lanes, *, dim: Ints, keepdim: bool = False) -> Lanes:
+        """The sum over `dim`."""
+        return np.sum(self, axis=tuple(dim), keepdims=keepdim)
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.recipes.total(x, [1])
+
+    model = compiled(function)
+    assert 'spyre.kernel.compute "sum"' in model.mlir("spyre.kernel")
+    assert agrees(model, function)
+
+
+def test_a_custom_op_with_a_lowering_and_a_hardware_function() -> None:
+    """As torch-spyre's clamp: an operator of one's own, lowered to one hardware function with two constants."""
+
+    @registry.map_op("recipes.within", "clip", op_info={"min": "clipMin", "max": "clipMax"}, source="the OpFunc list")
+    def within(self: Lanes, *, min: float, max: float) -> Lanes:
+        """The nearest number between both."""
+        return np.minimum(np.maximum(self, min), max)
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.ops.recipes.within(x, -1.0, 0.5)
+
+    model = compiled(function)
+    assert model.kernels == 1 and model.host_steps == ()
+    assert "clipMin = -1.0" in model.mlir("spyre.kernel")
+    assert agrees(model, function)
 
 
 def test_an_operator_is_mapped_to_one_hardware_function_with_a_constant() -> None:

@@ -107,7 +107,7 @@ def test_every_extension_works_at_every_level_and_from_the_saved_bundle(
 def test_pass_of_a_plugin_is_listed(site: Path, python: list[str]) -> None:
     done = run(python, site, "-m", "spyre_mlir.cli.opt", "--list-passes")
     assert done.returncode == 0, done.stderr
-    assert any(line.startswith("acme-drop-markers\tspyre") for line in done.stdout.splitlines())
+    assert any(line.startswith("acme-drop-markers\tacme_spyre.") for line in done.stdout.splitlines())
 
 
 def test_plugins_that_clash_are_both_named(tmp_path: Path, python: list[str]) -> None:

@@ -78,5 +78,5 @@ def test_the_log_has_a_line_for_import_levels_and_passes(caplog: pytest.LogCaptu
     with caplog.at_level(logging.INFO, "spyre_mlir"):
         spyre_mlir.compile(torch.nn.ReLU(), (X,))
     lines = [record.getMessage().partition(":")[0] for record in caplog.records]
-    assert lines[0] == "import of re_lu"
+    assert lines[0] == "import of ReLU"
     assert {"decompose-aten", "level aten", "level superdsc", "place-lx"} <= set(lines)

@@ -101,7 +101,7 @@ def test_verify_and_accuracy_are_those_of_the_sizes() -> None:
     model, x = compiled(), torch.randn(6, 4)
     assert model.verify(x)
     assert model.accuracy(x).worst < 0.01
-    assert model.name == "rows"
+    assert model.name == "Rows"
     assert model.symbols == {"s0": SymbolRange(2, 9)}
 
 

@@ -76,7 +76,7 @@ def test_arguments_are_checked(loaded: LoadedModel) -> None:
 
 
 def test_what_the_directory_says(loaded: LoadedModel, compiled: CompiledModel, directory: Path) -> None:
-    assert (loaded.name, loaded.kernels) == ("counting", compiled.kernels)
+    assert (loaded.name, loaded.kernels) == ("Counting", compiled.kernels)
     assert loaded.mlir("spyre.kernel") == compiled.mlir("spyre.kernel")
     assert loaded.ktir() == compiled.ktir()
     assert loaded.timeline().total_us == compiled.timeline().total_us

@@ -30,13 +30,13 @@ def test_completion_and_help_show_public_names() -> None:
 
 
 def test_a_compiled_model_says_what_it_is(compiled: spyre_mlir.CompiledModel) -> None:
-    assert repr(compiled) == f"<CompiledModel linear: {compiled.kernels} kernels, (input 2x4) -> (output)>"
+    assert repr(compiled) == f"<CompiledModel Linear: {compiled.kernels} kernels, (input 2x4) -> (output)>"
 
 
 def test_a_model_with_symbols_says_them() -> None:
     shapes = ({0: torch.export.Dim("rows", min=2, max=9)},)
     dynamic = spyre_mlir.compile(nn.Linear(4, 3).eval(), (torch.ones(5, 4),), dynamic_shapes=shapes)
-    assert repr(dynamic) == "<DynamicModel linear: s0 2 to 9; 0 programs>"
+    assert repr(dynamic) == "<DynamicModel Linear: s0 2 to 9; 0 programs>"
 
 
 def test_a_lazy_model_has_what_its_program_has() -> None:
@@ -53,6 +53,17 @@ def test_a_lazy_model_has_what_its_program_has() -> None:
     lazy(torch.ones(3, 4))
     with pytest.raises(InputError, match="the model has 2\n  try: take one of `programs`"):
         lazy.report()
+
+
+@pytest.mark.parametrize("name", ["eval", "train", "parameters", "state_dict", "to"])
+def test_attributes_of_modules_say_what_takes_their_place(name: str, compiled: spyre_mlir.CompiledModel) -> None:
+    shapes = ({0: torch.export.Dim("rows", min=2, max=9)},)
+    dynamic = spyre_mlir.compile(nn.Linear(4, 3).eval(), (torch.ones(5, 4),), dynamic_shapes=shapes)
+    for model in (compiled, spyre_mlir.compile(nn.Linear(4, 3)), dynamic):
+        with pytest.raises(AttributeError, match=f"has no attribute '{name}'; it is no torch.nn.Module: .*the model"):
+            getattr(model, name)
+        with pytest.raises(AttributeError, match=r"has no attribute 'reprot'$"):
+            getattr(model, "reprot")  # noqa: B009 - a type checker knows that there is none
 
 
 def test_notebooks_show_what_is_printed(compiled: spyre_mlir.CompiledModel) -> None:

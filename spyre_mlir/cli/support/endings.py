@@ -143,6 +143,8 @@ def _ended(tool_name: str, main: Main, argv: Sequence[str] | None) -> int:
         return _report("interrupted", INTERRUPTED)
     except BrokenPipeError:
         return _reader_went_away()
+    except ModuleNotFoundError as error:
+        return _report_absent(tool_name, error)
     except (Exception, ArgSpecParseError) as error:  # noqa: BLE001 - the entry point: what it cannot name it reports as a bug
         return _report_error(tool_name, error)
     return code
@@ -178,6 +180,12 @@ def _report_error(tool_name: str, error: BaseException) -> int:
             return _report(f"the results cannot be written: {error.strerror}", INPUT_ERROR)
         case _:
             return _report_bug(tool_name, error)
+
+
+def _report_absent(tool_name: str, error: ModuleNotFoundError) -> int:
+    if (error.name or "").partition(".")[0] != "torch":
+        return _report_error(tool_name, error)
+    return _report(f"{tool_name} needs torch here, and it is not installed\n  try: pip install torch", INPUT_ERROR)
 
 
 def _report_memory(error: MemoryError) -> int:

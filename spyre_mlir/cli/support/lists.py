@@ -10,6 +10,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from xdsl.passes import ModulePass
 
+from spyre_mlir.plugins import registry
+
 PASS_COLUMNS = ("pass", "from", "options", "meaning")
 OP_COLUMNS = ("op", "support", "family", "hardware function", "unit", "formats")
 
@@ -17,9 +19,9 @@ OP_COLUMNS = ("op", "support", "family", "hardware function", "unit", "formats")
 def pass_rows(
     available: Mapping[str, Callable[[], type[ModulePass]]], ours: Iterable[str]
 ) -> list[tuple[str, str, str, str]]:
-    """Return our passes in execution order, then the passes of plugins, which are named without being loaded."""
-    own = list(ours)
-    rows = [(name, "spyre", *_described(available[name]())) for name in own]
+    """Return our passes and those of plugins in execution order, then xDSL's, which are named without being loaded."""
+    own, owners = list(ours), {registered.op: registered.owner for registered in registry.all_passes()}
+    rows = [(name, owners.get(name, "spyre"), *_described(available[name]())) for name in own]
     return rows + [(name, "xdsl", "", "") for name in sorted(set(available) - set(own))]
 
 

@@ -111,7 +111,7 @@ def _option_text(value: object) -> str:
 def _make_pass(available: PassFactories, spec: ArgSpec) -> ModulePass:
     factory = available.get(spec.name)
     if factory is None:
-        raise InputError(f"unknown pass '{spec.name}'", hint=_nearest(spec.name, available, "--help lists the passes"))
+        raise InputError(f"unknown pass '{spec.name}'", hint=_nearest(spec.name, available, "--list-passes lists them"))
     pass_type = factory()
     options = {info.name: info for info in get_pass_option_infos(pass_type)}
     for given in spec.normalize_parameter_names().parameters:

@@ -17,6 +17,7 @@ from spyre_mlir.frontend.capture.constant_folding import Earlier, Folded
 from spyre_mlir.frontend.lowering.liveness import find_aliases
 from spyre_mlir.frontend.lowering.nodes import NodeLowering
 from spyre_mlir.frontend.lowering.signature import Signature
+from spyre_mlir.frontend.program.plain_trees import word_of_tree
 from spyre_mlir.frontend.program.program import Origin, OutputMemory, Program, TreeConstant
 from spyre_mlir.frontend.reference.half_precision import has_halves, keep_wide
 from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number
@@ -163,7 +164,9 @@ def _leaves(leaves: Any) -> ArrayAttr[Attribute]:
 
 
 def _tree_text(tree: TreeSpec) -> str | None:
-    """The tree as torch serialises it; None for classes that torch cannot serialise."""
+    """A word for a usual tree, or the tree as torch serialises it; None for classes that torch cannot serialise."""
+    if (word := word_of_tree(tree)) is not None:
+        return word
     try:
         return treespec_dumps(tree)
     except (NotImplementedError, TypeError, ValueError):

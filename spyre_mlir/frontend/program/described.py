@@ -14,6 +14,7 @@ from xdsl.traits import SymbolTable
 from spyre_mlir.dialects.aten_arguments import to_value
 from spyre_mlir.errors import ReadError
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.program.plain_trees import tree_of_word
 from spyre_mlir.frontend.program.program import Argument, ArgumentKind, Program, TreeConstant
 from spyre_mlir.frontend.program.result_memory import ResultMemory
 from spyre_mlir.frontend.torch_private import TreeSpec, tree_flatten, treespec_loads
@@ -120,7 +121,7 @@ def _constant(leaf: Attribute) -> TreeConstant:
 
 
 def _input_tree(module: ModuleOp) -> TreeSpec:
-    tree = _tree(module, "aten.input_tree")
+    tree = _tree(module, "aten.input_tree", len(_leaves(module, "aten.input_leaves")))
     if tree is None:
         raise ReadError(
             "the arguments of the program are of classes that torch cannot read back",
@@ -130,12 +131,14 @@ def _input_tree(module: ModuleOp) -> TreeSpec:
 
 
 def _output_tree(module: ModuleOp, leaves: int) -> TreeSpec:
-    return _tree(module, "aten.output_tree") or tree_flatten(tuple(range(leaves)))[1]
+    return _tree(module, "aten.output_tree", leaves) or tree_flatten(tuple(range(leaves)))[1]
 
 
-def _tree(module: ModuleOp, name: str) -> TreeSpec | None:
+def _tree(module: ModuleOp, name: str, leaves: int) -> TreeSpec | None:
     text = module.attributes.get(name)
+    if not isinstance(text, StringAttr):
+        return None
     try:
-        return treespec_loads(text.data) if isinstance(text, StringAttr) else None
+        return tree_of_word(text.data, leaves) or treespec_loads(text.data)
     except (NotImplementedError, ValueError, TypeError, KeyError, AttributeError, ImportError):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import cast
 
 import numpy as np
@@ -31,7 +31,8 @@ from spyre_mlir.hw import dl16, encoding, image
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.spec import STICK_BYTES, USER_SEGMENTS, segment_base
-from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, first_index, tensor_type
+from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
+from spyre_mlir.machine.bundle.host_code import HostCode, driven
 from spyre_mlir.machine.bundle.kept_tensors import (
     CardImage,
     CardResult,
@@ -77,6 +78,7 @@ class DeviceProgram:
         before: sees every launch before it runs.
         executor: runs host steps.
         tensors: per op that runs a file, which tensor each operand is, where the op itself does not say it.
+        code: walks through the host function in place of the interpreter.
     """
 
     host: ModuleOp
@@ -87,6 +89,7 @@ class DeviceProgram:
     before: LaunchWatch | None = None
     executor: HostExecutor | None = None
     tensors: Mapping[Operation, Sequence[str]] = field(default_factory=dict[Operation, Sequence[str]])
+    code: HostCode | None = None
     _rebases: dict[LaunchOp, Rebase] = field(default_factory=dict[LaunchOp, Rebase], compare=False)
 
     def weight(self, op: Operation) -> Callable[[], Array] | None:
@@ -284,12 +287,9 @@ class HostFunctions(InterpreterFunctions):
             self.memory.add_region(POOL, self._segment_base(op, 0), pool)
         bases = [] if fixed else [p.base for p in placed]
         self.memory.integer_kernels, self.memory.elements = op.watched, op.element_names
-        program, caller = self.program, self._caller(op, placed)
-        plans = self.resident.plans
-        run_bundle(
-            program.bundle, self.memory, bases, program.load, program.watch, entry=entry, plans=plans, caller=caller,
-            before=program.before,
-        )  # fmt: skip
+        program, caller, plans = self.program, self._caller(op, placed), self.resident.plans
+        run = partial(run_bundle, program.bundle, self.memory, bases, program.load, program.watch)
+        run(entry=entry, plans=plans, caller=caller, before=program.before)
         self.memory.remove_region(POOL)
         return ()
 
@@ -376,7 +376,8 @@ def run_keeping(
     for functions in (FunctionRules(), rules, HostStepFunctions(program.executor, narrow)):
         interpreter.register_implementations(functions)
     try:
-        results = cast(tuple[HostArray, ...], interpreter.call_op(main, tuple(arguments)))
+        run = interpreter.call_op if program.code is None else partial(driven, program.code, interpreter)
+        results = cast(tuple[HostArray, ...], run(main, tuple(arguments)))
     except SpyreError as error:
         # The interpreter attaches the whole module as a note at every level; the error says where by itself.
         error.__notes__ = []

@@ -8,8 +8,10 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.ir import Operation
 
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.places import source_of
@@ -99,17 +101,22 @@ def rounded_text(module: ModuleOp) -> str:
     )
 
 
+def _is_at(op: Operation, line: str) -> bool:
+    source = source_of(op.location)
+    return line in (str(source), f"{PurePath(source.file or '').name}:{source.line}")
+
+
 def would_be_kept(module: ModuleOp, function: str, line: str | None) -> bool:
     """Return whether `keep_float32` would keep anything in float32 on the device.
 
     Args:
         module: the program, at the aten level.
         function: the hardware function that computes it; empty for a tensor that the host sends.
-        line: the line of the model it comes from; None if that is not known.
+        line: the line of the model it comes from, whole or as ``file.py:12``; None if that is not known.
     """
     entry = ATEN.by_opfunc(function)
     if function and (entry is None or not entry.fp32):
         return False
-    ops = [op for op in module.walk() if line is None or str(source_of(op.location) or "") == line]
+    ops = [op for op in module.walk() if line is None or _is_at(op, line)]
     types = [as_tensor_type(v.type) for op in ops for v in (*op.operands, *op.results)]
     return any(t is not None and t.get_element_type() == f32 for t in types)

@@ -75,7 +75,7 @@ def test_llama_returns_the_structure_of_the_model() -> None:
     assert type(output) is type(model(input_ids=ids()))
     assert torch.equal(output.logits, model(input_ids=ids()).logits)
     assert program.results == ("logits",)
-    assert program.name == "llama_for_causal_lm"
+    assert program.name == "LlamaForCausalLM"
 
 
 def test_tied_embeddings_are_one_argument() -> None:

@@ -24,6 +24,6 @@ def test_cells_show_text(tmp_path: Path) -> None:
         [output["data"]["text/html"] for output in cell["outputs"] if output["output_type"] == "execute_result"]
         for cell in notebook["cells"]
     ]
-    assert "&lt;CompiledModel re_lu: 1 kernels, (input 4x64) -&gt; (output)&gt;" in model
+    assert "&lt;CompiledModel ReLU: 1 kernels, (input 4x64) -&gt; (output)&gt;" in model
     assert "relufwd" in report
     assert "&lt;LazyModel Tanh: 0 programs&gt;" in lazy

@@ -78,7 +78,7 @@ def entries(directory: Path) -> list[Path]:
 def test_a_program_is_lowered_once(lowerings: list[str], directory: Path) -> None:
     for _ in range(3):
         assert torch.equal(compiled(numerics="exact")(X), torch.relu(X))
-    assert lowerings == ["relu"]
+    assert lowerings == ["Relu"]
     assert len(entries(directory)) == 1
 
 
@@ -122,7 +122,7 @@ def test_a_call_of_a_recalled_program_runs_its_files_and_lowers_nothing(monkeypa
 def test_a_changed_option_misses(options: dict[str, Any], lowerings: list[str]) -> None:
     compiled()
     compiled(**options)
-    assert lowerings == ["relu", "relu"]
+    assert lowerings == ["Relu", "Relu"]
 
 
 def test_a_changed_plugin_misses(lowerings: list[str]) -> None:
@@ -135,7 +135,7 @@ def test_a_changed_plugin_misses(lowerings: list[str]) -> None:
     assert torch.equal(registered(2), X * 2)
     assert torch.equal(registered(3), X * 3)
     assert torch.equal(registered(2), X * 2)
-    assert lowerings == ["relu"] * 3
+    assert lowerings == ["Relu"] * 3
 
 
 def test_what_has_no_identity_is_not_cached_and_is_said(
@@ -146,7 +146,7 @@ def test_what_has_no_identity_is_not_cached_and_is_said(
     with caplog.at_level(logging.INFO, "spyre_mlir.cache"):
         compiled()
         compiled()
-    assert lowerings == ["relu", "relu"]
+    assert lowerings == ["Relu", "Relu"]
     assert "not cached: an object of builtins.object has no identity" in caplog.text
     assert entries(directory) == []
 
@@ -184,7 +184,7 @@ def test_a_damaged_entry_is_said_and_made_again(
     (other,) = set(entries(directory)) - {path}
     spoiled_by(how, path, other)
     assert torch.equal(compiled(numerics="exact")(X), torch.relu(X))
-    assert lowerings == ["relu", "softmax", "relu"]
+    assert lowerings == ["Relu", "Softmax", "Relu"]
     (said,) = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert "a cache entry is damaged, and the program is compiled again" in said.getMessage()
     assert str(path) in said.getMessage()
@@ -210,7 +210,7 @@ def test_host_steps_and_losses_are_told_again(lowerings: list[str]) -> None:
             compiled(Bessel())
         with pytest.warns(NarrowedWarning):
             compiled(Product(), keep_float32=True)
-    assert lowerings == ["bessel", "product"]
+    assert lowerings == ["Bessel", "Product"]
 
 
 def test_a_warning_names_the_line_that_compiles() -> None:

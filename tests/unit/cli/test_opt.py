@@ -132,3 +132,14 @@ def test_starts_without_torch(program: Path):
     done = subprocess.run([sys.executable, "-c", code, str(program)], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == ""
     assert "arith.addi" in done.stdout
+
+
+def test_the_help_names_our_passes_and_where_all_others_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "500")
+    assert main(["--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "passes, separated by commas; ours are specialize-shapes, outline-regions," in text
+    assert "--list-passes lists xDSL's, too" in text
+    assert "convert-arith-to-riscv-snitch" not in text

@@ -159,8 +159,8 @@ def test_weights_of_the_device_only(
 
 
 def test_nothing_to_run(tmp_path: Path, refused: Refused) -> None:
-    refused(run_tool.run, [tmp_path / "none"], "no such bundle directory", str(tmp_path / "none"))
-    refused(run_tool.run, [tmp_path / "none.mlir"], "No such file", str(tmp_path / "none.mlir"), "try: ")
+    refused(run_tool.run, [tmp_path / "none"], "there is no such file or directory", str(tmp_path / "none"))
+    refused(run_tool.run, [tmp_path / "none.mlir"], "there is no such file", str(tmp_path / "none.mlir"), "try: ")
     refused(run_tool.run, [tmp_path], "bundle.mlir")
 
 

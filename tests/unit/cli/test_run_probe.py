@@ -90,6 +90,24 @@ def test_probe_from_python() -> None:
         compiled.probe("%nothing", x)
 
 
+def test_probe_in_device_numerics_sees_what_the_card_has() -> None:
+    class Squares(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * x
+
+    x = torch.full((2, 64), 1e6)
+    model = spyre_mlir.compile(Squares(), (x,))
+    np.testing.assert_allclose(model.probe("sdsc_1", x), 1e12, rtol=1e-6)
+    assert np.all(model.probe("sdsc_1", x, numerics="device") == 8_573_157_376)
+    with pytest.raises(InputError, match="%x is of a level"):
+        model.probe("%x", x, numerics="device")
+
+
+def test_bisect_in_device_numerics_says_what_it_compared(with_levels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_tool.run([str(with_levels), "--bisect", "--numerics", "device"]) == 0
+    assert "all of them ran in device numerics, which --accuracy compares with exact ones" in capsys.readouterr().out
+
+
 def test_bisect_agrees(with_levels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_tool.run([str(with_levels), "--bisect"]) == 0
     assert "no divergence: the bundle agrees with aten, spyre.loop, spyre.kernel, superdsc" in capsys.readouterr().out

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+from pathlib import Path
+
 import pytest
 
 import spyre_mlir
 from spyre_mlir.cli.start import TOOLS
 from spyre_mlir.cli.tools import main
+from tests.paths import ROOT
+
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+OPTIONS = ROOT / "docs" / "reference" / "options.md"
 
 
 def test_without_a_tool_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,3 +33,33 @@ def test_every_tool_has_a_version(tool: str, capsys: pytest.CaptureFixture[str])
 def test_another_tool(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["optimise"]) == 1
     assert capsys.readouterr().err.startswith("error: there is no tool optimise")
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_flag_is_on_the_page_of_its_tool(tool: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([tool, "--help"]) == 0
+    flags = set(FLAG.findall(capsys.readouterr().out))
+    assert "--print-completion" in flags
+    page = (ROOT / "docs" / "tools" / f"spyre-{tool}.md").read_text() + OPTIONS.read_text()
+    assert flags - set(FLAG.findall(page)) == set()
+
+
+WITHOUT_TORCH = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+sys.meta_path.insert(0, Hidden())
+from spyre_mlir.cli.compile import run
+
+sys.exit(run([sys.argv[1], "--emit", "aten"]))
+"""
+
+
+def test_a_tool_that_needs_torch_says_so_where_it_is_absent(python: list[str], saved: Path) -> None:
+    done = subprocess.run([*python, "-c", WITHOUT_TORCH, str(saved)], capture_output=True, text=True, check=False)
+    assert done.stderr == ("error: spyre-compile needs torch here, and it is not installed\n  try: pip install torch\n")
+    assert done.returncode == 1

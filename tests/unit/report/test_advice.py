@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from torch import nn
@@ -54,6 +57,17 @@ def test_a_model_that_transposes_everywhere_is_told_so() -> None:
     assert f"test_advice.py:{line_of('# turned here')}" in one.cause
     assert f"{one.us / slow.kernels_us:.0%} of the time" in one.cause
     assert "try: leave the last dimension in its place" in str(one)
+
+
+def test_page_and_json_have_the_sentences_of_the_terminal(tmp_path: Path) -> None:
+    model = spyre_mlir.compile(Turning().eval(), (torch.zeros(512, 512),))
+    assert isinstance(model, spyre_mlir.CompiledModel)
+    report = model.report(tmp_path / "page.html")
+    sentences = json.loads(report.json())["advice"]
+    cause, _, hint = next(s for s in sentences if "only rearranges data" in s).partition("\n  try: ")
+    assert f"test_advice.py:{line_of('# turned here')}" in cause
+    for text in (str(report), (tmp_path / "page.html").read_text()):
+        assert cause in text and hint in text
 
 
 def test_a_model_without_cause_gets_no_advice() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -30,6 +32,26 @@ def test_what_keep_float32_cures_is_measured() -> None:
     assert found.helps and found.before > 0.1 and found.error < 0.01
     assert [found.us_before, found.us] == [model.timeline().kernels_us, kept.timeline().kernels_us]
     assert kept.accuracy(x).tried == ()
+
+
+@pytest.mark.filterwarnings("ignore::spyre_mlir.machine.overflows.DL16OverflowWarning")
+def test_terminal_and_page_say_what_cures_an_overflow(tmp_path: Path) -> None:
+    x = torch.linspace(1, 2, 4 * 64).reshape(4, 64)
+    model = spyre_mlir.compile(Overflowing(), (x,))
+    assert isinstance(model, CompiledModel)
+    accuracy = model.accuracy(x)
+    model.report(tmp_path / "page.html", accuracy=accuracy)
+    for text in (str(accuracy), (tmp_path / "page.html").read_text(), accuracy._repr_html_()):
+        assert "beyond 8,573,157,376, the largest DLFloat16, first in " in text
+        assert "compile with keep_float32=True; see docs/dl16-exceptions.md" in text
+        assert str(accuracy.tried[0]) in text
+
+
+def test_nothing_is_tried_where_rounding_explains_the_error() -> None:
+    x = torch.linspace(1, 2, 4 * 64).reshape(4, 64)
+    model = spyre_mlir.compile(torch.nn.ReLU(), (x,))
+    assert isinstance(model, CompiledModel)
+    assert "tried" not in str(model.accuracy(x))
 
 
 def test_what_is_no_cure_is_said_to_be_none() -> None:

@@ -53,6 +53,14 @@ def test_modules_that_differ_in_numbers_are_one(timeline: Timeline) -> None:
     assert {k.launch.module for k in shares["blocks.*"].kernels} == {"blocks.0", "blocks.1"}
 
 
+def test_modules_of_a_plain_sequence_stay_apart() -> None:
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64)).eval()
+    report = spyre_mlir.compile(model, (torch.zeros(4, 64),)).report()
+    assert report.timeline is not None
+    assert {share.name for share in by_module(report.timeline)} == {"0", "1", "2"}
+    assert "time by module" in str(report)
+
+
 def test_layouts_are_rearranged_and_sums_are_computed(timeline: Timeline) -> None:
     found = {kernel.launch.descriptor.op_func_name: moves(kernel) for kernel in timeline.kernels}
     assert {name for name, moving in found.items() if moving} == {"ReStickifyOpHBM"}

@@ -58,7 +58,7 @@ def test_spans_of_a_track_follow_each_other(events: list[dict[str, Any]]) -> Non
 
 def test_there_is_a_track_per_core_and_engine(events: list[dict[str, Any]]) -> None:
     processes = {e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
-    assert processes == {"softmax, predicted", "layers of the model", *(f"core {n}" for n in range(32))}
+    assert processes == {"Softmax, predicted", "layers of the model", *(f"core {n}" for n in range(32))}
     threads = {e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
     assert {Engine.LOAD.value, Engine.SFU.value, Engine.STORE.value, "kernels"} <= threads
 

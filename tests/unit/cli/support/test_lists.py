@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from spyre_mlir.cli.support.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
+from spyre_mlir.plugins import registry
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,13 @@ def test_our_passes_come_first_in_their_order_with_options_and_meaning() -> None
         ("z-other", "xdsl", "", ""),
     ]
     assert PASS_COLUMNS == ("pass", "from", "options", "meaning")
+
+
+def test_a_pass_of_a_plugin_is_under_its_name() -> None:
+    with registry.isolated():
+        registry.register_pass("aten")(PlainPass)
+        rows = pass_rows({"plain": lambda: PlainPass}, ["plain"])
+    assert rows == [("plain", f"{__name__}.PlainPass", "", "Says something.")]
 
 
 def test_rows_of_operators() -> None:

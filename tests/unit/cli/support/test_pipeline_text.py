@@ -101,7 +101,7 @@ def test_passes_are_made_with_their_options() -> None:
     ("text", "message", "hint"),
     [
         ("plan", "unknown pass 'plan'", "'plain'"),
-        ("zzz", "unknown pass 'zzz'", "--help lists the passes"),
+        ("zzz", "unknown pass 'zzz'", "--list-passes lists them"),
         ("deep{quik=1}", "pass 'deep' has no option 'quik'", "'quick'"),
         ("deep{zzz=1}", "pass 'deep' has no option 'zzz'", "its options: most_depth, quick"),
         ("plain{zzz=1}", "pass 'plain' has no option 'zzz'", "its options: none"),

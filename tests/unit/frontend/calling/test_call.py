@@ -53,7 +53,7 @@ def test_module_attributes_hold_the_calling_convention() -> None:
     program = import_program(Nested(), nested_arguments(), {"extra": None})
     attributes = program.module.attributes
     assert program.module.sym_name is not None
-    assert program.module.sym_name.data == "nested"
+    assert program.module.sym_name.data == "Nested"
     assert treespec_loads(attributes["aten.input_tree"].data) == program.input_tree
     assert treespec_loads(attributes["aten.output_tree"].data) == program.output_tree
     assert (

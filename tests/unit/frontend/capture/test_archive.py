@@ -231,7 +231,7 @@ def saved_without_values(path: Path) -> Path:
 
 
 def test_example_inputs_without_values_are_taken(tmp_path):
-    assert import_program(saved_without_values(tmp_path / "m.pt2")).name == "linear"
+    assert import_program(saved_without_values(tmp_path / "m.pt2")).name == "Linear"
 
 
 def test_sizes_of_example_inputs_without_values_are_looked_at(tmp_path):

@@ -34,7 +34,7 @@ def text_of() -> str:
 def test_a_module_says_all_that_a_call_needs() -> None:
     program = import_program(Model(), (X, 2.5), {"flag": True})
     found = described_program(parse_module(module_text(program.module), make_context(), "m"), {})
-    assert found.name == "model"
+    assert found.name == "Model"
     assert [(a.name, a.kind, a.shape, a.dtype, a.mutated) for a in found.arguments] == [
         ("x", "input", (2, 3), torch.float32, False),
         ("count", "buffer", (), torch.int64, True),

@@ -12,7 +12,7 @@ from spyre_mlir.report.graphs import LevelGraphs
 
 def test_they_print_their_sizes(graphs: LevelGraphs) -> None:
     first, *levels = str(graphs).splitlines()
-    assert first == "graphs of net"
+    assert first == "graphs of Net"
     assert levels[0] == f"  aten: {len(graphs.at('aten').nodes)} nodes, {len(graphs.at('aten').groups)} groups"
     assert "<pre" in graphs._repr_html_()
 

@@ -1,4 +1,4 @@
-"""Modes of torch that see each operator, also those in the graphs that `scan`, `map` and `cond` run."""
+"""Modes of torch that see each operator, also those in the graphs that `scan`, `map`, `cond` and `while_loop` run."""
 
 from __future__ import annotations
 
@@ -59,4 +59,11 @@ def _cond(holds: Any, then: Callable[..., Any], otherwise: Callable[..., Any], g
     return (then if bool(holds) else otherwise)(*given)
 
 
-_GRAPHS: dict[str, Callable[..., Any]] = {"scan": _scan, "map_impl": _map, "cond": _cond}
+def _while_loop(holds: Callable[..., Any], body: Callable[..., Any], init: Sequence[Any], others: Sequence[Any]) -> Any:
+    carried = tuple(init)
+    while bool(holds(*carried, *others)):
+        carried = tuple(tree_flatten(body(*carried, *others))[0])
+    return carried
+
+
+_GRAPHS: dict[str, Callable[..., Any]] = {"scan": _scan, "map_impl": _map, "cond": _cond, "while_loop": _while_loop}

@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_sizes import GuardOp
+from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.sdscbundle import InputArgType, Sdscbundle
 from spyre_mlir.dialects.spyre import host, kernel, loop
@@ -158,12 +159,14 @@ _TRANSFERS = OpFamily(
     "spyre.kernel.to_device, spyre.kernel.from_device", (kernel.ToDeviceOp, kernel.FromDeviceOp), TENSORS | DEVICE
 )
 _HOST_STEPS = OpFamily("spyre.kernel.host", (host.KernelHostOp,), TENSORS)
+_CONTROL = "control.cond, control.while_loop"
 
 ATEN = LegalForms(
     "aten",
     lambda: (
         *_around(TENSORS),
         OpFamily("aten.*", (AtenOp,), TENSORS),
+        OpFamily(_CONTROL, (ControlOp,), TENSORS),
         OpFamily("aten.guard", (GuardOp,), NO_TYPES),
     ),
     "try aten.call for an operator without a class, and tensors of the element types that aten has",
@@ -173,6 +176,7 @@ LOOP = LegalForms(
     lambda: (
         *_around(TENSORS),
         OpFamily("spyre.loop.nest", (loop.NestOp,), TENSORS, SCALARS),
+        OpFamily(_CONTROL, (ControlOp,), TENSORS),
         OpFamily(
             "spyre.loop.gather, spyre.loop.empty, spyre.loop.constant, spyre.loop.host",
             (loop.LoopGatherOp, loop.EmptyOp, loop.LoopConstantOp, host.LoopHostOp),
@@ -192,6 +196,7 @@ KERNEL = LegalForms(
         *_around(TENSORS | DEVICE),
         _TRANSFERS,
         _HOST_STEPS,
+        OpFamily(_CONTROL, (ControlOp,), TENSORS | DEVICE),
         OpFamily(
             "kernels, spyre.kernel.alloc, spyre.kernel.free, spyre.kernel.constant",
             (kernel.KernelOp, kernel.AllocOp, kernel.FreeOp, kernel.KernelConstantOp),
@@ -205,9 +210,10 @@ KERNEL = LegalForms(
 SUPERDSC = LegalForms(
     "superdsc",
     lambda: (
-        *_around(TENSORS | _of("!sdscbundle.input_arg", InputArgType)),
+        *_around(TENSORS | DEVICE | _of("!sdscbundle.input_arg", InputArgType)),
         _TRANSFERS,
         _HOST_STEPS,
+        OpFamily(_CONTROL, (ControlOp,), TENSORS | DEVICE),
         OpFamily(
             "spyre.kernel.launch, spyre.kernel.alloc, spyre.kernel.constant",
             (kernel.LaunchOp, kernel.AllocOp, kernel.KernelConstantOp),

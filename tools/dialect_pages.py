@@ -288,8 +288,9 @@ One folder per family of ops: a page that lists every op, attribute and type, an
 `spyre.loop` and `spyre.kernel` are two families of one dialect, `spyre`: an MLIR namespace ends at the first dot.
 `ktdp` has an example program of its own, and `spyre-run` runs it.
 
-`sdscbundle` and `ktdp` are also there as IRDL: `mlir-opt --irdl-file=dialects/sdscbundle/sdscbundle.irdl.mlir` checks
-programs that `spyre-opt --print-op-generic --print-no-properties` has printed. Types and attributes with a syntax of
+`control`, `sdscbundle` and `ktdp` are also there as IRDL:
+`mlir-opt --irdl-file=dialects/sdscbundle/sdscbundle.irdl.mlir` checks programs that
+`spyre-opt --print-op-generic --print-no-properties` has printed. Types and attributes with a syntax of
 their own, such as `!ktdp.access_tile<4x8xindex>`, need `--allow-unregistered-dialect` instead of the file.
 
 Everything here is written by `tools/generate.py`, and a check fails when it is out of date. The definitions are

@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
+from spyre_mlir.dialects.ir.control import ControlOp, called_by_control
 from spyre_mlir.dialects.places import Source, source_of
-from spyre_mlir.dialects.sdscbundle import PARAMETER
+from spyre_mlir.dialects.sdscbundle import CARRIED, PARAMETER
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import AllocOp, GatherOp, KernelConstantOp, KernelOp, ToDeviceOp
 from spyre_mlir.dialects.spyre.kernel_loop import origin_of
@@ -96,6 +97,11 @@ def tensor_names(kernels: ModuleOp) -> dict[SSAValue, str]:
         elif isinstance(op, func.FuncOp) and op.body.blocks:
             own = [a for a in op.body.block.args if isinstance(a.type, DeviceTensorType)]
             parameters |= {argument: f"{PARAMETER}{argument.index}" for argument in own}
+        elif isinstance(op, ControlOp):
+            parameters |= {result: CARRIED for result in op.outputs if isinstance(result.type, DeviceTensorType)}
+    by_control = called_by_control(kernels)
+    for function in (op for op in kernels.ops if isinstance(op, func.FuncOp) and op.sym_name.data in by_control):
+        parameters |= {a: CARRIED for a in function.body.block.args if a in parameters}
     names = parameters | {value: f"argument {number}" for number, value in enumerate(arguments)}
     return names | {value: f"{_BUFFER}{number}" for number, value in enumerate(buffers)}
 

@@ -6,6 +6,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Region
 
+from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, FromDeviceOp, KernelConstantOp, ToDeviceOp
@@ -14,7 +15,7 @@ from spyre_mlir.dialects.target import module_like
 from spyre_mlir.errors import EmitError
 
 BUNDLE_FUNCTION = "sdsc_bundle"
-_HOST = (func.FuncOp, func.ReturnOp, KernelHostOp, ToDeviceOp, FromDeviceOp, KernelConstantOp, AllocOp)
+_HOST = (func.FuncOp, func.ReturnOp, KernelHostOp, ControlOp, ToDeviceOp, FromDeviceOp, KernelConstantOp, AllocOp)
 
 
 def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp]]:

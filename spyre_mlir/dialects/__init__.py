@@ -18,6 +18,11 @@ def get_all_dialects() -> dict[str, Callable[[], Dialect]]:
 
         return Aten
 
+    def control() -> Dialect:
+        from spyre_mlir.dialects.ir.control import Control
+
+        return Control
+
     def spyre() -> Dialect:
         from spyre_mlir.dialects.spyre import Spyre
 
@@ -45,6 +50,7 @@ def get_all_dialects() -> dict[str, Callable[[], Dialect]]:
 
     return {
         "aten": aten,
+        "control": control,
         "spyre": spyre,
         "superdsc": superdsc,
         "sdscbundle": sdscbundle,

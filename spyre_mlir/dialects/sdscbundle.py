@@ -94,6 +94,8 @@ def _optional(number: int | None) -> IntAttr | NoneAttr:
 TENSORS = "tensors"
 # How it calls what is another tensor at every launch of a region: by the number of the bundle function's argument.
 PARAMETER = "parameter "
+# And what control flow hands from one launch to another.
+CARRIED = "carried"
 
 
 @irdl_custom_directive

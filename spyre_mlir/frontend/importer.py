@@ -16,6 +16,8 @@ from torch.export import ExportedProgram
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.calling.call import is_complete
 from spyre_mlir.frontend.calling.output_memory import output_memory
+from spyre_mlir.frontend.capture.control_flow.kept import check_writes
+from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.effects import drop_checks
 from spyre_mlir.frontend.capture.export import export_model, load_pt2
@@ -81,7 +83,8 @@ def import_program(
 
 
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
-    exported = explicit_draws(passed_export(exported))
+    exported = explicit_draws(unroll_loops(passed_export(exported)))
+    check_writes(exported.graph)
     functional = passed_functional(decompose(exported))
     drop_checks(functional)
     nodes = list(functional.graph.nodes)

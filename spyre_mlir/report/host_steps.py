@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from spyre_mlir.dialects.ir.control import CondOp, ControlOp, WhileLoopOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel import (
@@ -28,6 +29,8 @@ _WORDS: dict[type[Operation], str] = {
     AllocOp: "reserve device memory",
     LaunchOp: "launch a bundle",
     FromDeviceOp: "bring a result back",
+    CondOp: "decide between two functions",
+    WhileLoopOp: "call a function as often as values ask for",
 }
 
 
@@ -64,12 +67,16 @@ def left_out(host: Iterable[HostWork], steps: Sequence[HostStepTime] = ()) -> st
         host: what the host does.
         steps: its host steps, whose own transfers the time contains.
     """
-    moved = sum(w.bytes for w in host if w.kind in (ToDeviceOp, FromDeviceOp)) - sum(s.moved_bytes for s in steps)
+    works = list(host)
+    moved = sum(w.bytes for w in works if w.kind in (ToDeviceOp, FromDeviceOp)) - sum(s.moved_bytes for s in steps)
     transfers = "transfers between host and device" + (f" ({short(moved)}B)" if moved > 0 else "")
+    counted = ""
+    if any(issubclass(w.kind, ControlOp) for w in works):
+        counted = "; every branch and body counts once, and only the run knows how often one runs"
     if not steps:
-        return f"without {transfers}"
+        return f"without {transfers}{counted}"
     unknown = "1 host step takes" if len(steps) == 1 else f"{len(steps)} host steps take"
-    return f"without {transfers} of inputs and results, and the unknown time that {unknown}"
+    return f"without {transfers} of inputs and results, and the unknown time that {unknown}{counted}"
 
 
 def host_steps(program: ModuleOp) -> list[HostWork]:

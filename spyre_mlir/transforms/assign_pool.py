@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.rewriter import InsertPoint
 
+from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import ancestor_in
@@ -67,7 +68,7 @@ def is_pooled(alloc: kernel.AllocOp, launches: Launches) -> bool:
     """Return whether a buffer is an intermediate in device memory: one launch uses it, and the host never reads it."""
     if kernel.device_tensor(alloc.result).space != "hbm":
         return False
-    if any(isinstance(u.operation, kernel.FromDeviceOp) for u in alloc.result.uses):
+    if any(isinstance(u.operation, kernel.FromDeviceOp | ControlOp | func.ReturnOp) for u in alloc.result.uses):
         return False
     return one_launch((u.operation for u in uses_with_tiles(alloc.result)), launches)
 

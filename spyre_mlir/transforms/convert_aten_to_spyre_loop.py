@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.ir.control import ControlOp, with_operands
 from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, NestOp
@@ -306,6 +307,10 @@ def _convert(op: Operation, b: LoopBuilder, spec: SpyreSpec) -> Sequence[SSAValu
     if isinstance(op, func.CallOp):
         call = func.CallOp(op.callee, [_given(b, v) for v in op.arguments], op.result_types)
         b.readings.update((old, whole(new)) for old, new in zip(op.results, b.emitter.add(call).results, strict=True))
+        return ()
+    if isinstance(op, ControlOp):
+        calls = b.emitter.add(with_operands(op, [_given(b, v) for v in op.operands]))
+        b.readings.update((old, whole(new)) for old, new in zip(op.results, calls.results, strict=True))
         return ()
     if isinstance(op, AtenOp) and not op.on_host and (reason := _table_beyond_reach(op, b, spec)) is not None:
         mark(op, reason)

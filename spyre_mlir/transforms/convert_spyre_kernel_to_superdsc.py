@@ -3,7 +3,7 @@
 The module then holds the SuperDSCs, a bundle function that runs them in order with every core's addresses, and
 the host program: what goes to the device, the launch, what comes back. Host steps divide the kernels into several
 launches, each with a bundle function of its own; without kernels there is none. The function of a region becomes one
-bundle function, which is launched once per call.
+bundle function, which is launched once per call. Functions that control flow calls stay functions of the host program.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.choices import Addresses, LoopForm, SdscVersion
+from spyre_mlir.dialects.ir.control import ControlOp, called_by_control
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
@@ -85,6 +86,25 @@ class _Notes:
             launch.elements = DictionaryAttr(numbers)
 
 
+@dataclass
+class _Written:
+    """What a module has become so far.
+
+    Attributes:
+        several: whether it has more than one bundle function.
+        sdscs: files, in the order of their numbers.
+        made: bundle functions by the launches that they are made from.
+        failures: of kernels.
+    """
+
+    several: bool
+    sdscs: list[Operation] = field(default_factory=list[Operation])
+    made: dict[str | int, tuple[func.FuncOp, _Notes]] = field(
+        default_factory=dict[str | int, "tuple[func.FuncOp, _Notes]"]
+    )
+    failures: Failures = field(default_factory=Failures)
+
+
 @dataclass(frozen=True)
 class ConvertSpyreKernelToSuperdscPass(ModulePass):
     """Writes kernel ops as SuperDSCs in a bundle.
@@ -113,37 +133,49 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         """Convert the one function of the module that has kernel ops."""
         called = called_functions(op)
         chosen = [f for f in functions(op) if f.sym_name.data not in called and launch_ops(f)]
-        if len(chosen) > 1:
+        alone = [f for f in chosen if f.sym_name.data not in called_by_control(op)]
+        if len(alone) > 1:
             raise LoweringError(
-                f"{len(chosen)} functions have kernel ops, a bundle comes from one",
+                f"{len(alone)} functions have kernel ops, a bundle comes from one",
                 hint="put them into separate modules",
             )
-        for function in chosen:
-            self._convert(op, function, called, spec_of(ctx, op))
+        if chosen:
+            self._convert(op, chosen, called, spec_of(ctx, op))
 
     def _convert(
-        self, module: ModuleOp, function: func.FuncOp, called: Mapping[str, func.FuncOp], spec: SpyreSpec
+        self, module: ModuleOp, chosen: Sequence[func.FuncOp], called: Mapping[str, func.FuncOp], spec: SpyreSpec
     ) -> None:
-        block = function.body.block
-        for placed in (function, *called.values()):
+        for placed in (*chosen, *called.values()):
             check_placement(placed.body.block)
-        if self.addresses == "concrete" and called:
+        if self.addresses == "concrete" and (called or len(chosen) > 1):
             raise LoweringError(
-                "addresses in files are those of one launch, and a region is launched once per call",
-                hint="run inline-regions at the aten level, or use addresses=symbolic",
+                "addresses in files are those of one launch, and "
+                + ("a region is launched once per call" if called else "control flow decides which launches there are"),
+                hint=("run inline-regions at the aten level, or " if called else "") + "use addresses=symbolic",
             )
-        launches = _launches(block, called)
+        found = {function: _launches(function.body.block, called) for function in chosen}
+        several = len({launch.key for launches in found.values() for launch in launches}) > 1
+        written = _Written(several)
+        for function, launches in found.items():
+            self._write(function, launches, written, spec)
+        written.failures.raise_all()
+        _erase([launch for launches in found.values() for launch in launches])
+        host = [f for f in functions(module) if f not in called.values()]
+        for converted in (*host, *called.values()):
+            converted.detach()
+        module.body.block.add_ops([*written.sdscs, *(entry for entry, _ in written.made.values()), *host])
+
+    def _write(self, function: func.FuncOp, launches: Sequence[_Launch], written: _Written, spec: SpyreSpec) -> None:
+        block, made = function.body.block, written.made
         segments = _segments(launches) if self.addresses == "concrete" else {}
-        failures, sdscs = Failures(), list[Operation]()
-        made: dict[str | int, tuple[func.FuncOp, _Notes]] = {}
-        several = len({launch.key for launch in launches}) > 1
         for launch in launches:
             place = launch.call or launch.body[0]
             bundle = None
             if launch.key not in made:
-                name = f"{BUNDLE}_{len(made)}" if several else BUNDLE
-                bundle, notes = self._fill(function, launch, self.first + len(sdscs), segments, spec, failures)
-                sdscs += bundle.sdscs
+                name = f"{BUNDLE}_{len(made)}" if written.several else BUNDLE
+                first = self.first + len(written.sdscs)
+                bundle, notes = self._fill(function, launch, first, segments, spec, written.failures)
+                written.sdscs += bundle.sdscs
                 made[launch.key] = bundle.function(name), notes
             entry, notes = made[launch.key]
             op = kernel.LaunchOp(entry.sym_name.data, launch.operands)
@@ -153,11 +185,6 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
             if isinstance(bundle, ConcreteBundle):
                 _say_segments(bundle, launch, op)
             _hoist(op, launch, block)
-        failures.raise_all()
-        _erase(launches)
-        for converted in (function, *called.values()):
-            converted.detach()
-        module.body.block.add_ops([*sdscs, *(entry for entry, _ in made.values()), function])
 
     def _fill(
         self,
@@ -267,7 +294,7 @@ def _launches(block: Block, called: Mapping[str, func.FuncOp]) -> list[_Launch]:
     found = [_Launch()]
     for op in block.ops:
         match op:
-            case KernelHostOp():
+            case KernelHostOp() | ControlOp():
                 found.append(_Launch())
             case func.CallOp():
                 found += [_of_call(op, called), _Launch()]
@@ -279,9 +306,8 @@ def _launches(block: Block, called: Mapping[str, func.FuncOp]) -> list[_Launch]:
                 _check_kept(op)
                 found[-1].body.append(op)
     found = [launch for launch in found if launch.call is not None or _runs_kernels(launch.body)]
-    order: dict[SSAValue, int] = {
-        value: number for number, value in enumerate(r for op in block.walk() for r in op.results)
-    }
+    values = [*block.args, *(result for op in block.walk() for result in op.results)]
+    order: dict[SSAValue, int] = {value: number for number, value in enumerate(values)}
     for launch in found:
         if launch.call is not None:
             continue
@@ -316,7 +342,7 @@ def _is_argument(value: SSAValue) -> bool:
     owner = value.owner
     if isinstance(owner, kernel.AllocOp):
         return owner.offset is None and kernel.device_tensor(value).space == "hbm"
-    return isinstance(owner, (kernel.ToDeviceOp, kernel.KernelConstantOp))
+    return isinstance(owner, (kernel.ToDeviceOp, kernel.KernelConstantOp, ControlOp, Block))
 
 
 def _sort(value: SSAValue, launch: _Launch) -> None:

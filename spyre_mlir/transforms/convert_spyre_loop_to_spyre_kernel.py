@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values
+from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.loop import body_function, combiner
 from spyre_mlir.dialects.target import spec_of
@@ -346,7 +347,7 @@ def _convert(
             _check_table(p, conversion.spec)
         case loop.LoopConstantOp():
             lower_constant(p, op)
-        case host.LoopHostOp():
+        case host.LoopHostOp() | ControlOp():
             p.items.append(PlannedHostOp(op, [returned_buffer(p, v) for v in op.operands]))
             p.hosts.update(dict.fromkeys(op.results, False))
         case func.ReturnOp():

@@ -19,6 +19,7 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
+from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.ir.draw_effects import draws_in
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.transforms.utils.rebuild import functions
@@ -35,7 +36,7 @@ class ScheduleHostStepsPass(ModulePass):
         """Order every function of the module that has a host step."""
         for function in functions(op):
             block = function.body.block
-            if any(isinstance(o, LoopHostOp) for o in block.ops):
+            if any(isinstance(o, LoopHostOp | ControlOp) for o in block.ops):
                 _reorder(block, _ordered([o for o in block.ops if not o.has_trait(IsTerminator)]))
 
 
@@ -50,7 +51,7 @@ def _ordered(ops: list[Operation]) -> list[Operation]:
             ready = all(not isinstance(v.owner, Operation) or v.owner not in pending for v in op.operands)
             ready = ready and not (drawing and _draws(op))
             drawing = drawing or (_draws(op) and not (ready and host))
-            if ready and isinstance(op, LoopHostOp) is host:
+            if ready and isinstance(op, LoopHostOp | ControlOp) is host:
                 pending.discard(op)
                 done.append(op)
             else:
@@ -60,7 +61,7 @@ def _ordered(ops: list[Operation]) -> list[Operation]:
 
 
 def _draws(op: Operation) -> bool:
-    return isinstance(op, LoopHostOp) and draws_in(op)
+    return isinstance(op, ControlOp) or (isinstance(op, LoopHostOp) and draws_in(op))
 
 
 def _reorder(block: Block, order: list[Operation]) -> None:

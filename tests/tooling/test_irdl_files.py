@@ -48,8 +48,9 @@ def mlir_opt(name: str, text: str) -> subprocess.CompletedProcess[str]:
 def test_dialects_whose_names_irdl_has() -> None:
     # Ops of aten and spyre have dots in their names, a type of superdsc is called as an op, and spyreop has no ops.
     admitted = [name for name, make in get_all_dialects().items() if irdl_files.is_admitted(make())]
-    assert sorted(admitted) == ["ktdp", "sdscbundle"]
+    assert sorted(admitted) == ["control", "ktdp", "sdscbundle"]
     assert sorted(irdl_files.irdl_files()) == [
+        "dialects/control/control.irdl.mlir",
         "dialects/ktdp/ktdp.irdl.mlir",
         "dialects/sdscbundle/sdscbundle.irdl.mlir",
     ]

@@ -7,7 +7,7 @@ the graph as a whole where writes through views, or operations on graphs, have t
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 
 from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.arguments import bind, draws_on_host
+from spyre_mlir.frontend.capture.control_flow.kept import is_kept, nodes_within
 from spyre_mlir.frontend.capture.export import NEEDS_VALUES, REFUSED, first_line, without_values
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram, functional_program
 from spyre_mlir.frontend.capture.operator_tracing import Tables
@@ -155,7 +156,7 @@ def _check_draws(exported: ExportedProgram, made: FunctionalProgram) -> None:
     """Raises UnsupportedError if torch has dropped draws that nobody reads: later ones would be others than eager's."""
     graphs = [m.graph for m in exported.graph_module.modules() if isinstance(m, torch.fx.GraphModule)]
     before = [node for graph in graphs for node in graph.nodes if draws_on_host(node)]
-    after = [node for node in made.graph.nodes if draws_on_host(node)]
+    after = [node for node in _with_graphs(made.graph.nodes) if draws_on_host(node)]
     if len(before) != len(after):
         unread = next((n for n in before if not n.users), before[0])
         name = str(unread.target).removesuffix(".default")
@@ -164,6 +165,14 @@ def _check_draws(exported: ExportedProgram, made: FunctionalProgram) -> None:
             where=place_of(unread),
             hint="leave the call out, or use its result",
         )
+
+
+def _with_graphs(nodes: Iterable[torch.fx.Node]) -> Iterator[torch.fx.Node]:
+    """The nodes of a graph, and those of the graphs that its control flow calls."""
+    for node in nodes:
+        yield node
+        if is_kept(node):
+            yield from _with_graphs(nodes_within(node))
 
 
 def _stays(operator: Operator, table: Mapping[Operator, Any], whole: frozenset[str]) -> bool:

@@ -12,6 +12,7 @@ import torch
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.arguments import draws_on_host, is_random, walks
 from spyre_mlir.frontend.capture.as_strided import walked
+from spyre_mlir.frontend.capture.control_flow.kept import is_kept, nodes_within, operands_of
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.symbolic.sizes import STATIC, is_symbolic_node
@@ -25,6 +26,7 @@ DATA = "sizes and branches must not depend on the values of tensors: use masks o
 EVAL = "call model.eval(), or pass the random numbers as an input"
 HIGHER = "write the operation with plain tensor operations"
 MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it is a view of"
+TRUTH = "compare, and reduce to one element: (x > 0).any()"
 REAL = "compute with real and imaginary parts as two real tensors"
 
 
@@ -75,6 +77,8 @@ def survey(nodes: Iterable[torch.fx.Node]) -> list[UnsupportedNode]:
         reason = _reason(node)
         if reason is not None:
             findings.append(UnsupportedNode(op_name(node), reason[0], place_of(node), reason[1]))
+        elif is_kept(node):
+            findings += survey(nodes_within(node))
     return findings
 
 
@@ -90,6 +94,8 @@ def _reason(node: torch.fx.Node) -> tuple[str, str] | None:
 
 def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
     """Return why a call cannot be imported, whatever its result is."""
+    if is_kept(node):
+        return _control_reason(node)
     if isinstance(node.target, HigherOrderOperator):
         return "higher-order operations have no form", HIGHER
     if node.meta.get("unbacked_bindings"):
@@ -104,6 +110,20 @@ def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
         return _odd_argument(node)
     known = node.target is operator.getitem or any(isinstance(v, _SYMBOLS) for v in _leaves(node.meta.get("val")))
     return None if known else ("this is not a tensor operation", HIGHER)
+
+
+def _control_reason(node: torch.fx.Node) -> tuple[str, str] | None:
+    """Return why control flow cannot be imported."""
+    predicate, operands = operands_of(node)
+    given: list[object] = [*operands] if predicate is None else [predicate, *operands]
+    if not all(isinstance(n, torch.fx.Node) and isinstance(n.meta.get("val"), torch.Tensor) for n in given):
+        return "it takes numbers or sizes of Python", "pass tensors to the branches and bodies: torch.tensor(n)"
+    if any(map(is_symbolic_node, (node, *nodes_within(node)))):
+        return "sizes in it are symbols", STATIC
+    if predicate is not None and (predicate.meta["val"].dtype is not torch.bool or predicate.meta["val"].dim()):
+        value = predicate.meta["val"]
+        return f"its predicate is {value.dtype} of shape {list(value.shape)}, expected one truth value", TRUTH
+    return None
 
 
 def _tensor_reason(value: torch.Tensor) -> tuple[str, str] | None:

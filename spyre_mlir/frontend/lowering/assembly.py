@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Region
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, symbols_attribute
 from spyre_mlir.frontend.capture.constant_folding import Earlier, Folded
+from spyre_mlir.frontend.lowering.control_flow import hand_down_notes
 from spyre_mlir.frontend.lowering.liveness import find_aliases
 from spyre_mlir.frontend.lowering.nodes import NodeLowering
 from spyre_mlir.frontend.lowering.signature import Signature
@@ -128,7 +129,8 @@ def _module(name: str, signature: Signature, lowering: NodeLowering, sizes: Size
     for key, tree in (("aten.input_tree", signature.input_tree), ("aten.output_tree", signature.output_tree)):
         if (text := _tree_text(tree)) is not None:
             attributes[key] = StringAttr(text)
-    module = ModuleOp([function], attributes, StringAttr(name))
+    module = ModuleOp([function, *reversed(lowering.graphs.made)], attributes, StringAttr(name))
+    hand_down_notes(module)
     if has_halves(module):
         keep_wide(module)
     return module

@@ -31,9 +31,11 @@ from spyre_mlir.frontend.arguments import (
     spell_by_schema,
 )
 from spyre_mlir.frontend.capture.constant_folding import Folded, is_causal_mask
+from spyre_mlir.frontend.capture.control_flow.kept import is_kept
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
 from spyre_mlir.frontend.hints import hint_at
 from spyre_mlir.frontend.locations import location_of
+from spyre_mlir.frontend.lowering.control_flow import GraphFunctions
 from spyre_mlir.frontend.lowering.plugin_conversion import ImportBuild, converted
 from spyre_mlir.frontend.lowering.promotion import (
     AS_THEY_ARE,
@@ -59,8 +61,16 @@ _ATTENTION = torch.ops.aten.scaled_dot_product_attention.default
 class NodeLowering:
     """Builder of the function body, node by node; constants become arguments when first used."""
 
-    def __init__(self, signature: Signature, aliases: Mapping[Node, Node], folded: Folded, sizes: Sizes) -> None:
-        """Starts a function with one block argument per placeholder."""
+    def __init__(
+        self,
+        signature: Signature,
+        aliases: Mapping[Node, Node],
+        folded: Folded,
+        sizes: Sizes,
+        graphs: GraphFunctions | None = None,
+    ) -> None:
+        """Starts a function with one block argument per placeholder; `graphs` makes the functions that it calls."""
+        self.graphs = graphs or GraphFunctions(self._of_graph)
         self._sizes = sizes
         self._aliases = aliases
         self._folded = folded
@@ -83,6 +93,11 @@ class NodeLowering:
         for tied, first in signature.ties.items():
             self._ssa[tied] = self._ssa[first]
 
+    def _of_graph(
+        self, signature: Signature, aliases: Mapping[Node, Node], folded: Folded, sizes: Sizes
+    ) -> NodeLowering:
+        return NodeLowering(signature, aliases, folded, sizes, self.graphs)
+
     def guard(self, conditions: Iterable[str]) -> None:
         """Add the conditions on symbols that the program takes for granted."""
         self.block.add_ops([GuardOp(condition) for condition in conditions])
@@ -94,6 +109,12 @@ class NodeLowering:
             self._ssa[node] = self._several[self._root(source)][index]
             return
         self._location, self._hint = location_of(node), hint_at(node)
+        if is_kept(node):
+            control = self.graphs.op(node, self)
+            control.location = self._location
+            self.block.add_op(control)
+            self._several[node] = {i: _named(v, node) for i, v in enumerate(control.outputs)}
+            return
         plain = not is_symbolic_node(node)  # other ops stand for a call once its sizes are numbers
         if plain and (results := converted(node, self.ssa, self._build)) is not None:
             if isinstance(node.meta["val"], torch.Tensor):
@@ -138,6 +159,10 @@ class NodeLowering:
         if self._folded.by_recipe(root):
             return self._computed(root, self._folded.recipe(root))
         return self._constant(self._folded.value(root))
+
+    def constant(self, value: torch.Tensor) -> SSAValue:
+        """Return the value of a constant, an argument."""
+        return self._constant(value)
 
     def known_value(self, node: Node) -> torch.Tensor | None:
         """Return the tensor value of a node, if it is the same whatever the model's tensors are."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 
 from spyre_mlir.frontend.torch_private import (
     FakeTensorMode,
+    HigherOrderOperator,
     Operator,
     TorchDispatchMode,
     schema_of,
@@ -143,14 +144,24 @@ class _BySchema(TorchDispatchMode):
     """Torch mode in which results of custom operators have memory of their own unless the schema says otherwise.
 
     The function that gives their shapes may return an argument, for it has the right shape; a schema without an alias
-    promises that the operator itself never does.
+    promises that the operator itself never does. Operations on graphs are left to the mode below.
     """
 
+    supports_higher_order_operators = True
+
     def __torch_dispatch__(
-        self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        func: Operator | HigherOrderOperator,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         """Runs one operator."""
-        results = func(*args, **(kwargs or {}))
+        if isinstance(func, HigherOrderOperator) and func.name() == "while_loop":
+            return tree_map(torch.empty_like, tuple(args[2]))  # what it carries; torch would have to trace its graphs
+        results: Any = cast(Any, func)(*args, **(kwargs or {}))
+        if isinstance(func, HigherOrderOperator):
+            return results
         schema = schema_of(func)
         if func.namespace in ("aten", "prims") or any(v.alias_info for v in (*schema.arguments, *schema.returns)):
             return results

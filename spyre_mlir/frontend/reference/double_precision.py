@@ -14,22 +14,23 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from typing_extensions import override
 
-from spyre_mlir.frontend.torch_private import Operator, TorchDispatchMode, holders, schema_of, tree_map
+from spyre_mlir.frontend.reference.operator_mode import OperatorMode
+from spyre_mlir.frontend.torch_private import Operator, holders, schema_of, tree_map
 
 HALF = (torch.bfloat16, torch.float16)
 
 
-class WithoutHalves(TorchDispatchMode):
+class WithoutHalves(OperatorMode):
     """Torch mode that turns conversions to half precision, and half-precision tensors, into double precision."""
 
-    def __torch_dispatch__(
-        self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    @override
+    def run(self, func: Operator, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Runs one operator on widened arguments; tensors it writes to stay what they are."""
         written = [a.alias_info is not None and a.alias_info.is_write for a in schema_of(func).arguments]
         given = [a if w else widened(a) for a, w in zip(args, written, strict=False)]
-        wide = widened(dict(kwargs or {}))
+        wide = widened(dict(kwargs))
         if func in (torch.ops.aten._scaled_mm.default, torch.ops.aten._scaled_mm_v2.default):  # 32 bits at most
             return func(*_single(given), **_single(wide)).double()
         try:
@@ -41,14 +42,13 @@ class WithoutHalves(TorchDispatchMode):
         return func(*_recast(given, torch.float32, torch.float64), **_recast(wide, torch.float32, torch.float64))
 
 
-class SingleWhereNoDouble(TorchDispatchMode):
+class SingleWhereNoDouble(OperatorMode):
     """Torch mode that runs operators without double precision in single precision, and widens their results."""
 
-    def __torch_dispatch__(
-        self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    @override
+    def run(self, func: Operator, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Runs one operator; one that writes to its arguments only as it is."""
-        named = dict(kwargs or {})
+        named = dict(kwargs)
         try:
             return func(*args, **named)
         except RuntimeError as error:

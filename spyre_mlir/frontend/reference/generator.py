@@ -10,8 +10,10 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
+from typing_extensions import override
 
-from spyre_mlir.frontend.torch_private import Operator, TorchDispatchMode, schema_of
+from spyre_mlir.frontend.reference.operator_mode import OperatorMode
+from spyre_mlir.frontend.torch_private import Operator, schema_of
 
 
 @contextmanager
@@ -29,24 +31,23 @@ def seed_generator(seed: int) -> None:
     cast(Any, torch).manual_seed(seed)
 
 
-class _Recorded(TorchDispatchMode):
+class _Recorded(OperatorMode):
     """Torch mode that keeps what is drawn."""
 
     def __init__(self) -> None:
         super().__init__()  # pyright: ignore[reportUnknownMemberType] # untyped in torch
         self.drawn: list[torch.Tensor] = []
 
-    def __torch_dispatch__(
-        self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    @override
+    def run(self, func: Operator, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Runs one operator."""
-        result = func(*args, **(kwargs or {}))
+        result = func(*args, **kwargs)
         if torch.Tag.nondeterministic_seeded in func.tags and isinstance(result, torch.Tensor):
             self.drawn.append(result.detach().clone())
         return result
 
 
-class Replayed(TorchDispatchMode):
+class Replayed(OperatorMode):
     """Torch mode in which what draws gives the numbers that another run drew, floats in double precision.
 
     Args:
@@ -57,12 +58,11 @@ class Replayed(TorchDispatchMode):
         super().__init__()  # pyright: ignore[reportUnknownMemberType] # untyped in torch
         self._next: Iterator[torch.Tensor] = iter(drawn)
 
-    def __torch_dispatch__(
-        self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    @override
+    def run(self, func: Operator, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Runs one operator, unless it draws."""
         if torch.Tag.nondeterministic_seeded not in func.tags:
-            return func(*args, **(kwargs or {}))
+            return func(*args, **kwargs)
         drawn = next(self._next)
         if schema_of(func).is_mutable:
             return args[0].copy_(drawn)

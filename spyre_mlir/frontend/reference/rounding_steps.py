@@ -25,6 +25,7 @@ from xdsl.ir import Operation, SSAValue
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.flips import NEAR, Flip
 from spyre_mlir.dialects.host_call import HostCall
+from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import SpyreError
@@ -87,6 +88,8 @@ class RoundingSteps:
         """
         main = next(op for op in module.ops if isinstance(op, func.FuncOp))
         ops = [op for op in main.body.block.ops if isinstance(op, AtenOp)]
+        if any(isinstance(op, ControlOp) for op in main.body.block.ops):
+            return None  # which steps there are, values decide
         if not any(map(is_step, ops)) or any(HostCall.of(op).is_wide for op in ops):
             return None
         steps, narrow = RoundingSteps(), dict[SSAValue, Array](zip(main.body.block.args, inputs, strict=True))

@@ -12,21 +12,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
+from typing_extensions import override
 
-from spyre_mlir.frontend.torch_private import Operator, TorchDispatchMode
+from spyre_mlir.frontend.reference.operator_mode import OperatorMode
+from spyre_mlir.frontend.torch_private import Operator
 
 aten = torch.ops.aten
 Pair = tuple[torch.Tensor, torch.Tensor]
 
 
-class EqualsInOrder(TorchDispatchMode):
+class EqualsInOrder(OperatorMode):
     """Torch mode that makes orderings stable: `sort`, `topk` and `kthvalue`, and the indices of `median` and `mode`."""
 
-    def __torch_dispatch__(
-        self, func: Operator, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
+    @override
+    def run(self, func: Operator, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Runs one operator, or what stands for it."""
-        return _RULES.get(func, func)(*args, **(kwargs or {}))
+        return _RULES.get(func, func)(*args, **kwargs)
 
 
 def _sort(x: torch.Tensor, dim: int = -1, descending: bool = False) -> Pair:

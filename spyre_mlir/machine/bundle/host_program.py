@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.ir import Operation, SSAValue
 
-from spyre_mlir.dialects.places import Rebase, source_of
-from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
+from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import (
     AllocOp,
@@ -31,8 +28,9 @@ from spyre_mlir.hw import dl16, encoding, image
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.spec import STICK_BYTES, USER_SEGMENTS, segment_base
-from spyre_mlir.machine.arrays import Array, HostArray, Mask, as_numbers, first_index, tensor_type
-from spyre_mlir.machine.bundle.host_code import HostCode, driven
+from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, first_index, tensor_type
+from spyre_mlir.machine.bundle.device_program import DeviceProgram, check_held, takes_none
+from spyre_mlir.machine.bundle.host_code import driven
 from spyre_mlir.machine.bundle.kept_tensors import (
     CardImage,
     CardResult,
@@ -43,7 +41,7 @@ from spyre_mlir.machine.bundle.kept_tensors import (
     staying,
 )
 from spyre_mlir.machine.bundle.launch_trace import LaunchSite
-from spyre_mlir.machine.bundle.run import LaunchWatch, Loader, run_bundle
+from spyre_mlir.machine.bundle.run import run_bundle
 from spyre_mlir.machine.bundle.transfers import (
     ResidentTensors,
     access_of,
@@ -56,85 +54,15 @@ from spyre_mlir.machine.bundle.transfers import (
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, fault, place_of
 from spyre_mlir.machine.levels.buffers import after_moves, sent_integers, source_name
 from spyre_mlir.machine.levels.calls import FunctionRules
-from spyre_mlir.machine.levels.host_ops import HostExecutor, HostStepFunctions
+from spyre_mlir.machine.levels.control_flow import CardControlFunctions
+from spyre_mlir.machine.levels.host_ops import HostStepFunctions
 from spyre_mlir.machine.levels.loop import known_numbers
 from spyre_mlir.machine.levels.run import argument_name, check_count, find_function
 from spyre_mlir.machine.memory.choice import memory_for
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.options import MachineOptions
 
-
-@dataclass(frozen=True)
-class DeviceProgram:
-    """A host program with the bundle it launches.
-
-    Attributes:
-        host: module with the host function `main`.
-        bundle: module with the bundle functions, one per launch.
-        load: gives the descriptor of a file the bundle names.
-        weights: per buffer of the launch that a weight fills, what gives the weight as the device has it: codes,
-            [sticks, lanes].
-        watch: sees every launch after it ran.
-        before: sees every launch before it runs.
-        executor: runs host steps.
-        tensors: per op that runs a file, which tensor each operand is, where the op itself does not say it.
-        code: walks through the host function in place of the interpreter.
-    """
-
-    host: ModuleOp
-    bundle: ModuleOp
-    load: Loader
-    weights: Mapping[int, Callable[[], Array]] = field(default_factory=dict[int, "Callable[[], Array]"])
-    watch: LaunchWatch | None = None
-    before: LaunchWatch | None = None
-    executor: HostExecutor | None = None
-    tensors: Mapping[Operation, Sequence[str]] = field(default_factory=dict[Operation, Sequence[str]])
-    code: HostCode | None = None
-    _rebases: dict[LaunchOp, Rebase] = field(default_factory=dict[LaunchOp, Rebase], compare=False)
-
-    def weight(self, op: Operation) -> Callable[[], Array] | None:
-        """Source of the codes that a transfer sends, if they are stored with the program."""
-        number = self._numbers.get(op.results[0]) if isinstance(op, ToDeviceOp) else None
-        return None if number is None else self.weights.get(number)
-
-    def rebase(self, op: LaunchOp) -> Rebase:
-        """Return how a launch names the places of the files that it runs."""
-        if op not in self._rebases:
-            self._rebases[op] = Rebase.of(self._executes.get(op.bundle.root_reference.data, []), op)
-        return self._rebases[op]
-
-    @cached_property
-    def _executes(self) -> dict[str, list[Operation]]:
-        functions = [f for f in self.bundle.ops if isinstance(f, FuncOp)]
-        return {f.sym_name.data: [op for op in f.walk() if isinstance(op, SdscExecuteOp)] for f in functions}
-
-    @cached_property
-    def _numbers(self) -> dict[SSAValue, int]:
-        functions = [f for f in self.host.ops if isinstance(f, FuncOp)]
-        buffers = [b for f in functions for op in f.walk() if isinstance(op, LaunchOp) for b in op.buffers]
-        return {buffer: number for number, buffer in reversed(list(enumerate(buffers)))}
-
-
 POOL = "pool"
-# What runs in other numerics than the device's compute on.
-_NUMBERS = {"exact": "exact numbers", "none": "numbers that nothing rounded"}
-
-
-def _takes_none(bundle: ModuleOp, entry: str) -> bool:
-    return not find_function(bundle, entry).function_type.inputs.data
-
-
-def _held(program: DeviceProgram, argument: SSAValue, name: str, options: MachineOptions) -> None:
-    """Raises InputError unless the program came with an argument's value in a form this run can use."""
-    transfers = [use.operation for use in argument.uses]
-    if not all(program.weight(op) for op in transfers):
-        raise InputError(f"{name} has no value", hint="pass one")
-    if options.numerics != "device" or options.overflow != "saturate":
-        raise InputError(
-            f"{name} is there as the device has it, which is rounded; this run asks for "
-            + _NUMBERS.get(options.numerics, "another rule of overflow"),
-            hint="pass the weight as the model has it, or run in device numerics",
-        )
 
 
 @dataclass
@@ -157,16 +85,15 @@ class HostFunctions(InterpreterFunctions):
     gaps: dict[int, Place] = field(default_factory=dict[int, Place])  # where undefined elements were read from
     kept: Mapping[SSAValue, Sequence[int]] = field(default_factory=dict[SSAValue, "Sequence[int]"])
     stayed: dict[int, CardResult] = field(default_factory=dict[int, CardResult])  # results that were not read back
-    _count: int = 0
 
     def _place(self, op: Operation, *, zeroed: bool = True) -> _Placed:
         """Room for a tensor: at the start of the segment its bundle expects it in, or anywhere."""
         tensor = device_tensor(op.results[0])
-        name, size, segment = f"argument {self._count}", tensor.sticks * STICK_BYTES, segment_of(op.results[0])
-        self._count += 1
+        name, size = f"argument {self.program.tensor_number(op)}", tensor.sticks * STICK_BYTES
+        segment = segment_of(op.results[0])
         self.memory.arguments.add(name)
         if segment is None:
-            return _Placed(tensor, self.memory.allocate(name, size, zeroed=zeroed).base)
+            return _Placed(tensor, self.memory.allocate(name, size, zeroed=zeroed, first_fit=True).base)
         base = self._segment_base(op, segment)
         return _Placed(tensor, self.memory.add_region(name, base, size, zeroed=zeroed).base)
 
@@ -189,7 +116,7 @@ class HostFunctions(InterpreterFunctions):
     def _send_codes(self, op: ToDeviceOp) -> _Placed:
         """Sends a weight the program came with, which is laid out already."""
         tensor, placed = device_tensor(op.result), self._place(op, zeroed=False)
-        key, region = (self._count, tensor, self.options), self.memory.locate(placed.base, placed.base + 1)
+        key, region = (op, tensor, self.options), self.memory.locate(placed.base, placed.base + 1)
         if self.resident.restore_file(key, region):
             return placed
         weight, shape = self.program.weight(op), (tensor.sticks, tensor.lanes)
@@ -276,7 +203,7 @@ class HostFunctions(InterpreterFunctions):
         """Run the bundle on the addresses of its arguments; without arguments if its files hold them."""
         placed = cast(tuple[_Placed, ...], args)
         entry = op.bundle.root_reference.data
-        fixed = _takes_none(self.program.bundle, entry) and bool(placed)
+        fixed = takes_none(self.program.bundle, entry) and bool(placed)
         if fixed and any(segment_of(buffer) is None for buffer in op.buffers):
             raise InputError(
                 "the bundle's files hold addresses, and the host program does not say in which segments they lie",
@@ -364,7 +291,7 @@ def run_keeping(
     check_count(main, len(inputs))
     for number, value in enumerate(inputs):
         if value is None:
-            _held(program, main.args[number], argument_name(main, number), settings)
+            check_held(program, main.args[number], argument_name(main, number), settings)
     narrow = settings.numerics != "exact"
     arguments = [argument_of(main, n, x, narrow=narrow) for n, x in enumerate(inputs)]
     interpreter = Interpreter(program.host)
@@ -373,7 +300,12 @@ def run_keeping(
     kept = resident or ResidentTensors()
     memory.spare = kept.spare
     rules = HostFunctions(program, memory, settings, kept, kept=staying(main, keep))
-    for functions in (FunctionRules(), rules, HostStepFunctions(program.executor, narrow)):
+    for functions in (
+        FunctionRules(),
+        CardControlFunctions(memory),
+        rules,
+        HostStepFunctions(program.executor, narrow),
+    ):
         interpreter.register_implementations(functions)
     try:
         run = interpreter.call_op if program.code is None else partial(driven, program.code, interpreter)

@@ -13,7 +13,7 @@ from functools import cached_property
 from xdsl.ir import Operation
 
 from spyre_mlir.dialects.places import Rebase, source_of
-from spyre_mlir.dialects.sdscbundle import PARAMETER, SdscExecuteOp
+from spyre_mlir.dialects.sdscbundle import CARRIED, PARAMETER, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import MachineFault
 from spyre_mlir.machine.faults import Standing
@@ -51,7 +51,8 @@ class LaunchSite:
     def tensors(self, op: SdscExecuteOp) -> tuple[str | None, ...]:
         """Return which region of memory each operand of a file is, where that is known."""
         return tuple(
-            self._region(name) if name.startswith(PARAMETER) else name for name in self.named.get(op) or op.tensors
+            self._region(name) if name.startswith(PARAMETER) else None if name == CARRIED else name
+            for name in self.named.get(op) or op.tensors
         )
 
     def _region(self, parameter: str) -> str | None:

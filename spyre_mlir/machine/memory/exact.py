@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -164,14 +165,18 @@ class Memory(ABC):
         last = bisect_left(self._bases, self.scratchpad_base)
         return self._regions[last - 1].end if last else 0
 
-    def allocate(self, name: str, size: int, *, zeroed: bool = True) -> MemoryRegion:
-        """Add an address range behind all existing ones; see `add_region`.
+    def allocate(self, name: str, size: int, *, zeroed: bool = True, first_fit: bool = False) -> MemoryRegion:
+        """Add an address range behind all existing ones, or in the first gap that has room for it; see `add_region`.
 
         Raises:
             InputError: the segments have no room left.
         """
         stick, base = STICK_BYTES, self.free
         whole = -(-size // stick) * stick
+        if first_fit:
+            ends = [0, *(region.end for region in self._regions)]
+            starts = [*self._bases, self.scratchpad_base]
+            base = next((end for end, start in zip(ends, starts, strict=True) if start - end >= whole), base)
         if base + whole > self.scratchpad_base:
             message = f"region {name}: {size} bytes do not fit between {base:#x} and the end of the segments"
             raise InputError(message)
@@ -188,6 +193,11 @@ class Memory(ABC):
     def release_all(self) -> None:
         """Remove every region; the next memory with the same `spare` can reuse their arrays."""
         self._release(self._regions)
+
+    def release(self, gone: Sequence[MemoryRegion]) -> None:
+        """Remove regions and their contents."""
+        if gone:
+            self._release(list(gone))
 
     def _release(self, gone: list[MemoryRegion]) -> None:
         self._regions = [region for region in self._regions if all(region is not other for other in gone)]

@@ -9,6 +9,7 @@ from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.tensors import as_tensor_type, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.native import movement
@@ -22,7 +23,7 @@ def check_supported(function: func.FuncOp, lowers: Callable[[Operation], bool]) 
     missing: Counter[str] = Counter()
     first: dict[str, str] = {}
     for op in function.body.block.ops:
-        if isinstance(op, func.ReturnOp | func.CallOp) or lowers(op):
+        if isinstance(op, func.ReturnOp | func.CallOp | ControlOp) or lowers(op):
             continue
         name = op.operation if isinstance(op, AtenOp) else op.name
         missing[name] += 1
@@ -39,7 +40,7 @@ def check_not_empty(function: func.FuncOp) -> None:
     """Raise UnsupportedError if an op computes on an empty tensor, which only views, `cat` and results may be."""
     failures = Failures()
     for op in function.body.block.ops:
-        if isinstance(op, func.ReturnOp) or is_marked(op) or failures.know(op):
+        if isinstance(op, func.ReturnOp | ControlOp) or is_marked(op) or failures.know(op):
             continue
         entry = op.entry if isinstance(op, AtenOp) else None
         slices = entry is not None and entry.family in (Family.VIEW, Family.CREATION)

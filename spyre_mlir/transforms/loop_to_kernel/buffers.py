@@ -12,6 +12,7 @@ from math import lcm
 from xdsl.dialects.builtin import BFloat16Type, Float8E4M3FNType, Float16Type, Float32Type, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IterDim
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.errors import LoweringError, UnsupportedError
@@ -222,14 +223,14 @@ class PlannedCall:
 
 @dataclass(frozen=True)
 class PlannedHostOp:
-    """One planned host operator.
+    """One planned host operator, or control flow.
 
     Attributes:
         origin: the loop-level op.
         buffers: per operand the buffer to bring back, or None for a tensor that is on the host.
     """
 
-    origin: LoopHostOp
+    origin: LoopHostOp | ControlOp
     buffers: Sequence[PlannedBuffer | None]
 
 

@@ -17,6 +17,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Operation, SSAValue
 
+from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
@@ -103,13 +104,13 @@ class Origins:
                     found = max(found, FloatOrigin.INTEGERS if long else FloatOrigin.SHORT)
                 counts = found is FloatOrigin.SHORT and _is_sum(op) and not inside(self._bound(op), NARROW)
                 return FloatOrigin.INTEGERS if counts else found
-            case loop.LoopGatherOp() | host.LoopHostOp() if read:
+            case loop.LoopGatherOp() | host.LoopHostOp() | ControlOp() if read:
                 return FloatOrigin.DATA if found is FloatOrigin.WEIGHTS else found  # rows of a weight are an embedding
             case loop.LoopConstantOp() if not inside(self._bound(op), (-DL16_LARGEST, DL16_LARGEST)):
                 return FloatOrigin.DATA  # stands for infinity in a mask, which DL16 has in a form of its own
             case func.CallOp():
                 return FloatOrigin.DATA  # the function knows better, and computes in the format it should
-            case host.LoopHostOp():
+            case host.LoopHostOp() | ControlOp():
                 return FloatOrigin.INTEGERS if long else FloatOrigin.SHORT
             case _:
                 return FloatOrigin.WEIGHTS

@@ -8,6 +8,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
+from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel import KernelOp
@@ -35,7 +36,7 @@ def launch_numbers(block: Block) -> dict[Operation, int]:
     numbers: dict[Operation, int] = {}
     number, used = 0, False
     for op in block.ops:
-        if isinstance(op, KernelHostOp | func.CallOp):
+        if isinstance(op, KernelHostOp | ControlOp | func.CallOp):
             number, used = number + used, False
             if isinstance(op, func.CallOp):
                 numbers[op] = number

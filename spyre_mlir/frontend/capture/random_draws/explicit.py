@@ -18,9 +18,10 @@ from torch.fx import GraphModule, Node
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.arguments import is_random
+from spyre_mlir.frontend.capture.call_writer import replace_node, replace_results, value_of
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.capture.random_draws.rewrites import REWRITES
-from spyre_mlir.frontend.capture.random_draws.writer import ORDER, CallWriter, in_row_major_order, value_of
+from spyre_mlir.frontend.capture.random_draws.writer import ORDER, DrawWriter, in_row_major_order
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 
@@ -54,20 +55,11 @@ def _rewrite(node: Node) -> None:
     rewrite = REWRITES.get(node.target)
     if rewrite is None:
         return
-    made = rewrite(node, CallWriter(node))
+    made = rewrite(node, DrawWriter(node))
     if isinstance(made, Node):
-        _replace(node, made)
-        return
-    for user in list(node.users):
-        _replace(user, made[cast(int, user.args[1])])
-    node.graph.erase_node(node)
-
-
-def _replace(node: Node, made: Node) -> None:
-    name = node.name
-    node.replace_all_uses_with(made)
-    node.graph.erase_node(node)
-    made.name = name  # by which results are known
+        replace_node(node, made)
+    else:
+        replace_results(node, made)
 
 
 def _drawing(module: GraphModule) -> Iterator[Node]:

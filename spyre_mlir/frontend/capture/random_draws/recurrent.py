@@ -9,14 +9,15 @@ import torch
 from torch.fx import Node
 
 from spyre_mlir.frontend.arguments import bind
-from spyre_mlir.frontend.capture.random_draws.writer import CallWriter, value_of
+from spyre_mlir.frontend.capture.call_writer import value_of
+from spyre_mlir.frontend.capture.random_draws.writer import DrawWriter
 from spyre_mlir.frontend.torch_private import Operator
 
 _ATEN = torch.ops.aten
 NETWORKS = (_ATEN.lstm.input, _ATEN.gru.input, _ATEN.rnn_tanh.input, _ATEN.rnn_relu.input)
 
 
-def by_layers(node: Node, write: CallWriter) -> list[Node]:
+def by_layers(node: Node, write: DrawWriter) -> list[Node]:
     """Write a network layer by layer, with what torch drops of the steps between them; return its results."""
     given: dict[str, Any] = {name: argument.value for name, argument in bind(node).items()}
     x: Node = write(_ATEN.transpose.int, given["input"], 0, 1) if given["batch_first"] else given["input"]
@@ -40,7 +41,7 @@ def by_layers(node: Node, write: CallWriter) -> list[Node]:
     return [write(_ATEN.transpose.int, x, 0, 1) if given["batch_first"] else x, *ends]
 
 
-def _mask(x: Node, p: float, write: CallWriter) -> Node:
+def _mask(x: Node, p: float, write: DrawWriter) -> Node:
     """What dropout multiplies the steps of a layer by; a layer's steps are new memory, in row-major order."""
     if p == 1:  # torch draws nothing
         return write(_ATEN.zeros.default, [], dtype=value_of(x).dtype)

@@ -11,13 +11,14 @@ from torch.fx import Node
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.arguments import bind
+from spyre_mlir.frontend.capture.call_writer import value_of
 from spyre_mlir.frontend.capture.random_draws.recurrent import NETWORKS, by_layers
-from spyre_mlir.frontend.capture.random_draws.writer import ORDER, CallWriter, in_row_major_order, value_of
+from spyre_mlir.frontend.capture.random_draws.writer import ORDER, DrawWriter, in_row_major_order
 from spyre_mlir.frontend.locations import place_of
 
 _ATEN = torch.ops.aten
 _SELU = 1.7580993408473766  # the slope of what alpha dropout drops to, as torch has it
-Rewrite = Callable[[Node, CallWriter], "Node | list[Node]"]
+Rewrite = Callable[[Node, DrawWriter], "Node | list[Node]"]
 
 
 def given_to(node: Node) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def _numbers(given: Mapping[str, Any], names: tuple[str | float, ...]) -> list[A
 def _in_place(name: str, *names: str | float) -> Rewrite:
     """A filling of a tensor that exists, with the names of its numbers, or with numbers."""
 
-    def rewritten(node: Node, write: CallWriter) -> Node:
+    def rewritten(node: Node, write: DrawWriter) -> Node:
         given = given_to(node)
         return write(_ATEN.copy_.default, given["self"], write.draw(name, given["self"], *_numbers(given, names)))
 
@@ -42,20 +43,20 @@ def _in_place(name: str, *names: str | float) -> Rewrite:
 def _like(name: str, *names: str | float) -> Rewrite:
     """A filling of a new tensor, with the names of its numbers, or with numbers."""
 
-    def rewritten(node: Node, write: CallWriter) -> Node:
+    def rewritten(node: Node, write: DrawWriter) -> Node:
         given = given_to(node)
         return write.draw(name, given["self"], *_numbers(given, names), form=value_of(node))
 
     return rewritten
 
 
-def _bernoulli(node: Node, write: CallWriter) -> Node:
+def _bernoulli(node: Node, write: DrawWriter) -> Node:
     """Draws in row-major order, whatever the order of its operand is."""
     given = given_to(node)
     return write.draw("bernoulli", given["self"], given["p"], size=value_of(given["self"]).shape)
 
 
-def _bernoulli_by_tensor(node: Node, write: CallWriter) -> Node:
+def _bernoulli_by_tensor(node: Node, write: DrawWriter) -> Node:
     given = given_to(node)
     target = given["self"]
     if not in_row_major_order(value_of(target)):
@@ -64,7 +65,7 @@ def _bernoulli_by_tensor(node: Node, write: CallWriter) -> Node:
     return write(_ATEN.copy_.default, target, write(_ATEN.bernoulli.default, chances))
 
 
-def mask(x: Node, p: float, write: CallWriter, *, features: bool = False) -> Node:
+def mask(x: Node, p: float, write: DrawWriter, *, features: bool = False) -> Node:
     """Write what dropout keeps, as eager draws it: 1 with probability 1 - p, else 0; of whole features if asked."""
     form = torch.empty_like(value_of(x))
     size = [extent if dim < 2 else 1 for dim, extent in enumerate(form.shape)] if features else None
@@ -74,7 +75,7 @@ def mask(x: Node, p: float, write: CallWriter, *, features: bool = False) -> Nod
 def _dropout(*, features: bool = False, alpha: bool = False, in_place: bool = False) -> Rewrite:
     multiply, add = (_ATEN.mul_.Tensor, _ATEN.add_.Tensor) if in_place else (_ATEN.mul.Tensor, _ATEN.add.Tensor)
 
-    def rewritten(node: Node, write: CallWriter) -> Node:
+    def rewritten(node: Node, write: DrawWriter) -> Node:
         x, p = cast(Node, node.args[0]), cast(float, node.args[1])
         if p == 1:  # torch draws nothing
             return write(multiply, x, write(_ATEN.zeros.default, [], dtype=value_of(x).dtype))
@@ -89,7 +90,7 @@ def _dropout(*, features: bool = False, alpha: bool = False, in_place: bool = Fa
     return rewritten
 
 
-def _attention(node: Node, write: CallWriter) -> Node:
+def _attention(node: Node, write: DrawWriter) -> Node:
     """Attention with dropout, in the parts that torch runs on the CPU."""
     given = given_to(node)
     query, key, value, p = given["query"], given["key"], given["value"], given["dropout_p"]
@@ -110,7 +111,7 @@ def _attention(node: Node, write: CallWriter) -> Node:
     return write(_ATEN.matmul.default, kept, value)
 
 
-def _masked(weights: Node, given: Mapping[str, Any], write: CallWriter) -> Node:
+def _masked(weights: Node, given: Mapping[str, Any], write: DrawWriter) -> Node:
     """The weights of attention before the softmax, with what is hidden at minus infinity."""
     hidden = given["attn_mask"]
     if given["is_causal"]:

@@ -1,47 +1,25 @@
-"""New calls in the graph of an exported program, in the place of one that draws."""
+"""Calls that draw what fills a tensor, in the place of others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch.fx import Node
-from torch.fx.node import map_arg
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.capture.call_writer import CallWriter, value_of
 from spyre_mlir.frontend.capture.random_draws.fillings import filling
 from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.torch_private import FakeTensorMode, Operator, expression_of
+from spyre_mlir.frontend.torch_private import expression_of
 
 _ATEN = torch.ops.aten
-_PLACE = ("stack_trace", "nn_module_stack")
 ORDER = "make the tensor contiguous first"
 
 
-class CallWriter:
-    """Writes calls before a node, with its place in the model.
-
-    Attributes:
-        node: the call that the new ones stand for.
-        last: the newest call.
-    """
-
-    def __init__(self, node: Node) -> None:
-        """Starts with the node."""
-        self.node = node
-        self.last = node
-
-    def __call__(self, target: Operator, *args: Any, **kwargs: Any) -> Node:
-        """Write one call, and note what its result looks like."""
-        with self.node.graph.inserting_before(self.node):
-            made = self.node.graph.call_function(target, args, kwargs)
-        made.meta = {key: self.node.meta[key] for key in _PLACE if key in self.node.meta}
-        values, named = cast("tuple[Any, Any]", map_arg((args, kwargs), value_of))
-        with self._mode(), torch.no_grad():
-            made.meta["val"] = cast(Any, target)(*values, **named)
-        self.last = made
-        return made
+class DrawWriter(CallWriter):
+    """Writes draws before a node, with its place in the model."""
 
     def draw(
         self,
@@ -79,14 +57,6 @@ class CallWriter:
             )
         return list(strides)
 
-    def _mode(self) -> Any:
-        """The mode of the tensors that torch has noted."""
-        values = (n.meta.get("val") for n in (self.node, *self.node.all_input_nodes))
-        return (
-            next((mode for v in values if (mode := getattr(v, "fake_mode", None)) is not None), None)
-            or FakeTensorMode()
-        )
-
 
 def in_row_major_order(form: torch.Tensor) -> bool:
     """Return whether the elements of a tensor lie in row-major order without gaps."""
@@ -102,8 +72,3 @@ def _equal(a: Any, b: Any) -> bool:
     """Return whether numbers are equal for all values of symbols; torch's ``==`` would take it for granted."""
     one, other = (expression_of(n) if isinstance(n, torch.SymInt) else n for n in (a, b))
     return bool(one == other)
-
-
-def value_of(node: Node) -> Any:
-    """Return what torch has noted of the result of a node."""
-    return node.meta["val"]

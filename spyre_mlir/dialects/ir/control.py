@@ -1,0 +1,185 @@
+"""Control flow at every level: what the host decides by a value, with functions of the module as branches and bodies.
+
+``%r = control.cond %p then @a else @b (%x) : tensor<i1>, (tensor<4xf32>) -> tensor<4xf32>`` calls one of two functions.
+``%r = control.while_loop @go do @step (%i, %n) : (tensor<i64>, tensor<i64>) -> tensor<i64>`` calls `@step` as long as
+`@go` gives true. Its first operands, one per result, are carried; the others are the same in every trip.
+
+Operands and results are host tensors at every level: functions send what their kernels read, and fetch what they give.
+
+Decision: docs/decisions/0143-the-host-decides-between-launches.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Dialect, Operation, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, var_operand_def, var_result_def
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.dialects.tensors import as_tensor_type
+
+
+class ControlOp(IRDLOperation):
+    """Base of the ops that call functions of the module by what they find.
+
+    Attributes:
+        inputs: what every function gets.
+        outputs: what comes back.
+    """
+
+    inputs = var_operand_def()
+    outputs = var_result_def()
+
+    @property
+    def callees(self) -> tuple[SymbolRefAttr, ...]:
+        """The functions that it may call."""
+        raise NotImplementedError
+
+    def functions(self) -> list[FuncOp]:
+        """Return the functions that it may call.
+
+        Raises:
+            VerifyException: the module has no such function.
+        """
+        module: Operation | None = self
+        while module is not None and not isinstance(module, ModuleOp):
+            module = module.parent_op()
+        found: Mapping[str, FuncOp] = {} if module is None else _functions(module)
+        names = [callee.root_reference.data for callee in self.callees]
+        for name in names:
+            if name not in found:
+                raise VerifyException(f"{self.name} calls @{name}, which is not in the module")
+        return [found[name] for name in names]
+
+    def _check(self, function: FuncOp, results: Sequence[Attribute]) -> None:
+        """Raises VerifyException unless a function takes the inputs and gives these results."""
+        name, given = function.sym_name.data, [v.type for v in self.inputs]
+        for what, got, wanted in (
+            ("takes", function.function_type.inputs.data, given),
+            ("gives", function.function_type.outputs.data, results),
+        ):
+            if list(got) != list(wanted):
+                texts = [", ".join(map(str, types)) for types in (got, wanted)]
+                raise VerifyException(f"@{name} {what} ({texts[0]}), {self.name} expects ({texts[1]})")
+
+
+@irdl_op_definition
+class CondOp(ControlOp):
+    """Calls one function if the predicate is true, else the other one; both take and give the same types.
+
+    Constraints:
+        C1: the predicate is a host tensor with one truth value.
+    """
+
+    name = "control.cond"
+
+    predicate = operand_def()
+    then = prop_def(FlatSymbolRefAttrConstr)
+    otherwise = prop_def(FlatSymbolRefAttrConstr)
+
+    assembly_format = (
+        "$predicate `then` $then `else` $otherwise `(` $inputs `)` attr-dict `:` "
+        "type($predicate) `,` functional-type($inputs, $outputs)"
+    )
+
+    def __init__(
+        self, predicate: SSAValue, then: str, otherwise: str, inputs: Sequence[SSAValue], results: Sequence[Attribute]
+    ) -> None:
+        """Makes the op from the names of its functions."""
+        super().__init__(
+            operands=[predicate, list(inputs)],
+            properties={"then": SymbolRefAttr(then), "otherwise": SymbolRefAttr(otherwise)},
+            result_types=[list(results)],
+        )
+
+    @property
+    def callees(self) -> tuple[SymbolRefAttr, ...]:
+        """The functions that it may call."""
+        return self.then, self.otherwise
+
+    def verify_(self) -> None:
+        """Checks C1 and the functions."""
+        check_truth(self.predicate.type, "the predicate of control.cond")
+        for function in self.functions():
+            self._check(function, [r.type for r in self.outputs])
+
+
+@irdl_op_definition
+class WhileLoopOp(ControlOp):
+    """Calls the body with its own results as long as the condition gives true; its first inputs are carried.
+
+    Constraints:
+        C1: there are as many inputs as results, or more; those that are carried have the types of the results.
+        C2: the condition gives a host tensor with one truth value.
+    """
+
+    name = "control.while_loop"
+
+    condition = prop_def(FlatSymbolRefAttrConstr)
+    body = prop_def(FlatSymbolRefAttrConstr)
+
+    assembly_format = "$condition `do` $body `(` $inputs `)` attr-dict `:` functional-type($inputs, $outputs)"
+
+    def __init__(self, condition: str, body: str, inputs: Sequence[SSAValue], results: Sequence[Attribute]) -> None:
+        """Makes the op from the names of its functions."""
+        super().__init__(
+            operands=[list(inputs)],
+            properties={"condition": SymbolRefAttr(condition), "body": SymbolRefAttr(body)},
+            result_types=[list(results)],
+        )
+
+    @property
+    def callees(self) -> tuple[SymbolRefAttr, ...]:
+        """The functions that it may call."""
+        return self.condition, self.body
+
+    def verify_(self) -> None:
+        """Checks C1, C2 and the functions."""
+        results, given = [r.type for r in self.outputs], [v.type for v in self.inputs]
+        if given[: len(results)] != results:
+            texts = [", ".join(map(str, types)) for types in (given[: len(results)], results)]
+            raise VerifyException(f"control.while_loop begins with ({texts[0]}) and gives ({texts[1]})")
+        condition, body = self.functions()
+        outputs = condition.function_type.outputs.data
+        if len(outputs) != 1:
+            raise VerifyException(f"@{condition.sym_name.data} gives {len(outputs)} values, expected a truth value")
+        check_truth(outputs[0], f"what @{condition.sym_name.data} gives")
+        self._check(condition, list(outputs))
+        self._check(body, results)
+
+
+def with_operands(op: ControlOp, operands: Sequence[SSAValue]) -> ControlOp:
+    """Return a copy of an op with other operands of the same types."""
+    made = op.clone()
+    for number, value in enumerate(operands):
+        made.operands[number] = value
+    return made
+
+
+def _functions(module: ModuleOp) -> Mapping[str, FuncOp]:
+    return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
+
+
+def check_truth(type_: Attribute, what: str) -> None:
+    """Check that a type is that of one truth value on the host.
+
+    Raises:
+        VerifyException: it is another one.
+    """
+    tensor = as_tensor_type(type_)
+    if tensor is None or tensor.get_shape() != () or str(tensor.get_element_type()) != "i1":
+        raise VerifyException(f"{what} is {type_}, expected tensor<i1>")
+
+
+def called_by_control(module: ModuleOp) -> set[str]:
+    """Return the names of the functions of a module that its control flow calls."""
+    ops = (op for function in _functions(module).values() for op in function.walk())
+    return {callee.root_reference.data for op in ops if isinstance(op, ControlOp) for callee in op.callees}
+
+
+Control = Dialect("control", [CondOp, WhileLoopOp])
+
+__all__ = ["CondOp", "Control", "ControlOp", "WhileLoopOp", "called_by_control", "check_truth", "with_operands"]

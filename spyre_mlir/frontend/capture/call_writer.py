@@ -1,0 +1,65 @@
+"""New calls in the graph of an exported program, in the place of others."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+from torch.fx import Node
+from torch.fx.node import map_arg
+
+from spyre_mlir.frontend.torch_private import FakeTensorMode, Operator
+
+_PLACE = ("stack_trace", "nn_module_stack")
+
+
+class CallWriter:
+    """Writes calls before a node, with its place in the model.
+
+    Attributes:
+        node: the call that the new ones stand for.
+    """
+
+    def __init__(self, node: Node) -> None:
+        """Starts with the node."""
+        self.node = node
+
+    def __call__(self, target: Operator, *args: Any, **kwargs: Any) -> Node:
+        """Write one call, and note what its result looks like."""
+        with self.node.graph.inserting_before(self.node):
+            made = self.node.graph.call_function(target, args, kwargs)
+        made.meta = {key: self.node.meta[key] for key in _PLACE if key in self.node.meta}
+        values, named = cast("tuple[Any, Any]", map_arg((args, kwargs), value_of))
+        with self._mode(), torch.no_grad():
+            made.meta["val"] = cast(Any, target)(*values, **named)
+        return made
+
+    def _mode(self) -> Any:
+        """The mode of the tensors that torch has noted."""
+        values = (n.meta.get("val") for n in (self.node, *self.node.all_input_nodes))
+        modes = (mode for v in values if (mode := getattr(v, "fake_mode", None)) is not None)
+        return next(modes, None) or FakeTensorMode()
+
+
+def value_of(node: Node) -> Any:
+    """Return what torch has noted of the result of a node."""
+    return node.meta["val"]
+
+
+def replace_node(node: Node, made: Node) -> None:
+    """Replace a node by another one, which takes over its name if it is new: results are known by their names."""
+    name, is_new = node.name, made.graph is node.graph and made.op == "call_function"
+    node.replace_all_uses_with(made)
+    node.graph.erase_node(node)
+    if is_new:
+        made.name = name
+
+
+def replace_results(node: Node, made: list[Node]) -> None:
+    """Replace the results of a call by other nodes."""
+    for user in list(node.users):
+        replace_node(user, made[cast(int, user.args[1])])
+    node.graph.erase_node(node)
+
+
+__all__ = ["CallWriter", "replace_node", "replace_results", "value_of"]

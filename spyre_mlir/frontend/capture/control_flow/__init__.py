@@ -1,0 +1,1 @@
+"""Operations on graphs: loops that are written out, and those that the program keeps."""

@@ -1,0 +1,120 @@
+"""Loops over the slices of tensors, `scan` and `map`: the body is written once per slice.
+
+The number of slices is known, so the program has no loop to decide about: what a body carries to the next stays on the
+device, and `outline-regions` may make equal bodies one function again.
+
+Decision: docs/decisions/0142-loops-over-slices-are-unrolled.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.capture.call_writer import CallWriter, replace_results, value_of
+from spyre_mlir.frontend.capture.graph_passes import with_own_graph
+from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.symbolic.sizes import STATIC
+from spyre_mlir.frontend.torch_private import HigherOrderOperator
+
+_ATEN = torch.ops.aten
+MOST_CALLS = 8192  # of all bodies together; each is lowered unless it equals others
+
+
+def unroll_loops(exported: ExportedProgram) -> ExportedProgram:
+    """Return a program in which no loop over slices is left at the top; the program given stays as it is.
+
+    Raises:
+        UnsupportedError: the number of slices is a symbol, or the bodies are too many calls.
+    """
+    if not any(map(_is_loop, exported.graph.nodes)):
+        return exported
+    changed = with_own_graph(exported)
+    unroll = _Unroll(changed.graph_module)
+    while (loop := next(filter(_is_loop, changed.graph.nodes), None)) is not None:
+        replace_results(loop, unroll.results(loop))
+    for node in [n for n in changed.graph.nodes if n.op == "get_attr" and not n.users]:
+        changed.graph.erase_node(node)
+    changed.graph_module.recompile()
+    return changed
+
+
+def _is_loop(node: Node) -> bool:
+    target: object = node.target
+    return isinstance(target, HigherOrderOperator) and target.name() in ("scan", "map_impl")
+
+
+class _Unroll:
+    """Writes the bodies of loops.
+
+    Args:
+        root: the graph module of the program.
+    """
+
+    def __init__(self, root: GraphModule) -> None:
+        self._root = root
+        self._calls = 0
+        self._graphs = 0
+
+    def results(self, loop: Node) -> list[Node]:
+        """Write the bodies of a loop before it; return what the loop gives: what is carried, and the stacked rest."""
+        graph, *lists = cast("tuple[Any, ...]", loop.args)
+        carried, slices, others = cast(
+            "tuple[list[Any], list[Node], Sequence[Any]]", lists if len(lists) == 3 else ([], *lists)
+        )
+        body = cast(GraphModule, getattr(self._root, graph.target))
+        write = CallWriter(loop)
+        trips = self._trips(loop, slices[0], body)
+        # In front of all bodies, which are equal without the numbers of their slices.
+        parts = [[write(_ATEN.select.int, tensor, 0, trip) for tensor in slices] for trip in range(trips)]
+        rows: list[Sequence[Node]] = []
+        for part in parts:
+            given = self._body(loop, body, [*carried, *part, *others])
+            carried, row = given[: len(carried)], given[len(carried) :]
+            rows.append(row)
+        return [*carried, *(write(_ATEN.stack.default, list(column)) for column in zip(*rows, strict=True))]
+
+    def _trips(self, loop: Node, tensor: Node, body: GraphModule) -> int:
+        trips = value_of(tensor).shape[0]
+        if type(trips) is not int:
+            raise UnsupportedError(
+                f"{loop.target} over a number of slices that is a symbol", where=place_of(loop), hint=STATIC
+            )
+        calls = sum(node.op == "call_function" for node in body.graph.nodes)
+        self._calls += trips * calls
+        if self._calls > MOST_CALLS:
+            raise UnsupportedError(
+                f"{loop.target} of {trips:,} slices over {calls:,} calls; all bodies may have {MOST_CALLS:,} calls",
+                where=place_of(loop),
+                hint="loop over fewer slices, or call the compiled body in a loop of your own",
+            )
+        return trips
+
+    def _body(self, loop: Node, body: GraphModule, given: Sequence[Any]) -> list[Node]:
+        """Copy a body before the loop; return its results."""
+        values: dict[Node, Any] = {}
+        queue = iter(given)
+        for node in body.graph.nodes:
+            if node.op == "placeholder":
+                values[node] = next(queue)
+            elif node.op == "output":
+                return list(map_arg(node.args[0], lambda n: values[n]))
+            else:
+                with loop.graph.inserting_before(loop):
+                    values[node] = loop.graph.node_copy(node, lambda n: values[n])
+                if node.op == "get_attr":
+                    values[node].target = self._adopted(getattr(body, node.target))
+        raise AssertionError("a graph ends with its output")
+
+    def _adopted(self, inner: object) -> str:
+        """The name that a graph of a body has in the program."""
+        name = f"unrolled_{self._graphs}"
+        self._graphs += 1
+        setattr(self._root, name, inner)
+        return name

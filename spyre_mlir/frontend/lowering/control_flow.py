@@ -1,0 +1,149 @@
+"""`torch.cond` and `while_loop`: their graphs become functions of the module, which control flow calls.
+
+A function takes what the call hands to its graph, and behind it the constants that its own nodes fold to; these become
+constants of the program, so that no function holds any.
+
+Decision: docs/decisions/0143-the-host-decides-between-launches.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, cast
+
+import torch
+from torch.fx import GraphModule, Node
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, LocationAttr, ModuleOp
+from xdsl.ir import Block, BlockArgument, Region, SSAValue
+
+from spyre_mlir.dialects.argument_notes import BOUNDS, KIND, PREPARED_KINDS, kind_of, note_of
+from spyre_mlir.dialects.ir.control import CondOp, ControlOp, WhileLoopOp
+from spyre_mlir.frontend.capture.constant_folding import Folded
+from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, operands_of
+from spyre_mlir.frontend.locations import LOCATION, location_of, of_model, source_of
+from spyre_mlir.frontend.lowering.liveness import find_aliases, live_nodes
+from spyre_mlir.frontend.lowering.signature import PlaceholderSlot, Signature
+from spyre_mlir.frontend.program.program import Argument
+from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number
+from spyre_mlir.frontend.torch_private import tree_flatten
+
+
+class GraphLowering(Protocol):
+    """Lowering of a graph to the body of a function; see `NodeLowering`."""
+
+    block: Block
+    arguments: list[Argument]
+    values: dict[str, torch.Tensor]
+
+    def lower(self, node: Node) -> None:
+        """Add the op of one node."""
+
+    def finish(self, results: list[Node]) -> None:
+        """Return the results."""
+
+    def ssa(self, node: Node) -> SSAValue:
+        """Return the value of a node."""
+        ...
+
+    def constant(self, value: torch.Tensor) -> SSAValue:
+        """Return the value of a constant, an argument."""
+        ...
+
+
+Lower = Callable[[Signature, Mapping[Node, Node], Folded, Sizes], GraphLowering]
+
+
+class GraphFunctions:
+    """The functions that the control flow of a program calls, made at its calls.
+
+    Attributes:
+        made: the functions, the innermost first.
+    """
+
+    def __init__(self, start: Lower) -> None:
+        """Starts without functions; `start` begins the lowering of a graph."""
+        self.made: list[func.FuncOp] = []
+        self._start = start
+        self._names: set[str] = {"main"}
+
+    def op(self, node: Node, caller: GraphLowering) -> ControlOp:
+        """Make the op of a call and the functions that it calls; what they share is read from the caller."""
+        graphs = graphs_of(node)
+        predicate, given = operands_of(node)
+        first, second = (self._lowered(module, location_of(node)) for _, module in graphs)
+        operands = [caller.ssa(n) for n in given]
+        before, behind = (
+            [caller.constant(body.values[a.name]) for a in body.arguments[len(given) :]] for body in (first, second)
+        )
+        for number, value in enumerate(before):
+            second.block.insert_arg(value.type, len(given) + number)
+        for value in behind:
+            first.block.insert_arg(value.type, len(first.block.args))
+        functions = [self._function(n, b) for (n, _), b in zip(graphs, (first, second), strict=True)]
+        called, inputs = [f.sym_name.data for f in functions], [*operands, *before, *behind]
+        types = list(functions[-1].function_type.outputs.data)
+        if predicate is None:
+            return WhileLoopOp(called[0], called[1], inputs, types)
+        return CondOp(caller.ssa(predicate), called[0], called[1], inputs, types)
+
+    def _lowered(self, module: GraphModule, place: LocationAttr) -> GraphLowering:
+        """The lowering of a graph; what torch knows no line of the model of is where the call is."""
+        live = live_nodes(list(module.graph.nodes))
+        for node in live:
+            source = source_of(node)
+            if source is None or not of_model(source[0]):
+                node.meta[LOCATION] = place
+        slots = tuple(
+            PlaceholderSlot(n, Argument(n.name, "input", tuple(n.meta["val"].shape), n.meta["val"].dtype))
+            for n in live
+            if n.op == "placeholder"
+        )
+        aliases, known = find_aliases(live), Folded(live, {})
+        signature = Signature(slots, {}, {}, frozenset(), (), (), (), cast(Any, None), cast(Any, None))
+        lowering = self._start(signature, aliases, known, Sizes())
+        for node in live:
+            if node.op == "call_function" and node not in aliases and node not in known and not gives_number(node):
+                lowering.lower(node)
+        (output,) = module.graph.find_nodes(op="output")
+        lowering.finish([n for n in tree_flatten(output.args[0])[0] if isinstance(n, Node)])
+        return lowering
+
+    def _function(self, name: str, lowering: GraphLowering) -> func.FuncOp:
+        returned = cast(func.ReturnOp, lowering.block.last_op)
+        types = [v.type for v in lowering.block.args], [v.type for v in returned.arguments]
+        self.made.append(func.FuncOp(self._fresh(name), types, Region(lowering.block), "private"))
+        return self.made[-1]
+
+    def _fresh(self, name: str) -> str:
+        number, fresh = 1, name
+        while fresh in self._names:
+            fresh, number = f"{name}_{number}", number + 1
+        self._names.add(fresh)
+        return fresh
+
+
+def hand_down_notes(module: ModuleOp) -> None:
+    """Note on the arguments of functions what is known of the weights and constants that their callers hand them.
+
+    Args:
+        module: callers stand before the functions they call; notes on arguments of `main` are there.
+    """
+    for caller in [op for op in module.ops if isinstance(op, func.FuncOp)]:
+        for op in caller.body.block.ops:
+            if isinstance(op, ControlOp):
+                notes = [_handed_down(caller, value) for value in op.inputs]
+                if isinstance(op, WhileLoopOp):
+                    notes[: len(op.outputs)] = [DictionaryAttr({})] * len(op.outputs)
+                for function in op.functions():
+                    function.arg_attrs = ArrayAttr(notes)
+
+
+def _handed_down(caller: func.FuncOp, value: SSAValue) -> DictionaryAttr:
+    if not isinstance(value, BlockArgument) or kind_of(caller, value.index) not in PREPARED_KINDS:
+        return DictionaryAttr({})
+    found = {name: note_of(caller, value.index, name) for name in (KIND, BOUNDS)}
+    return DictionaryAttr({name: note for name, note in found.items() if note is not None})
+
+
+__all__ = ["GraphFunctions", "hand_down_notes"]

@@ -1,0 +1,196 @@
+"""`torch.cond` and `while_loop`: at every level, in `torch.compile` and from disk as eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch._higher_order_ops.while_loop import while_loop
+
+import spyre_mlir
+from tests.functions import FunctionModel
+
+pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
+WEIGHT = torch.linspace(-0.3, 0.3, 256).reshape(16, 16)
+
+
+def looped(holds: Any, body: Any, carried: Any) -> Any:
+    """A loop of Python in eager, where torch has no loops in loops."""
+    if torch.compiler.is_compiling():
+        return while_loop(holds, body, carried)
+    while holds(*carried):
+        carried = body(*carried)
+    return carried
+
+
+def zero() -> Tensor:
+    return torch.zeros((), dtype=torch.int64)
+
+
+def one_of_two(x: Tensor, _n: Tensor) -> Any:
+    return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x * 2, (x,))
+
+
+def between_kernels(x: Tensor, _n: Tensor) -> Any:
+    y = torch.cond((x > 1.4).any(), lambda y: torch.softmax(y, -1), lambda y: y @ WEIGHT, (x * 0.5,))
+    return y + x
+
+
+def several_results(x: Tensor, n: Tensor) -> Any:
+    def more(x: Tensor, n: Tensor) -> Any:
+        return x.amax(-1), n + 2
+
+    def less(x: Tensor, n: Tensor) -> Any:
+        return x.sum(-1), n - 3
+
+    return torch.cond(n > 2, more, less, (x, n))
+
+
+def with_constants(x: Tensor, n: Tensor) -> Any:
+    def counted(x: Tensor) -> Tensor:
+        return x + torch.arange(16)
+
+    def masked(x: Tensor) -> Tensor:
+        return torch.where(torch.ones(4, 16, dtype=torch.bool).tril(), x, 0.0)
+
+    return torch.cond(n == 3, counted, masked, (x,))
+
+
+def moves_only(x: Tensor, n: Tensor) -> Any:
+    return torch.cond(n < 9, lambda x: x.t().contiguous(), lambda x: x.reshape(16, 4).clone(), (x,))
+
+
+def nested_branches(x: Tensor, n: Tensor) -> Any:
+    def inner(x: Tensor, n: Tensor) -> Tensor:
+        return torch.cond(n > 1, lambda x: torch.tanh(x), lambda x: x - 1, (x,))
+
+    return torch.cond(x.sum() > 0, inner, lambda x, n: x * n, (x, n))
+
+
+def counted(x: Tensor, n: Tensor) -> Any:
+    def step(i: Tensor, y: Tensor) -> Any:
+        return i + 1, torch.tanh(y @ WEIGHT) + 0.25
+
+    return while_loop(lambda i, y: i < n, step, (zero(), x))
+
+
+def until_small(x: Tensor, _n: Tensor) -> Any:
+    return while_loop(lambda y: y.abs().sum() > 1, lambda y: (y * 0.5,), (x,))
+
+
+def no_trip(x: Tensor, n: Tensor) -> Any:
+    return while_loop(lambda i, y: i > n + 5, lambda i, y: (i - 1, y + 1), (zero(), x))
+
+
+def fibonacci(x: Tensor, n: Tensor) -> Any:
+    def step(i: Tensor, a: Tensor, b: Tensor) -> Any:
+        return i + 1, b.clone(), a + b
+
+    return while_loop(lambda i, a, b: i < n, step, (zero(), x, x + 1))
+
+
+def loop_in_a_loop(x: Tensor, n: Tensor) -> Any:
+    def outer(i: Tensor, y: Tensor) -> Any:
+        _, z = looped(lambda j, z: j < i, lambda j, z: (j + 1, z * 0.5 + 1), (zero(), y))
+        return i + 1, z
+
+    return looped(lambda i, y: i < n, outer, (zero(), x))
+
+
+def branch_in_a_loop(x: Tensor, n: Tensor) -> Any:
+    def step(i: Tensor, y: Tensor) -> Any:
+        return i + 1, torch.cond(i % 2 == 0, lambda y: torch.sin(y), lambda y: y + 0.5, (y,))
+
+    return while_loop(lambda i, y: i < n, step, (zero(), x))
+
+
+def loop_in_a_branch(x: Tensor, n: Tensor) -> Any:
+    def looped(x: Tensor, n: Tensor) -> Tensor:
+        return while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y - 0.125), (zero(), x))[1]
+
+    return torch.cond(x.sum() > 0, looped, lambda x, n: x.clone(), (x, n))
+
+
+def writes_a_slot(x: Tensor, n: Tensor) -> Any:
+    def step(i: Tensor, y: Tensor) -> Any:
+        at = (torch.arange(4) == i).unsqueeze(-1)
+        return i + 1, torch.where(at, y.sum(0), y)
+
+    return while_loop(lambda i, y: i < n, step, (zero(), x))
+
+
+def drawn(x: Tensor, n: Tensor) -> Any:
+    def step(i: Tensor, y: Tensor) -> Any:
+        return i + 1, y + torch.rand_like(y)
+
+    _, y = while_loop(lambda i, y: i < n, step, (zero(), x))
+    return y, torch.rand(3)
+
+
+def on_the_host(x: Tensor, n: Tensor) -> Any:
+    return torch.cond(n > 2, lambda x: torch.special.bessel_j1(x * 2) + 1, lambda x: x - 1, (x,))
+
+
+PROGRAMS: tuple[Callable[..., Any], ...] = (
+    one_of_two, between_kernels, several_results, with_constants, moves_only, nested_branches, counted, until_small,
+    no_trip, fibonacci, loop_in_a_loop, branch_in_a_loop, loop_in_a_branch, writes_a_slot, drawn, on_the_host,
+)  # fmt: skip
+UP = torch.linspace(-1.0, 1.5, 64).reshape(4, 16), torch.tensor(3)
+DOWN = torch.linspace(-1.5, 1.0, 64).reshape(4, 16), torch.tensor(1)
+
+
+@pytest.fixture(autouse=True)
+def compiled_anew() -> None:
+    """Eager control flow is compiled by Dynamo, which gives up after some."""
+    torch._dynamo.reset()
+
+
+def eager(model: Callable[..., Any], args: tuple[Tensor, ...]) -> list[Tensor]:
+    torch._dynamo.reset()
+    return results(model, args)
+
+
+def results(model: Callable[..., Any], args: tuple[Tensor, ...]) -> list[Tensor]:
+    torch.manual_seed(3)
+    with torch.no_grad():
+        return torch.utils._pytree.tree_leaves(model(*args))
+
+
+def close(got: list[Tensor], wanted: list[Tensor]) -> None:
+    assert len(got) == len(wanted)
+    for a, b in zip(got, wanted, strict=True):
+        assert a.dtype is b.dtype
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_every_level_is_eager(program: Callable[..., Any]) -> None:
+    model = FunctionModel(program)
+    compiled = spyre_mlir.compile(model, UP, numerics="exact")
+    for args in (UP, DOWN):
+        close(results(compiled, args), eager(model, args))
+        torch._dynamo.reset()
+        verification = compiled.verify(*args)
+        assert verification, str(verification)
+
+
+@pytest.mark.parametrize("program", [nested_branches, counted, branch_in_a_loop], ids=lambda p: p.__name__)
+def test_torch_compile(program: Callable[..., Any]) -> None:
+    model = FunctionModel(program)
+    compiled = torch.compile(model, backend="spyre", options={"numerics": "exact"})
+    for args in (UP, DOWN):
+        got = results(compiled, args)
+        close(got, eager(model, args))
+
+
+@pytest.mark.parametrize("program", [between_kernels, loop_in_a_loop, on_the_host], ids=lambda p: p.__name__)
+def test_from_disk(program: Callable[..., Any], tmp_path: Path) -> None:
+    model = FunctionModel(program)
+    folder = spyre_mlir.compile(model, UP, numerics="exact").save(tmp_path / "bundle")
+    loaded = spyre_mlir.load(folder, numerics="exact")
+    for args in (UP, DOWN):
+        close(results(loaded, args), eager(model, args))

@@ -1,0 +1,158 @@
+"""Loops over the slices of tensors, `scan` and `map`: at every level as eager, and bodies that are one function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch._higher_order_ops.map import map as map_slices
+from torch._higher_order_ops.scan import scan
+
+import spyre_mlir
+from tests.functions import FunctionModel
+
+pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
+
+
+def spread(*shape: int) -> Tensor:
+    return torch.linspace(-1.5, 1.5, torch.Size(shape).numel()).reshape(shape)
+
+
+def running_sum(x: Tensor, h: Tensor) -> Any:
+    return scan(lambda c, row: (c + row, c * 2), h, x, dim=0)
+
+
+def backwards_along_another(x: Tensor, h: Tensor) -> Any:
+    return scan(lambda c, row: (c * 0.5 + row, c - row), h, x.transpose(0, 1), dim=1, reverse=True)
+
+
+def several_are_carried(x: Tensor, h: Tensor) -> Any:
+    def step(carried: Any, row: Any) -> Any:
+        a, b = carried
+        return (torch.tanh(a + row["x"]), b * row["y"]), (a.sum(-1), b + 1)
+
+    return scan(step, (h, h + 1), {"x": x, "y": x * 0.5}, dim=0)
+
+
+def counting(x: Tensor, h: Tensor) -> Any:
+    def step(carried: Any, row: Tensor) -> Any:
+        count, most = carried
+        return (count + 1, torch.maximum(most, row)), torch.where(row > 0, row, most) * count
+
+    return scan(step, (torch.zeros((), dtype=torch.int64), h), x, dim=0)
+
+
+def one_slice(x: Tensor, h: Tensor) -> Any:
+    return scan(lambda c, row: (c + row, row.clone()), h, x[:1], dim=0)
+
+
+def mapped(x: Tensor, h: Tensor) -> Any:
+    return map_slices(lambda row: torch.softmax(row, -1) @ row.t(), x)
+
+
+def mapped_with_others(x: Tensor, h: Tensor) -> Any:
+    return map_slices(lambda pair, other: (pair[0] @ other.t(), pair[1].amax(-1)), (x, x * x), h)
+
+
+def loops_in_a_loop(x: Tensor, h: Tensor) -> Any:
+    def outer(carried: Tensor, rows: Tensor) -> Any:
+        return scan(lambda c, row: (c * 0.5 + row, torch.sin(c)), carried, rows, dim=0)
+
+    return scan(outer, h[0], x, dim=0)
+
+
+def a_map_in_a_scan(x: Tensor, h: Tensor) -> Any:
+    def step(carried: Tensor, rows: Tensor) -> Any:
+        scaled = map_slices(lambda row: row / row.abs().amax(), rows + carried)
+        return torch.tanh(scaled), scaled.sum(0)
+
+    return scan(step, h, x, dim=0)
+
+
+def one_behind_the_other(x: Tensor, h: Tensor) -> Any:
+    _, rows = scan(lambda c, row: (c + row, c * row), h, x, dim=0)
+    return map_slices(torch.relu, rows), rows[0]
+
+
+def drawing(x: Tensor, h: Tensor) -> Any:
+    return scan(lambda c, row: (c + torch.rand_like(row), torch.bernoulli(torch.sigmoid(row))), h, x, dim=0)
+
+
+PROGRAMS: tuple[Callable[..., Any], ...] = (
+    running_sum, backwards_along_another, several_are_carried, counting, one_slice, mapped, mapped_with_others,
+    loops_in_a_loop, a_map_in_a_scan, one_behind_the_other, drawing,
+)  # fmt: skip
+INPUTS = spread(4, 3, 5), spread(3, 5)
+
+
+@pytest.fixture(autouse=True)
+def compiled_anew() -> None:
+    """Eager loops are compiled by Dynamo, which gives up after some."""
+    torch._dynamo.reset()
+
+
+def results_of(model: Callable[..., Any], *args: Tensor) -> list[Tensor]:
+    torch.manual_seed(3)
+    with torch.no_grad():
+        return torch.utils._pytree.tree_leaves(model(*args))
+
+
+def results(model: Callable[..., Any]) -> list[Tensor]:
+    return results_of(model, *INPUTS)
+
+
+def close(got: list[Tensor], wanted: list[Tensor]) -> None:
+    assert len(got) == len(wanted)
+    for a, b in zip(got, wanted, strict=True):
+        assert a.dtype is b.dtype
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_every_level_is_eager(program: Callable[..., Any]) -> None:
+    model = FunctionModel(program)
+    compiled = spyre_mlir.compile(model, INPUTS, numerics="exact")
+    close(results(compiled), results(model))
+    verification = compiled.verify(*INPUTS)
+    assert verification, str(verification)
+
+
+@pytest.mark.parametrize(
+    "program", [several_are_carried, loops_in_a_loop, mapped_with_others], ids=lambda p: p.__name__
+)
+def test_torch_compile(program: Callable[..., Any]) -> None:
+    model = FunctionModel(program)
+    close(results(torch.compile(model, backend="spyre", options={"numerics": "exact"})), results(model))
+
+
+class Recurrent(nn.Module):
+    """A recurrence over time with weights, as large as a region has to be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.outer, self.norm = nn.Linear(64, 64), nn.Linear(64, 64), nn.LayerNorm(64)
+
+    def forward(self, x: Tensor, h: Tensor) -> Any:
+        def step(carried: Tensor, row: Tensor) -> Any:
+            new = torch.tanh(self.norm(self.inner(carried) + self.outer(row)))
+            gate = torch.sigmoid(self.inner(new))
+            carried = gate * new + (1 - gate) * carried
+            return carried, self.outer(carried)
+
+        return scan(step, h, x, dim=0)
+
+
+def test_equal_bodies_are_one_function() -> None:
+    torch.manual_seed(0)
+    model, kernels = Recurrent(), list[int]()
+    for count in (6, 8):
+        args = spread(count, 2, 64), spread(2, 64)
+        compiled = spyre_mlir.compile(model, args, numerics="exact")
+        assert compiled.mlir("spyre.kernel").count("func.call @") > 1
+        assert not compiled.host_steps
+        kernels.append(compiled.kernels)
+        close(results_of(compiled, *args), results_of(model, *args))
+    assert kernels[1] - kernels[0] < 10  # a body has some twenty; what grows with the slices are copies

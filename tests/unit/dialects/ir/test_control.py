@@ -1,0 +1,69 @@
+"""Control flow names functions of the module that fit it."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.utils.exceptions import VerifyException
+
+from spyre_mlir.machine.levels.run import run_function
+from spyre_mlir.text.render import module_text, parse_module, verify_module
+from spyre_mlir.universe import make_context
+
+FUNCTIONS = """
+  func.func private @go(%i: tensor<2xf32>, %n: tensor<i1>) -> tensor<i1> {
+    func.return %n : tensor<i1>
+  }
+  func.func private @step(%i: tensor<2xf32>, %n: tensor<i1>) -> tensor<2xf32> {
+    %0 = aten.neg(%i) : (tensor<2xf32>) -> tensor<2xf32>
+    func.return %0 : tensor<2xf32>
+  }
+  func.func private @same(%i: tensor<2xf32>, %n: tensor<i1>) -> tensor<2xf32> {
+    func.return %i : tensor<2xf32>
+  }
+"""
+COND = "%0 = control.cond %n then @step else @same(%x, %n) : tensor<i1>, (tensor<2xf32>, tensor<i1>) -> tensor<2xf32>"
+LOOP = "%0 = control.while_loop @go do @step(%x, %n) : (tensor<2xf32>, tensor<i1>) -> tensor<2xf32>"
+
+
+def module(op: str) -> str:
+    return f"""builtin.module {{
+  func.func @main(%x: tensor<2xf32>, %n: tensor<i1>) -> tensor<2xf32> {{
+    {op}
+    func.return %0 : tensor<2xf32>
+  }}{FUNCTIONS}}}"""
+
+
+@pytest.mark.parametrize("op", [COND, LOOP])
+def test_text_reads_back(op: str) -> None:
+    parsed = parse_module(module(op), make_context())
+    verify_module(parsed)
+    assert op in module_text(parsed)
+
+
+def test_one_of_two_functions_runs() -> None:
+    parsed = parse_module(module(COND), make_context())
+    (negated,) = run_function(parsed, [[1.0, 2.0], True])
+    (same,) = run_function(parsed, [[1.0, 2.0], False])
+    assert negated.tolist() == [-1.0, -2.0]
+    assert same.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        (COND.replace("@same", "@other"), "calls @other, which is not in the module"),
+        (COND.replace("@same", "@go"), r"@go gives \(tensor<i1>\), control.cond expects \(tensor<2xf32>\)"),
+        (
+            COND.replace("%n then", "%x then").replace(": tensor<i1>,", ": tensor<2xf32>,"),
+            "the predicate of control.cond is tensor<2xf32>, expected tensor<i1>",
+        ),
+        (LOOP.replace("@go", "@same"), "what @same gives is tensor<2xf32>, expected tensor<i1>"),
+        (
+            "%0 = control.while_loop @go do @step(%n, %x) : (tensor<i1>, tensor<2xf32>) -> tensor<2xf32>",
+            r"begins with \(tensor<i1>\) and gives \(tensor<2xf32>\)",
+        ),
+    ],
+)
+def test_functions_that_do_not_fit(op: str, message: str) -> None:
+    with pytest.raises(VerifyException, match=message):
+        verify_module(parse_module(module(op), make_context()))

@@ -98,6 +98,11 @@ def _addcmul(w: PartWriter, given: Given) -> Parts:
     return total(w, w.parts(given["self"]), scaled(w, factors, given["value"]))
 
 
+def _lerp(w: PartWriter, given: Given) -> Parts:
+    start = w.parts(given["self"])
+    return total(w, start, product(w, difference(w, w.parts(given["end"]), start), w.parts(given["weight"])))
+
+
 def _same(w: PartWriter, given: Given) -> Parts:
     return w.parts(given["self"])
 
@@ -191,6 +196,8 @@ RULES: dict[Any, Rule] = {
     _ATEN.div.Scalar: _div,
     _ATEN.reciprocal.default: _reciprocal,
     _ATEN.addcmul.default: _addcmul,
+    _ATEN.lerp.Scalar: _lerp,
+    _ATEN.lerp.Tensor: _lerp,
     _ATEN._conj.default: _conjugate,
     _ATEN._conj_physical.default: _conjugate,
     _ATEN.conj_physical.default: _conjugate,

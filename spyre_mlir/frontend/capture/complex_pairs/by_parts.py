@@ -16,20 +16,20 @@ _ATEN = torch.ops.aten
 # Tensors that say where, not what.
 _PLACES = ("index", "indices", "mask", "condition")
 # Numbers that stand for elements.
-_ELEMENTS = ("self", "other", "value", "fill_value")
+_ELEMENTS = ("self", "other", "value", "fill_value", "s")
 # Views of a part need not be views in torch's strides, so they are asked for by shape.
 _BY_SHAPE = {
     _ATEN.view.default: _ATEN.reshape.default,
     _ATEN._unsafe_view.default: _ATEN.reshape.default,
 }
 _NAMES = """
-    alias cat clone constant_pad_nd contiguous copy cumsum detach diag_embed diagonal diagonal_copy diagonal_scatter
-    empty empty_like expand fill flip full full_like gather index index_copy index_fill index_put index_select
-    lift_fresh_copy masked_fill masked_scatter mean neg new_empty new_full new_zeros permute put reflection_pad1d
-    reflection_pad2d reflection_pad3d repeat repeat_interleave replication_pad1d replication_pad2d replication_pad3d
-    reshape roll scalar_tensor scatter scatter_add select select_scatter slice slice_scatter split split_with_sizes
-    squeeze stack sum t take take_along_dim trace transpose tril triu unbind unfold unsqueeze view where zeros
-    zeros_like _unsafe_index _unsafe_index_put _unsafe_view
+    alias cat clone col2im constant_pad_nd contiguous copy cumsum detach diag_embed diagonal diagonal_scatter
+    empty empty_like expand fill flip full full_like gather im2col index index_add index_copy index_fill index_put
+    index_select lift_fresh lift_fresh_copy masked_fill masked_scatter mean neg new_empty new_full new_zeros permute put
+    reflection_pad1d reflection_pad2d reflection_pad3d repeat repeat_interleave replication_pad1d replication_pad2d
+    replication_pad3d reshape roll scalar_tensor scatter scatter_add select select_scatter slice slice_scatter split
+    split_with_sizes squeeze stack sum t take take_along_dim trace transpose tril triu unbind unfold unsqueeze view
+    where zeros zeros_like _pad_circular _unsafe_index _unsafe_index_put _unsafe_view
 """
 # They give their result from the positions of elements, or multiply it, in a way that no part alone can.
 _NOT = {"scatter.reduce", "scatter.value_reduce", "repeat_interleave.Tensor"}
@@ -38,7 +38,20 @@ _NOT = {"scatter.reduce", "scatter.value_reduce", "repeat_interleave.Tensor"}
 def is_by_parts(target: Operator) -> bool:
     """Return whether an operator does the same with either part."""
     name = str(target).removeprefix("aten.")
-    return target.namespace == "aten" and name.split(".")[0] in _NAMES.split() and name not in _NOT
+    return target.namespace == "aten" and _base(target) in _NAMES.split() and name not in _NOT
+
+
+def _base(target: Operator) -> str:
+    """The name of an operator without overload; that of a view for the operator that copies one."""
+    name = str(target).removeprefix("aten.").split(".")[0]
+    return name if name in _NAMES.split() else name.removesuffix("_copy")
+
+
+def _written(target: Operator) -> Any:
+    """The operator that is called for a part."""
+    packet: Any = getattr(_ATEN, _base(target))
+    same = getattr(packet, str(target).removeprefix("aten.").split(".")[1], target)
+    return _BY_SHAPE.get(same, same)
 
 
 def by_parts(w: PartWriter, target: Operator, given: Mapping[str, Any]) -> Parts | list[Parts]:
@@ -60,7 +73,7 @@ def _call(w: PartWriter, target: Operator, given: Mapping[str, Any], part: int) 
             args.append(value)
         elif value is not None:
             named[argument.name] = value
-    return w(_BY_SHAPE.get(target, target), *args, **named)
+    return w(_written(target), *args, **named)
 
 
 def _argument(w: PartWriter, name: str, value: Any, part: int) -> Any:

@@ -50,6 +50,10 @@ def logarithm(w: PartWriter, z: Parts) -> Parts:
     return Parts(w(_ATEN.log.default, absolute(w, z)), _angle(w, z))
 
 
+def _exponential_of_two(w: PartWriter, z: Parts) -> Parts:
+    return exponential(w, Parts(w.mul(z.re, math.log(2)), w.mul(z.im, math.log(2))))
+
+
 def _scaled_logarithm(base: float) -> Any:
     def written(w: PartWriter, z: Parts) -> Parts:
         return Parts(*(w.mul(part, 1 / math.log(base)) for part in logarithm(w, z)))
@@ -204,6 +208,7 @@ _OF_ONE: dict[Any, Any] = {
     _ATEN.abs.default: absolute,
     _ATEN.angle.default: _angle,
     _ATEN.exp.default: exponential,
+    _ATEN.exp2.default: _exponential_of_two,
     _ATEN.log.default: logarithm,
     _ATEN.log2.default: _scaled_logarithm(2),
     _ATEN.log10.default: _scaled_logarithm(10),

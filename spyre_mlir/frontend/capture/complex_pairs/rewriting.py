@@ -22,7 +22,7 @@ from spyre_mlir.frontend.capture.complex_pairs.writer import REAL_TYPES, Pair, P
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.unsupported import UnsupportedNode, op_name
 from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.torch_private import Operator, OpOverload, tree_flatten
+from spyre_mlir.frontend.torch_private import Operator, OpOverload, free_unbacked_symbols, tree_flatten
 
 _ATEN = torch.ops.aten
 _RULES: dict[Any, Rule] = {**arithmetic.RULES, **functions.RULES, **products.RULES, **fourier.RULES}
@@ -82,6 +82,8 @@ class _Walk:
             self._unknown.add(node)
         elif (dtype := _complex_dtype(node)) not in REAL_TYPES:
             self._refuse(node, f"complex numbers of half precision ({dtype}) have no form", SINGLE)
+        elif any(isinstance(v, (torch.Tensor, torch.SymInt)) and free_unbacked_symbols(v) for v in _values(node)):
+            self._refuse(node, "complex numbers of a shape that depends on the data have no form", REAL)
         elif node.op == "placeholder":
             self._placeholder(node)
         elif node.target is operator.getitem:
@@ -92,7 +94,7 @@ class _Walk:
             self._call(node)
 
     def _placeholder(self, node: Node) -> None:
-        form: torch.Tensor = node.meta["val"]
+        form: torch.Tensor = node.meta["val"].resolve_conj()
         graph = self._program.graph
         with graph.inserting_before(node):
             made = graph.create_node("placeholder", cast(Any, node.target))
@@ -130,7 +132,8 @@ class _Walk:
             return ones(self._writer, cast(Operator, target), given)
         if (rule := _RULES.get(target)) is not None:
             return rule(self._writer, given)
-        if isinstance(target, OpOverload) and is_by_parts(cast(Operator, target)):
+        mixed = any(isinstance(given.get(name), complex) for name in ("alpha", "weight"))
+        if isinstance(target, OpOverload) and is_by_parts(cast(Operator, target)) and not mixed:
             return by_parts(self._writer, cast(Operator, target), given)
         return None
 
@@ -193,6 +196,11 @@ class _Walk:
         return replace(self._program, complex_inputs=frozenset(self._inputs), complex_outputs=frozenset(interleaved))
 
 
+def _values(node: Node) -> list[Any]:
+    """What torch has noted of a node and of what it reads."""
+    return tree_flatten([node.meta.get("val"), *(read.meta.get("val") for read in node.all_input_nodes)])[0]
+
+
 def _complex_dtype(node: Node) -> torch.dtype:
-    values = tree_flatten([node.meta.get("val"), *(read.meta.get("val") for read in node.all_input_nodes)])[0]
+    values = _values(node)
     return next((v.dtype for v in values if isinstance(v, torch.Tensor) and v.dtype.is_complex), torch.complex64)

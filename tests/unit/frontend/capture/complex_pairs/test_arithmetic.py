@@ -19,6 +19,7 @@ FINITE: dict[str, Callable[..., Any]] = {
     "product": lambda z, w: z * w * (1 - 2j) * 3,
     "quotient": lambda z, w: z / w + 1 / z + z / 2 + w / 2j + 3 / w,
     "conjugates": lambda z, w: z.conj() * w + torch.conj_physical(z) - w.conj().conj(),
+    "lerp": lambda z, w: (torch.lerp(z, w, 0.25), torch.lerp(z, w, w)),
     "addcmul": lambda z, w: torch.addcmul(z, z, w, value=2),
     "comparison": lambda z, w: (z == z.conj(), z != w, z == 0.05, torch.ne(w, 1 + 2j)),
     "product of all": lambda z, w: (z.reshape(8, 3).prod(1), w.reshape(8, 3).prod(0, keepdim=True), (z * 0.9).prod()),

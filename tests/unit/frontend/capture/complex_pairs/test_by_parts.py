@@ -37,6 +37,11 @@ CASES: dict[str, Callable[..., Any]] = {
     "sums": lambda z: (z.sum(), z.sum(0), z.mean(1, keepdim=True), z.cumsum(1), z.mean()),
     "padding": lambda z: (f.pad(z, (1, 2), value=3.0), f.pad(z[None], (2, 1), mode="reflect")),
     "types": lambda z: (z.real.to(z.dtype), z.to(torch.complex128), torch.arange(3).to(z.dtype), z.bool()),
+    "copied views": lambda z: (
+        torch.view_copy(z, [2, 12]), torch.permute_copy(z, [1, 0]), torch.diagonal_copy(z),
+    ),
+    "numbers": lambda z: (z * torch.scalar_tensor(3, dtype=z.dtype), torch.scalar_tensor(2 - 1j, dtype=z.dtype)),
+    "sums at an index": lambda z: (z.index_add(0, ROWS, z[:2]), z.index_add(0, ROWS, z[:2].conj(), alpha=2)),
     "memory": lambda z: z.clone().mul_(2j).sub_(z.conj()),
     "writes to a part": lambda z: _scaled_real(z.clone()),
 }  # fmt: skip

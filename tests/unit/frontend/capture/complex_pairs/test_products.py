@@ -24,6 +24,7 @@ CASES: dict[str, Callable[..., Any]] = {
     "convolutions": lambda a, b, v: (
         f.conv1d(a[None], a[None, :, :2].transpose(0, 1).reshape(2, 4, 1), b[:2, 0]),
         f.conv2d(a[None, None], b[None, None, :2], stride=2, padding=1),
+        f.conv1d(a[None], b[:4, None].expand(4, 4, 3), padding="same"),
         f.conv_transpose1d(a[None], b[None, :4].transpose(0, 1)),
     ),
 }

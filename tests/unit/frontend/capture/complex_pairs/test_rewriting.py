@@ -43,6 +43,11 @@ def test_operators_without_a_form_are_named_once_each() -> None:
     assert "atanh" not in text.replace(".atanh()", "")  # what only follows is not the cause
 
 
+def test_a_shape_that_depends_on_data_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="complex numbers of a shape that depends on the data have no form"):
+        import_program(FunctionModel(lambda z: torch.tensor_split(z, torch.tensor([1, 2]))[0] * 2), (Z,))
+
+
 @pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
 def test_half_precision_has_no_form() -> None:
     with pytest.raises(UnsupportedError, match=r"half precision \(torch.complex32\)") as caught:

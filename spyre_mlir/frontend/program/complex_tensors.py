@@ -22,4 +22,8 @@ def as_real(tensor: torch.Tensor) -> torch.Tensor:
 
 def as_complex(tensor: torch.Tensor) -> torch.Tensor:
     """Return the complex tensor of parts in a last dimension of two, in the same memory if it can lie there."""
-    return torch.view_as_complex(tensor if tensor.is_contiguous() else tensor.contiguous())
+    *steps, last = tensor.stride()
+    if not tensor.numel() or last != 1 or any(step % 2 for step in steps):  # strides of no elements may be any
+        shape = tensor.shape[:-1]
+        return torch.view_as_complex(tensor.reshape(shape.numel(), 2).contiguous()).view(shape)
+    return torch.view_as_complex(tensor)

@@ -28,6 +28,14 @@ def test_parts_that_are_no_neighbours_are_copied() -> None:
     assert torch.equal(as_complex(turned), Z)
 
 
+def test_no_elements_and_odd_strides() -> None:
+    empty = torch.empty(3, 0, 2).as_strided((3, 0, 2), (0, 2, 2))
+    assert as_complex(empty).shape == (3, 0)
+    one = torch.ones(8).as_strided((1, 2), (3, 1))
+    assert as_complex(one).tolist() == [1 + 1j]
+    assert as_complex(as_real(Z.mT)).stride() == Z.mT.stride()
+
+
 def test_types() -> None:
     assert complex_type(torch.float32) is torch.complex64
     assert complex_type(torch.float64) is torch.complex128

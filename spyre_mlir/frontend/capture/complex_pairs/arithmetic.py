@@ -13,36 +13,36 @@ from typing import Any, cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.capture.complex_pairs.writer import Pair, Part, Parts, PartWriter
+from spyre_mlir.frontend.capture.complex_pairs.writer import ComplexPair, ComplexParts, Part, PartWriter
 
 _ATEN = torch.ops.aten
 Given = Mapping[str, Any]
-Rule = Callable[[PartWriter, Given], "Parts | Node | list[Parts]"]
+Rule = Callable[[PartWriter, Given], "ComplexParts | Node | list[ComplexParts]"]
 _MOST_FACTORS = 4  # powers up to here are products, as torch's own power is; others go by the logarithm
 
 
-def product(w: PartWriter, a: Parts, b: Parts) -> Parts:
+def product(w: PartWriter, a: ComplexParts, b: ComplexParts) -> ComplexParts:
     """Write a * b."""
     re = w.sub(w.mul(a.re, b.re), w.mul(a.im, b.im))
-    return Parts(re, w.add(w.mul(a.re, b.im), w.mul(a.im, b.re)))
+    return ComplexParts(re, w.add(w.mul(a.re, b.im), w.mul(a.im, b.re)))
 
 
-def total(w: PartWriter, a: Parts, b: Parts) -> Parts:
+def total(w: PartWriter, a: ComplexParts, b: ComplexParts) -> ComplexParts:
     """Write a + b."""
-    return Parts(w.add(a.re, b.re), w.add(a.im, b.im))
+    return ComplexParts(w.add(a.re, b.re), w.add(a.im, b.im))
 
 
-def difference(w: PartWriter, a: Parts, b: Parts) -> Parts:
+def difference(w: PartWriter, a: ComplexParts, b: ComplexParts) -> ComplexParts:
     """Write a - b."""
-    return Parts(w.sub(a.re, b.re), w.sub(a.im, b.im))
+    return ComplexParts(w.sub(a.re, b.re), w.sub(a.im, b.im))
 
 
-def scaled(w: PartWriter, a: Parts, factor: complex) -> Parts:
+def scaled(w: PartWriter, a: ComplexParts, factor: complex) -> ComplexParts:
     """Write a * factor, of which 1 costs nothing."""
     return a if factor == 1 else product(w, a, w.parts(factor))
 
 
-def quotient(w: PartWriter, a: Parts, b: Parts) -> Parts:
+def quotient(w: PartWriter, a: ComplexParts, b: ComplexParts) -> ComplexParts:
     """Write a / b without overflow: by the ratio of the smaller to the larger part of b, as torch does.
 
     A number divides as the product with its reciprocal.
@@ -51,7 +51,7 @@ def quotient(w: PartWriter, a: Parts, b: Parts) -> Parts:
         number = complex(b.re, b.im)
         return product(w, a, w.parts(1 / number if number else complex(math.inf, 0.0)))
     if not isinstance(b.im, Node):
-        return product(w, a, Parts(w.div(1.0, b.re), 0.0))
+        return product(w, a, ComplexParts(w.div(1.0, b.re), 0.0))
     real = cast(Node, b.re)
     wide = w.compare("ge", w(_ATEN.abs.default, real), w(_ATEN.abs.default, b.im))
     large, small = w.where(wide, real, b.im), w.where(wide, b.im, real)
@@ -61,53 +61,53 @@ def quotient(w: PartWriter, a: Parts, b: Parts) -> Parts:
     first = w.add(w.where(wide, a.re, a.im), w.mul(w.where(wide, a.im, a.re), ratio))
     turned = w.neg(a.re)
     second = w.add(w.where(wide, a.im, turned), w.mul(w.where(wide, turned, a.im), ratio))
-    return Parts(w.mul(first, scale), w.mul(second, scale))
+    return ComplexParts(w.mul(first, scale), w.mul(second, scale))
 
 
-def conjugate(w: PartWriter, a: Parts) -> Parts:
+def conjugate(w: PartWriter, a: ComplexParts) -> ComplexParts:
     """Write the conjugate of a."""
-    return Parts(a.re, w.neg(a.im))
+    return ComplexParts(a.re, w.neg(a.im))
 
 
-def _add(w: PartWriter, given: Given) -> Parts:
+def _add(w: PartWriter, given: Given) -> ComplexParts:
     return total(w, w.parts(given["self"]), scaled(w, w.parts(given["other"]), given["alpha"]))
 
 
-def _sub(w: PartWriter, given: Given) -> Parts:
+def _sub(w: PartWriter, given: Given) -> ComplexParts:
     return difference(w, w.parts(given["self"]), scaled(w, w.parts(given["other"]), given["alpha"]))
 
 
-def _rsub(w: PartWriter, given: Given) -> Parts:
+def _rsub(w: PartWriter, given: Given) -> ComplexParts:
     return difference(w, w.parts(given["other"]), scaled(w, w.parts(given["self"]), given["alpha"]))
 
 
-def _mul(w: PartWriter, given: Given) -> Parts:
+def _mul(w: PartWriter, given: Given) -> ComplexParts:
     return product(w, w.parts(given["self"]), w.parts(given["other"]))
 
 
-def _div(w: PartWriter, given: Given) -> Parts:
+def _div(w: PartWriter, given: Given) -> ComplexParts:
     return quotient(w, w.parts(given["self"]), w.parts(given["other"]))
 
 
-def _reciprocal(w: PartWriter, given: Given) -> Parts:
-    return quotient(w, Parts(1.0, 0.0), w.parts(given["self"]))
+def _reciprocal(w: PartWriter, given: Given) -> ComplexParts:
+    return quotient(w, ComplexParts(1.0, 0.0), w.parts(given["self"]))
 
 
-def _addcmul(w: PartWriter, given: Given) -> Parts:
+def _addcmul(w: PartWriter, given: Given) -> ComplexParts:
     factors = product(w, w.parts(given["tensor1"]), w.parts(given["tensor2"]))
     return total(w, w.parts(given["self"]), scaled(w, factors, given["value"]))
 
 
-def _lerp(w: PartWriter, given: Given) -> Parts:
+def _lerp(w: PartWriter, given: Given) -> ComplexParts:
     start = w.parts(given["self"])
     return total(w, start, product(w, difference(w, w.parts(given["end"]), start), w.parts(given["weight"])))
 
 
-def _same(w: PartWriter, given: Given) -> Parts:
+def _same(w: PartWriter, given: Given) -> ComplexParts:
     return w.parts(given["self"])
 
 
-def _conjugate(w: PartWriter, given: Given) -> Parts:
+def _conjugate(w: PartWriter, given: Given) -> ComplexParts:
     return conjugate(w, w.parts(given["self"]))
 
 
@@ -121,14 +121,14 @@ def _unequal(w: PartWriter, given: Given) -> Node:
     return w(_ATEN.logical_or.default, *(_compared(w, "ne", x, y, a) for x, y in zip(a, b, strict=True)))
 
 
-def _compared(w: PartWriter, name: str, x: Part, y: Part, like: Parts) -> Node:
+def _compared(w: PartWriter, name: str, x: Part, y: Part, like: ComplexParts) -> Node:
     """A comparison of two parts, of which at most one may be a number unless both are."""
     if not isinstance(x, Node) and not isinstance(y, Node):
         x = w.node(x, cast(Node, like.re).meta["val"])
     return w.compare(name, x, y)
 
 
-def power(w: PartWriter, base: Parts, exponent: int) -> Parts:
+def power(w: PartWriter, base: ComplexParts, exponent: int) -> ComplexParts:
     """Write a whole power of at least 1 as products."""
     result = base
     for _ in range(exponent - 1):
@@ -141,7 +141,7 @@ def is_short_power(exponent: object) -> bool:
     return isinstance(exponent, (int, float)) and 1 <= exponent <= _MOST_FACTORS and exponent == int(exponent)
 
 
-def _prod(w: PartWriter, given: Given) -> Parts:
+def _prod(w: PartWriter, given: Given) -> ComplexParts:
     """A product of all elements along a dimension, by halves."""
     dim, parts = given["dim"], w.parts(given["self"])
     shape = given["self"].form.shape
@@ -149,25 +149,25 @@ def _prod(w: PartWriter, given: Given) -> Parts:
         return parts
     count = shape[dim]
 
-    def cut(z: Parts, start: int, end: int) -> Parts:
-        return Parts(*(w(_ATEN.slice.Tensor, part, dim, start, end) for part in z))
+    def cut(z: ComplexParts, start: int, end: int) -> ComplexParts:
+        return ComplexParts(*(w(_ATEN.slice.Tensor, part, dim, start, end) for part in z))
 
     while count > 1:
         half = count // 2
         made = product(w, cut(parts, 0, half), cut(parts, half, 2 * half))
         if count % 2:
             left = cut(parts, count - 1, count)
-            made = Parts(*(w(_ATEN.cat.default, list(pair), dim) for pair in zip(made, left, strict=True)))
+            made = ComplexParts(*(w(_ATEN.cat.default, list(pair), dim) for pair in zip(made, left, strict=True)))
         parts, count = made, half + count % 2
     if given["keepdim"]:
         return parts
-    return Parts(*(w(_ATEN.squeeze.dim, part, dim) for part in parts))
+    return ComplexParts(*(w(_ATEN.squeeze.dim, part, dim) for part in parts))
 
 
-def _prod_of_all(w: PartWriter, given: Given) -> Parts:
-    flat = Parts(*(w(_ATEN.reshape.default, part, [-1]) for part in w.parts(given["self"])))
+def _prod_of_all(w: PartWriter, given: Given) -> ComplexParts:
+    flat = ComplexParts(*(w(_ATEN.reshape.default, part, [-1]) for part in w.parts(given["self"])))
     form = given["self"].form.reshape(-1)
-    return _prod(w, {"self": Pair(form, flat), "dim": 0, "keepdim": False})
+    return _prod(w, {"self": ComplexPair(form, flat), "dim": 0, "keepdim": False})
 
 
 def _variance(w: PartWriter, given: Given) -> Node:
@@ -180,8 +180,8 @@ def _deviation(w: PartWriter, given: Given) -> Node:
     return w(_ATEN.sqrt.default, _variance(w, given))
 
 
-def _complex(w: PartWriter, given: Given) -> Parts:  # noqa: ARG001 - as of every rule
-    return Parts(given["real"], given["imag"])
+def _complex(w: PartWriter, given: Given) -> ComplexParts:  # noqa: ARG001 - as of every rule
+    return ComplexParts(given["real"], given["imag"])
 
 
 RULES: dict[Any, Rule] = {

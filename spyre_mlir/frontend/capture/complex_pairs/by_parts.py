@@ -9,7 +9,7 @@ import torch
 from torch.fx import Node
 
 from spyre_mlir.frontend.capture.complex_pairs.functions import truth
-from spyre_mlir.frontend.capture.complex_pairs.writer import REAL_TYPES, Pair, Parts, PartWriter
+from spyre_mlir.frontend.capture.complex_pairs.writer import REAL_TYPES, ComplexPair, ComplexParts, PartWriter
 from spyre_mlir.frontend.torch_private import Operator, schema_of
 
 _ATEN = torch.ops.aten
@@ -54,12 +54,12 @@ def _written(target: Operator) -> Any:
     return _BY_SHAPE.get(same, same)
 
 
-def by_parts(w: PartWriter, target: Operator, given: Mapping[str, Any]) -> Parts | list[Parts]:
+def by_parts(w: PartWriter, target: Operator, given: Mapping[str, Any]) -> ComplexParts | list[ComplexParts]:
     """Write a call for the real parts and one for the imaginary parts."""
     re, im = (_call(w, target, given, part) for part in (0, 1))
     if isinstance(re.meta["val"], (list, tuple)):
-        return [Parts(*pair) for pair in zip(w.several(re), w.several(im), strict=True)]
-    return Parts(re, im)
+        return [ComplexParts(*pair) for pair in zip(w.several(re), w.several(im), strict=True)]
+    return ComplexParts(re, im)
 
 
 def _call(w: PartWriter, target: Operator, given: Mapping[str, Any], part: int) -> Node:
@@ -83,10 +83,10 @@ def _argument(w: PartWriter, name: str, value: Any, part: int) -> Any:
         return REAL_TYPES.get(value, value)
     if isinstance(value, (list, tuple)):
         items = cast("list[Any]", value)
-        if any(isinstance(item, Pair) for item in items):
+        if any(isinstance(item, ComplexPair) for item in items):
             return [_argument(w, name, item, part) for item in items]
         return items
-    if isinstance(value, Pair):
+    if isinstance(value, ComplexPair):
         return w.parts(value)[part]
     if isinstance(value, Node):
         like = value.meta["val"]
@@ -100,15 +100,15 @@ def _real(dtype: torch.dtype) -> torch.dtype:
     return dtype if dtype.is_floating_point else torch.float32
 
 
-def ones(w: PartWriter, target: Operator, given: Mapping[str, Any]) -> Parts:
+def ones(w: PartWriter, target: Operator, given: Mapping[str, Any]) -> ComplexParts:
     """Write a filling with 1."""
-    return Parts(_call(w, target, given, 0), 0.0)
+    return ComplexParts(_call(w, target, given, 0), 0.0)
 
 
-def converted(w: PartWriter, given: Mapping[str, Any], dtype: torch.dtype) -> Parts | Node:
+def converted(w: PartWriter, given: Mapping[str, Any], dtype: torch.dtype) -> ComplexParts | Node:
     """Write a conversion: to real numbers it drops the imaginary part, and to truth it looks at both."""
-    source: Pair | Node = given["self"]
+    source: ComplexPair | Node = given["self"]
     if dtype.is_complex:
-        return w.known(source) if isinstance(source, Pair) else Parts(source, 0.0)
+        return w.known(source) if isinstance(source, ComplexPair) else ComplexParts(source, 0.0)
     z = w.parts(source)
     return truth(w, z) if dtype is torch.bool else w(_ATEN._to_copy.default, z.re, dtype=dtype)

@@ -17,7 +17,7 @@ from torch.fx import Node
 
 from spyre_mlir.frontend.capture.complex_pairs.arithmetic import Given, Rule, product
 from spyre_mlir.frontend.capture.complex_pairs.host_transforms import ALONG
-from spyre_mlir.frontend.capture.complex_pairs.writer import REAL_TYPES, Pair, Part, Parts, PartWriter
+from spyre_mlir.frontend.capture.complex_pairs.writer import REAL_TYPES, ComplexPair, ComplexParts, Part, PartWriter
 
 _ATEN = torch.ops.aten
 # Elements of a dimension that is one product: beyond, two shorter ones and a product of elements take less time.
@@ -32,7 +32,7 @@ class _Transforms:
     def __init__(self, w: PartWriter, dtype: torch.dtype, forward: bool) -> None:
         self._w, self._dtype, self._forward = w, dtype, forward
 
-    def along(self, x: Parts, dim: int, kept: int | None = None, scale: float = 1.0) -> Parts:
+    def along(self, x: ComplexParts, dim: int, kept: int | None = None, scale: float = 1.0) -> ComplexParts:
         """Transform a dimension.
 
         Args:
@@ -48,9 +48,9 @@ class _Transforms:
         made = self._by_host(x, dim, scale) if factor is None else self._by_rows(x, dim, factor, scale)
         if kept is None:
             return made
-        return Parts(*(self._w(_ATEN.slice.Tensor, part, dim, 0, kept) for part in made))
+        return ComplexParts(*(self._w(_ATEN.slice.Tensor, part, dim, 0, kept) for part in made))
 
-    def from_half(self, half: Parts, dim: int, count: int, scale: float) -> Node:
+    def from_half(self, half: ComplexParts, dim: int, count: int, scale: float) -> Node:
         """Transform a dimension that is given by its first half, to real numbers."""
         w = self._w
         if count > MOST_DENSE:
@@ -64,37 +64,39 @@ class _Transforms:
         )
         return cast(Node, w.sub(self._times(half.re, cosines, dim), self._times(half.im, sines, dim)))
 
-    def _dense(self, x: Parts, dim: int, count: int, kept: int, scale: float) -> Parts:
+    def _dense(self, x: ComplexParts, dim: int, count: int, kept: int, scale: float) -> ComplexParts:
         cosines, sines = (self._matrix(f, count, kept, scale) for f in (_ATEN.cos.default, _ATEN.sin.default))
         re, im = (self._times(part, m, dim) for part, m in ((x.re, cosines), (x.re, sines)))
         if isinstance(x.im, Node):
             re = self._w.sub(re, self._times(x.im, sines, dim))
             im = self._w.add(im, self._times(x.im, cosines, dim))
-        return Parts(re, im)
+        return ComplexParts(re, im)
 
-    def _by_rows(self, x: Parts, dim: int, columns: int, scale: float) -> Parts:
+    def _by_rows(self, x: ComplexParts, dim: int, columns: int, scale: float) -> ComplexParts:
         """Element ``rows * i + j`` is at row i, column j: with n = columns * rows, of all ``exp(2πi (ik + …) / n)``."""
         w, parts = self._w, self._nodes(x)
         shape = list(parts[0].meta["val"].shape)
         place = len(shape) + dim
         count = shape[place]
         rows = count // columns
-        table = Parts(
+        table = ComplexParts(
             *(w(_ATEN.reshape.default, p, [*shape[:place], columns, rows, *shape[place + 1 :]]) for p in parts)
         )
         inner = self.along(table, dim - 1, scale=scale)
         factors = (self._matrix(f, count, rows, 1.0, columns) for f in (_ATEN.cos.default, _ATEN.sin.default))
         ends = [1] * (-1 - dim)
-        turned = product(w, inner, Parts(*(w(_ATEN.reshape.default, m, [columns, rows, *ends]) for m in factors)))
+        turned = product(
+            w, inner, ComplexParts(*(w(_ATEN.reshape.default, m, [columns, rows, *ends]) for m in factors))
+        )
         outer = self.along(turned, dim)
-        return Parts(
+        return ComplexParts(
             *(self._w(_ATEN.reshape.default, self._w(_ATEN.transpose.int, p, dim - 1, dim), shape) for p in outer)
         )
 
-    def _by_host(self, x: Parts, dim: int, scale: float) -> Parts:
-        return Parts(*self._w.several(self._w(ALONG, *self._nodes(x), dim, self._forward, scale)))
+    def _by_host(self, x: ComplexParts, dim: int, scale: float) -> ComplexParts:
+        return ComplexParts(*self._w.several(self._w(ALONG, *self._nodes(x), dim, self._forward, scale)))
 
-    def _nodes(self, x: Parts) -> list[Node]:
+    def _nodes(self, x: ComplexParts) -> list[Node]:
         """Both parts as tensors."""
         form = cast(Node, x.re).meta["val"]
         return [p if isinstance(p, Node) else self._w.node(p, form, self._dtype) for p in x]
@@ -138,7 +140,7 @@ def _ordered(given: Given, form: torch.Tensor) -> list[int]:
     return [dim % form.dim() - form.dim() for dim in given["dim"]]
 
 
-def _complex_to_complex(w: PartWriter, given: Given) -> Parts:
+def _complex_to_complex(w: PartWriter, given: Given) -> ComplexParts:
     form = given["self"].form
     made, scale = _with_known_zero(w, given["self"]), _scale(given, form.shape)
     transforms = _Transforms(w, REAL_TYPES[form.dtype], given["forward"])
@@ -147,18 +149,18 @@ def _complex_to_complex(w: PartWriter, given: Given) -> Parts:
     return made
 
 
-def _with_known_zero(w: PartWriter, pair: Pair) -> Parts:
+def _with_known_zero(w: PartWriter, pair: ComplexPair) -> ComplexParts:
     """The parts of a pair, of which the imaginary one may be the number 0."""
     parts = w.known(pair)
     return parts if isinstance(parts.re, Node) and parts.im == 0 else w.parts(pair)
 
 
-def _real_to_complex(w: PartWriter, given: Given) -> Parts:
+def _real_to_complex(w: PartWriter, given: Given) -> ComplexParts:
     form = given["self"].meta["val"]
     transforms = _Transforms(w, form.dtype, forward=True)
     *others, last = _ordered(given, form)
     kept = form.shape[last] // 2 + 1 if given["onesided"] else None
-    made = transforms.along(Parts(given["self"], 0.0), last, kept, _scale(given, form.shape))
+    made = transforms.along(ComplexParts(given["self"], 0.0), last, kept, _scale(given, form.shape))
     for dim in others:
         made = transforms.along(made, dim)
     return made
@@ -172,18 +174,18 @@ def _complex_to_real(w: PartWriter, given: Given) -> Node:
     made, scale = w.parts(given["self"]), _scale(given, form.shape, count)
     for dim in others:
         made, scale = transforms.along(made, dim, scale=scale), 1.0
-    parts = Parts(*(w(_ATEN.slice.Tensor, part, last, 0, count // 2 + 1) for part in made))
+    parts = ComplexParts(*(w(_ATEN.slice.Tensor, part, last, 0, count // 2 + 1) for part in made))
     return transforms.from_half(parts, last, count, scale)
 
 
-def _mirrored(w: PartWriter, half: Parts, dim: int, count: int) -> Parts:
+def _mirrored(w: PartWriter, half: ComplexParts, dim: int, count: int) -> ComplexParts:
     """All elements of a dimension from the first half; what mirrors itself has no imaginary part."""
     between = slice(1, 1 + (count - 1) // 2)
     re, im = (w(_ATEN.slice.Tensor, part, dim, between.start, between.stop) for part in half)
     backwards = [w(_ATEN.flip.default, part, [dim]) for part in (re, im)]
     zero = w(_ATEN.zeros_like.default, w(_ATEN.slice.Tensor, half.im, dim, 0, 1))
     middle = [] if count % 2 else [zero]
-    return Parts(
+    return ComplexParts(
         w(_ATEN.cat.default, [half.re, backwards[0]], dim),
         w(_ATEN.cat.default, [zero, im, *middle, w(_ATEN.neg.default, backwards[1])], dim),
     )

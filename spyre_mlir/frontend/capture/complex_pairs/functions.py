@@ -18,23 +18,23 @@ from spyre_mlir.frontend.capture.complex_pairs.arithmetic import (
     scaled,
     total,
 )
-from spyre_mlir.frontend.capture.complex_pairs.writer import Parts, PartWriter
+from spyre_mlir.frontend.capture.complex_pairs.writer import ComplexParts, PartWriter
 
 _ATEN = torch.ops.aten
 # tanh is 1 in float32 from here on, and its square does not overflow.
 _SATURATED = 20.0
 
 
-def absolute(w: PartWriter, z: Parts) -> Node:
+def absolute(w: PartWriter, z: ComplexParts) -> Node:
     """Write the magnitude of z; what is infinite in one part is infinite, whatever the other one is."""
     return w(_ATEN.hypot.default, z.re, z.im)
 
 
-def _angle(w: PartWriter, z: Parts) -> Node:
+def _angle(w: PartWriter, z: ComplexParts) -> Node:
     return w(_ATEN.atan2.default, z.im, z.re)
 
 
-def exponential(w: PartWriter, z: Parts) -> Parts:
+def exponential(w: PartWriter, z: ComplexParts) -> ComplexParts:
     """Write e to the power of z.
 
     It has no imaginary part where z has none, also where its real part is infinite; at minus infinity it is 0.
@@ -42,133 +42,133 @@ def exponential(w: PartWriter, z: Parts) -> Parts:
     size, gone = w(_ATEN.exp.default, z.re), w.compare("eq", z.re, -math.inf)
     re = w.where(gone, 0.0, w.mul(size, w(_ATEN.cos.default, z.im)))
     im = w.where(gone, 0.0, w.mul(size, w(_ATEN.sin.default, z.im)))
-    return Parts(re, w.where(w.compare("eq", z.im, 0.0), z.im, im))
+    return ComplexParts(re, w.where(w.compare("eq", z.im, 0.0), z.im, im))
 
 
-def logarithm(w: PartWriter, z: Parts) -> Parts:
+def logarithm(w: PartWriter, z: ComplexParts) -> ComplexParts:
     """Write the natural logarithm of z."""
-    return Parts(w(_ATEN.log.default, absolute(w, z)), _angle(w, z))
+    return ComplexParts(w(_ATEN.log.default, absolute(w, z)), _angle(w, z))
 
 
-def _exponential_of_two(w: PartWriter, z: Parts) -> Parts:
-    return exponential(w, Parts(w.mul(z.re, math.log(2)), w.mul(z.im, math.log(2))))
+def _exponential_of_two(w: PartWriter, z: ComplexParts) -> ComplexParts:
+    return exponential(w, ComplexParts(w.mul(z.re, math.log(2)), w.mul(z.im, math.log(2))))
 
 
 def _scaled_logarithm(base: float) -> Any:
-    def written(w: PartWriter, z: Parts) -> Parts:
-        return Parts(*(w.mul(part, 1 / math.log(base)) for part in logarithm(w, z)))
+    def written(w: PartWriter, z: ComplexParts) -> ComplexParts:
+        return ComplexParts(*(w.mul(part, 1 / math.log(base)) for part in logarithm(w, z)))
 
     return written
 
 
-def root(w: PartWriter, z: Parts) -> Parts:
+def root(w: PartWriter, z: ComplexParts) -> ComplexParts:
     """Write the square root of z, whose real part is not negative; no part is a difference of near numbers."""
     half = w.mul(w.add(absolute(w, z), w(_ATEN.abs.default, z.re)), 0.5)
     large = w(_ATEN.sqrt.default, half)
     small = w.where(w.compare("eq", large, 0.0), z.im, w.div(w.mul(z.im, 0.5), large))
     right = w.compare("ge", z.re, 0.0)
     left = w(_ATEN.copysign.Tensor, large, z.im)
-    return Parts(w.where(right, large, w(_ATEN.abs.default, small)), w.where(right, small, left))
+    return ComplexParts(w.where(right, large, w(_ATEN.abs.default, small)), w.where(right, small, left))
 
 
-def _reciprocal_root(w: PartWriter, z: Parts) -> Parts:
-    return quotient(w, Parts(1.0, 0.0), root(w, z))
+def _reciprocal_root(w: PartWriter, z: ComplexParts) -> ComplexParts:
+    return quotient(w, ComplexParts(1.0, 0.0), root(w, z))
 
 
-def _sinh(w: PartWriter, z: Parts) -> Parts:
+def _sinh(w: PartWriter, z: ComplexParts) -> ComplexParts:
     re = w.mul(w(_ATEN.sinh.default, z.re), w(_ATEN.cos.default, z.im))
-    return Parts(re, w.mul(w(_ATEN.cosh.default, z.re), w(_ATEN.sin.default, z.im)))
+    return ComplexParts(re, w.mul(w(_ATEN.cosh.default, z.re), w(_ATEN.sin.default, z.im)))
 
 
-def _cosh(w: PartWriter, z: Parts) -> Parts:
+def _cosh(w: PartWriter, z: ComplexParts) -> ComplexParts:
     re = w.mul(w(_ATEN.cosh.default, z.re), w(_ATEN.cos.default, z.im))
-    return Parts(re, w.mul(w(_ATEN.sinh.default, z.re), w(_ATEN.sin.default, z.im)))
+    return ComplexParts(re, w.mul(w(_ATEN.sinh.default, z.re), w(_ATEN.sin.default, z.im)))
 
 
-def _tanh(w: PartWriter, z: Parts) -> Parts:
+def _tanh(w: PartWriter, z: ComplexParts) -> ComplexParts:
     """(sinh x cosh x + i sin y cos y) / (sinh² x + cos² y)."""
     near = w(_ATEN.clamp.default, z.re, -_SATURATED, _SATURATED)
     sinh, cosh = w(_ATEN.sinh.default, near), w(_ATEN.cosh.default, near)
     sin, cos = w(_ATEN.sin.default, z.im), w(_ATEN.cos.default, z.im)
     below = w.add(w.mul(sinh, sinh), w.mul(cos, cos))
-    return Parts(w.div(w.mul(sinh, cosh), below), w.div(w.mul(sin, cos), below))
+    return ComplexParts(w.div(w.mul(sinh, cosh), below), w.div(w.mul(sin, cos), below))
 
 
-def _turned(w: PartWriter, z: Parts) -> Parts:
+def _turned(w: PartWriter, z: ComplexParts) -> ComplexParts:
     """I times z."""
-    return Parts(w.neg(z.im), z.re)
+    return ComplexParts(w.neg(z.im), z.re)
 
 
-def _turned_back(w: PartWriter, z: Parts) -> Parts:
+def _turned_back(w: PartWriter, z: ComplexParts) -> ComplexParts:
     """-i times z."""
-    return Parts(z.im, w.neg(z.re))
+    return ComplexParts(z.im, w.neg(z.re))
 
 
-def _sin(w: PartWriter, z: Parts) -> Parts:
+def _sin(w: PartWriter, z: ComplexParts) -> ComplexParts:
     return _turned_back(w, _sinh(w, _turned(w, z)))
 
 
-def _cos(w: PartWriter, z: Parts) -> Parts:
+def _cos(w: PartWriter, z: ComplexParts) -> ComplexParts:
     return _cosh(w, _turned(w, z))
 
 
-def _tan(w: PartWriter, z: Parts) -> Parts:
+def _tan(w: PartWriter, z: ComplexParts) -> ComplexParts:
     return _turned_back(w, _tanh(w, _turned(w, z)))
 
 
-def _sigmoid(w: PartWriter, z: Parts) -> Parts:
-    below = total(w, Parts(1.0, 0.0), exponential(w, Parts(w.neg(z.re), w.neg(z.im))))
-    return quotient(w, Parts(1.0, 0.0), below)
+def _sigmoid(w: PartWriter, z: ComplexParts) -> ComplexParts:
+    below = total(w, ComplexParts(1.0, 0.0), exponential(w, ComplexParts(w.neg(z.re), w.neg(z.im))))
+    return quotient(w, ComplexParts(1.0, 0.0), below)
 
 
-def _silu(w: PartWriter, z: Parts) -> Parts:
+def _silu(w: PartWriter, z: ComplexParts) -> ComplexParts:
     return product(w, z, _sigmoid(w, z))
 
 
-def _sign(w: PartWriter, z: Parts) -> Parts:
+def _sign(w: PartWriter, z: ComplexParts) -> ComplexParts:
     """Z over its magnitude; 0 for 0."""
     size = absolute(w, z)
     zero = w.compare("eq", size, 0.0)
-    return Parts(*(w.where(zero, 0.0, w.div(part, size)) for part in z))
+    return ComplexParts(*(w.where(zero, 0.0, w.div(part, size)) for part in z))
 
 
 def _either(test: Any, both: Any) -> Any:
-    def written(w: PartWriter, z: Parts) -> Node:
+    def written(w: PartWriter, z: ComplexParts) -> Node:
         return w(both, w(test, z.re), w(test, z.im))
 
     return written
 
 
-def truth(w: PartWriter, z: Parts) -> Node:
+def truth(w: PartWriter, z: ComplexParts) -> Node:
     """Write whether z is not 0."""
     return w(_ATEN.logical_or.default, w.compare("ne", z.re, 0.0), w.compare("ne", z.im, 0.0))
 
 
-def _is_zero(w: PartWriter, z: Parts) -> Node:
+def _is_zero(w: PartWriter, z: ComplexParts) -> Node:
     return w(_ATEN.logical_not.default, truth(w, z))
 
 
-def _polar(w: PartWriter, given: Given) -> Parts:
+def _polar(w: PartWriter, given: Given) -> ComplexParts:
     size, angle = given["abs"], given["angle"]
-    return Parts(
+    return ComplexParts(
         w.mul(size, w(_ATEN.cos.default, angle)),
         w.mul(size, w(_ATEN.sin.default, angle)),
     )
 
 
-def _raised(w: PartWriter, base: Parts, exponent: Parts) -> Parts:
+def _raised(w: PartWriter, base: ComplexParts, exponent: ComplexParts) -> ComplexParts:
     """A power by the logarithm; 0 to a power with a positive real part is 0."""
     return exponential(w, product(w, exponent, logarithm(w, base)))
 
 
-def _power(w: PartWriter, given: Given) -> Parts:
+def _power(w: PartWriter, given: Given) -> ComplexParts:
     base, exponent = w.parts(given["self"]), given["exponent"]
     if is_short_power(exponent):
         return power(w, base, int(exponent))
     if is_short_power(-exponent) if isinstance(exponent, (int, float)) else False:
-        return quotient(w, Parts(1.0, 0.0), power(w, base, int(-exponent)))
+        return quotient(w, ComplexParts(1.0, 0.0), power(w, base, int(-exponent)))
     if exponent == 0:
-        return Parts(1.0, 0.0)
+        return ComplexParts(1.0, 0.0)
     if exponent == 0.5:
         return root(w, base)
     if exponent == -0.5:
@@ -176,10 +176,10 @@ def _power(w: PartWriter, given: Given) -> Parts:
     return _raised(w, base, w.parts(exponent))
 
 
-def _power_of_tensors(w: PartWriter, given: Given) -> Parts:
+def _power_of_tensors(w: PartWriter, given: Given) -> ComplexParts:
     base, exponent = w.parts(given["self"]), w.parts(given["exponent"])
     like = cast(Node, exponent.re).meta["val"]
-    whole = [Parts(*(p if isinstance(p, Node) else w.node(p, like) for p in z)) for z in (base, exponent)]
+    whole = [ComplexParts(*(p if isinstance(p, Node) else w.node(p, like) for p in z)) for z in (base, exponent)]
     return _raised(w, *whole)
 
 

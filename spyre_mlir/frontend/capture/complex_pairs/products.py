@@ -8,22 +8,22 @@ import torch
 from torch.fx import Node
 
 from spyre_mlir.frontend.capture.complex_pairs.arithmetic import Given, Rule, scaled, total
-from spyre_mlir.frontend.capture.complex_pairs.writer import Parts, PartWriter
+from spyre_mlir.frontend.capture.complex_pairs.writer import ComplexParts, PartWriter
 
 _ATEN = torch.ops.aten
 
 
-def bilinear(w: PartWriter, target: Any, a: Parts, b: Parts) -> Parts:
+def bilinear(w: PartWriter, target: Any, a: ComplexParts, b: ComplexParts) -> ComplexParts:
     """Write a product of two tensors, neither of which is a number."""
     re = w.sub(w(target, a.re, b.re), w(target, a.im, b.im))
-    return Parts(re, w.add(w(target, a.re, b.im), w(target, a.im, b.re)))
+    return ComplexParts(re, w.add(w(target, a.re, b.im), w(target, a.im, b.re)))
 
 
-def _tensors(w: PartWriter, value: Any) -> Parts:
+def _tensors(w: PartWriter, value: Any) -> ComplexParts:
     """The parts of a factor as tensors; a real one has an imaginary part of zeros."""
     parts = w.parts(value)
     like = cast(Node, parts.re).meta["val"]
-    return Parts(parts.re, w.node(parts.im, like, like.dtype))
+    return ComplexParts(parts.re, w.node(parts.im, like, like.dtype))
 
 
 def _product(target: Any, first: str = "self", second: str = "other") -> Rule:
@@ -33,7 +33,7 @@ def _product(target: Any, first: str = "self", second: str = "other") -> Rule:
 def _added(target: Any, first: str, second: str) -> Rule:
     """``beta * self + alpha * product``, as `addmm`; a beta of 0 drops what is added, also where that is NaN."""
 
-    def written(w: PartWriter, given: Given) -> Parts:
+    def written(w: PartWriter, given: Given) -> ComplexParts:
         made = bilinear(w, target, _tensors(w, given[first]), _tensors(w, given[second]))
         made = scaled(w, made, given["alpha"])
         if given["beta"] == 0:
@@ -46,7 +46,7 @@ def _added(target: Any, first: str, second: str) -> Rule:
 def _with_bias(target: Any) -> Rule:
     """A layer with weights and a bias, which is added to one product of each part."""
 
-    def written(w: PartWriter, given: Given) -> Parts:
+    def written(w: PartWriter, given: Given) -> ComplexParts:
         x, weight = _tensors(w, given["input"]), _tensors(w, given["weight"])
         bias = given["bias"]
         re_bias, im_bias = (None, None) if bias is None else _tensors(w, bias)
@@ -56,7 +56,7 @@ def _with_bias(target: Any) -> Rule:
             return w(target, a, b, c, *others)
 
         re = w.sub(call(x.re, weight.re, re_bias), call(x.im, weight.im, None))
-        return Parts(re, w.add(call(x.re, weight.im, im_bias), call(x.im, weight.re, None)))
+        return ComplexParts(re, w.add(call(x.re, weight.im, im_bias), call(x.im, weight.re, None)))
 
     return written
 

@@ -18,7 +18,7 @@ from spyre_mlir.frontend.arguments import bind
 from spyre_mlir.frontend.capture.complex_pairs import arithmetic, fourier, functions, products
 from spyre_mlir.frontend.capture.complex_pairs.arithmetic import Rule
 from spyre_mlir.frontend.capture.complex_pairs.by_parts import by_parts, converted, is_by_parts, ones
-from spyre_mlir.frontend.capture.complex_pairs.writer import REAL_TYPES, Pair, Parts, PartWriter
+from spyre_mlir.frontend.capture.complex_pairs.writer import REAL_TYPES, ComplexPair, ComplexParts, PartWriter
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.unsupported import UnsupportedNode, op_name
 from spyre_mlir.frontend.locations import place_of
@@ -100,7 +100,7 @@ class _Walk:
             made = graph.create_node("placeholder", cast(Any, node.target))
         made.meta = node.meta | {"val": torch.view_as_real(form)}
         self._inputs.add(node.name)
-        self._set(node, Pair(form, whole=made))
+        self._set(node, ComplexPair(form, whole=made))
 
     def _call(self, node: Node) -> None:
         given = {name: self._paired(argument.value) for name, argument in bind(node).items()}
@@ -113,19 +113,21 @@ class _Walk:
         elif isinstance(result, list):
             self._set(node, [self._pair(parts, one) for parts, one in zip(result, form, strict=True)])
         else:
-            self._set(node, result if isinstance(result, Pair) else self._pair(result, form))
+            self._set(node, result if isinstance(result, ComplexPair) else self._pair(result, form))
 
     def _refuse(self, node: Node, reason: str, hint: str) -> None:
         self.refused.append(UnsupportedNode(op_name(node), reason, place_of(node), hint))
         self._unknown.add(node)
 
-    def _result(self, node: Node, given: dict[str, Any]) -> Pair | Parts | Node | list[Parts] | None:
+    def _result(
+        self, node: Node, given: dict[str, Any]
+    ) -> ComplexPair | ComplexParts | Node | list[ComplexParts] | None:
         """What stands for a call; None if nothing can."""
         target: object = node.target
         if target is _ATEN.view_as_real.default:
             return self._as_real(node, given["self"])
         if target is _ATEN.view_as_complex.default:
-            return Pair(node.meta["val"], whole=given["self"])
+            return ComplexPair(node.meta["val"], whole=given["self"])
         if target is _ATEN._to_copy.default:
             return converted(self._writer, given, node.meta["val"].dtype)
         if target in _ONES:
@@ -137,7 +139,7 @@ class _Walk:
             return by_parts(self._writer, cast(Operator, target), given)
         return None
 
-    def _as_real(self, node: Node, pair: Pair) -> Node:
+    def _as_real(self, node: Node, pair: ComplexPair) -> Node:
         """Both parts side by side, but for those who select one of them, as `real` and `imag` do."""
         last = pair.form.dim()
         for user in list(node.users):
@@ -145,11 +147,11 @@ class _Walk:
                 self._replace(user, cast(Node, self._writer.parts(pair)[cast(int, user.args[2])]))
         return self._writer.whole(pair) if node.users else node
 
-    def _pair(self, parts: Parts, form: torch.Tensor) -> Pair:
+    def _pair(self, parts: ComplexParts, form: torch.Tensor) -> ComplexPair:
         """A pair in the shape and type that torch gives the value."""
         dtype = REAL_TYPES[form.dtype]
         fitted = (self._writer.node(part, form, dtype) if isinstance(part, Node) else part for part in parts)
-        return Pair(form, Parts(*fitted))
+        return ComplexPair(form, ComplexParts(*fitted))
 
     def _paired(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):

@@ -18,7 +18,7 @@ REAL_TYPES = {torch.complex64: torch.float32, torch.complex128: torch.float64}
 Part = Node | float
 
 
-class Parts(NamedTuple):
+class ComplexParts(NamedTuple):
     """Real and imaginary part of a value: tensors of one shape, or numbers."""
 
     re: Part
@@ -26,7 +26,7 @@ class Parts(NamedTuple):
 
 
 @dataclass
-class Pair:
+class ComplexPair:
     """A complex value of a graph.
 
     Attributes:
@@ -36,7 +36,7 @@ class Pair:
     """
 
     form: torch.Tensor
-    parts: Parts | None = None
+    parts: ComplexParts | None = None
     whole: Node | None = None
 
 
@@ -82,26 +82,26 @@ class PartWriter:
         with self._mode:
             return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
 
-    def parts(self, value: Any) -> Parts:
+    def parts(self, value: Any) -> ComplexParts:
         """Return the parts of a pair, a real tensor or a number."""
-        if isinstance(value, Parts):
+        if isinstance(value, ComplexParts):
             return value
-        if isinstance(value, Pair):
+        if isinstance(value, ComplexPair):
             dtype = REAL_TYPES[value.form.dtype]
-            value.parts = Parts(*(self.node(part, value.form, dtype) for part in self.known(value)))
+            value.parts = ComplexParts(*(self.node(part, value.form, dtype) for part in self.known(value)))
             return value.parts
         if isinstance(value, Node):
-            return Parts(value, 0.0)
+            return ComplexParts(value, 0.0)
         number = complex(value)
-        return Parts(number.real, number.imag)
+        return ComplexParts(number.real, number.imag)
 
-    def known(self, pair: Pair) -> Parts:
+    def known(self, pair: ComplexPair) -> ComplexParts:
         """Return the parts of a pair, of which one that has the same number everywhere may be a number."""
         if pair.parts is None:
-            pair.parts = Parts(*(self(_ATEN.select.int, pair.whole, -1, part) for part in (0, 1)))
+            pair.parts = ComplexParts(*(self(_ATEN.select.int, pair.whole, -1, part) for part in (0, 1)))
         return pair.parts
 
-    def whole(self, pair: Pair) -> Node:
+    def whole(self, pair: ComplexPair) -> Node:
         """Return a pair as `view_as_real` gives it."""
         if pair.whole is None:
             pair.whole = self(_ATEN.stack.default, list(self.parts(pair)), -1)

@@ -17,8 +17,8 @@ decomposed by PyTorch before import; the parts have the support given here. *hos
 no input is computed at import, whatever its support.
 Random numbers are drawn by the host, as dropout in training draws them.
 *refused*: random numbers that the host cannot draw, and results whose number or shape
-depends on data. Variants that write in place or into `out` are decomposed too, and left out here; complex numbers
-are refused in any operator: see [the page about host steps](../tools/host-steps.md)."""
+depends on data. Variants that write in place or into `out` are decomposed too, and left out here. Complex
+numbers are pairs of real tensors from import on; [a page](../tools/complex-numbers.md) has what is refused."""
 APART, REFUSED = "by PyTorch", "refused"
 COLUMNS = (Support.NATIVE.value, Support.COMPOSED.value, APART, Support.HOST.value, REFUSED)
 

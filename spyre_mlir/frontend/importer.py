@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.calling.call import is_complete
 from spyre_mlir.frontend.calling.output_memory import output_memory
+from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
 from spyre_mlir.frontend.capture.control_flow.kept import check_writes
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
@@ -87,9 +88,9 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
     check_writes(exported.graph)
     functional = passed_functional(decompose(exported))
     drop_checks(functional)
-    nodes = list(functional.graph.nodes)
-    live = live_nodes(nodes)
-    refuse([*strange_inputs(functional), *survey(live)])
+    functional, without_pairs = in_pairs(functional, live_nodes(list(functional.graph.nodes)))
+    live = live_nodes(list(functional.graph.nodes))
+    refuse([*strange_inputs(functional), *survey(live), *without_pairs])
     sizes = Sizes.of(exported)
     signature = read_signature(functional, sizes)
     foldable = frozenset(slot.argument.name for slot in signature.slots if slot.foldable)

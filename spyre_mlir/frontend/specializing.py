@@ -101,7 +101,7 @@ def _signature(
         slots.append(PlaceholderSlot(node, argument, value, argument.name in foldable))
     by_name = {slot.argument.name: slot.argument for slot in slots}
     made = [
-        ProgramResult(node, name, symbolic.mutations.get(number))
+        ProgramResult(node, name, symbolic.mutations.get(number), number in symbolic.complex_results)
         for number, (node, name) in enumerate(zip(results, symbolic.results, strict=True))
     ]
     inputs = [

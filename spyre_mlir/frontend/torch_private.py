@@ -5,9 +5,9 @@ Used: `torch._subclasses` (which tensors are fake, or stand for others in a trac
 `ExportedProgram._guards_code` (what an export takes for granted), `torch.utils._pytree`
 (argument and output trees, and which classes torch sees into), `torch.utils._python_dispatch` (running in double
 precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose`
-(their arguments, and whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors
-without any), `Module._parameters` and `_buffers` (where a module holds its tensors),
-`torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
+(their arguments, and whether they are composite), `_neg_view` (a view with other signs), `UntypedStorage._cdata`
+(identity of memory, also for tensors without any), `Module._parameters` and `_buffers` (where a module holds its
+tensors), `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
 programs, read as torch reads them). `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing
 calls of operators, `torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
 """
@@ -67,6 +67,7 @@ __all__ = [
     "is_functional",
     "is_real",
     "is_tree_node",
+    "negated_view",
     "pt2_records",
     "register_dataclass",
     "return_and_correct_aliasing",
@@ -141,6 +142,11 @@ def schema_of(target: Operator) -> torch.FunctionSchema:
 def is_composite(target: Operator) -> bool:
     """Return whether torch may replace an operator by its constituent operators."""
     return target._can_decompose()  # pyright: ignore[reportPrivateUsage]
+
+
+def negated_view(value: torch.Tensor) -> torch.Tensor:
+    """Return a view of a tensor that is its negative, as torch has the imaginary part of a conjugate."""
+    return cast(Any, torch)._neg_view(value)
 
 
 def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:

@@ -43,6 +43,17 @@ def exceptional(tensors: Sequence[Any]) -> list[str]:
     return sorted(found)
 
 
+def in_parts(results: Any) -> Any:
+    """Results with the parts of complex numbers in a last dimension of two."""
+
+    def parts(result: Any) -> Any:
+        if not isinstance(result, torch.Tensor) or result.layout is not torch.strided:
+            return result
+        return torch.view_as_real(result.resolve_conj()) if result.is_complex() else result.resolve_neg()
+
+    return None if results is None else tuple(map(parts, results))
+
+
 def error_of(got: torch.Tensor, wanted: torch.Tensor, *, merged: bool) -> float:
     """max|a - b| over max|b| of the finite elements; infinite if other elements are finite in one than in the other.
 

@@ -24,6 +24,7 @@ from tests.opinfo.compare import (
     equally_selected,
     error_of,
     exceptional,
+    in_parts,
 )
 from tests.opinfo.samples import Case
 
@@ -117,19 +118,19 @@ def _judge(case: Case, outcome: Outcome, device: bool, levels: bool) -> None:
     from spyre_mlir.errors import MachineFault, SpyreError
 
     try:
-        narrow, draws = _seeded(case, 1), _draws(case)
+        narrow, draws = in_parts(_seeded(case, 1)), _draws(case)
     except Exception as error:  # noqa: BLE001 - torch's own refusals are of all kinds
         outcome.status, outcome.detail = "none", f"torch: {str(error)[:200]}"
         return
     with Redrawn(case) if draws else nullcontext():
-        wide = reference(case)
+        wide = in_parts(reference(case))
     options: Any = {"host_fallback": "allow"} if "host_fallback" in signature(spyre_mlir.compile).parameters else {}
     try:
         compiled = spyre_mlir.compile(case.model, case.inputs, numerics="exact", **options)
         outcome.support, outcome.host_ops, outcome.kernels = outcome_of(compiled)
         outcome.allowed = TOLERANCE + sum(e.tolerance for e in entries_of(compiled))
         torch.manual_seed(1)
-        got = compiled(*case.fresh())
+        got = in_parts(compiled(*case.fresh()))
         outcome.status, outcome.detail = "ok", ""
         _compare(case, outcome, got, narrow, wide)
         if levels and outcome.status == "ok":
@@ -182,7 +183,7 @@ def _draws(case: Case) -> bool:
 def _unlike(a: Any, b: Any) -> bool:
     both = isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor)
     if not both or a.layout is not torch.strided or a.is_complex():
-        return False  # complex numbers are refused, and half ones know no `nan_to_num`
+        return False  # half-precision ones, which are refused, know no `nan_to_num`
     return not torch.equal(torch.nan_to_num(a), torch.nan_to_num(b))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.program.complex_tensors import as_complex
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import Program
 from spyre_mlir.frontend.torch_private import tree_flatten
@@ -58,6 +59,8 @@ def finish_call(
     for index, name in program.mutations.items():
         if (new := outputs[index]) is not None:
             (given[name] if name in given else program.values[name]).copy_(new)
+    for number in program.complex_results:
+        outputs[number] = as_complex(cast(torch.Tensor, outputs[number]))
     count = len(outputs) - len(program.mutations)
     memory, shared = program.memory({**program.values, **given})
     return program.unflatten([*memory.applied(outputs[:count], shared), *outputs[count:]])

@@ -14,6 +14,7 @@ from torch.fx import Node
 from spyre_mlir.frontend.calling.memory_run import memory_run
 from spyre_mlir.frontend.capture.export import NEEDS_VALUES, REFUSED
 from spyre_mlir.frontend.lowering.signature import Signature
+from spyre_mlir.frontend.program.complex_tensors import as_complex
 from spyre_mlir.frontend.program.program import Argument, OutputMemory, TreeConstant
 from spyre_mlir.frontend.program.result_memory import ResultMemories, ResultMemory
 
@@ -41,8 +42,10 @@ def output_memory(exported: ExportedProgram, signature: Signature) -> OutputMemo
         return [results[number] for number in places]
 
     memories = ResultMemories(run)
+    of_pairs = {slot.argument.name for slot in signature.slots if slot.argument.is_complex}
 
     def found(given: Given) -> tuple[ResultMemory, list[Any]]:
+        given = {name: as_complex(value) if name in of_pairs else value for name, value in given.items()}
         queue = iter(signature.input_leaves)
         inputs = [_value(exported, spec, queue, given) for spec in exported.graph_signature.input_specs]
         try:

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from spyre_mlir.frontend.calling.tensor_states import version_of
+from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.program import Program
 from spyre_mlir.frontend.reference.eager import shown_as_numpy, to_numpy
 
@@ -101,4 +102,5 @@ class _Shared(Mapping[str, Array]):
 
 
 def _same_memory(a: torch.Tensor, b: torch.Tensor) -> bool:
+    b = as_real(b)
     return a.dtype is b.dtype and a.shape == b.shape and a.device == b.device and a.data_ptr() == b.data_ptr()

@@ -44,13 +44,20 @@ _WRITTEN = {
 
 @dataclass(frozen=True)
 class FunctionalProgram:
-    """A functional graph, and what an exported program says about it besides."""
+    """A functional graph, and what an exported program says about it besides.
+
+    Attributes:
+        complex_inputs: names of placeholders whose last dimension of two stands for complex numbers.
+        complex_outputs: the same for outputs, by number.
+    """
 
     graph: Graph
     graph_signature: ExportGraphSignature
     state_dict: Mapping[str, Any]
     constants: Mapping[str, Any]
     call_spec: Any
+    complex_inputs: frozenset[str] = frozenset()
+    complex_outputs: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, exported: ExportedProgram) -> FunctionalProgram:

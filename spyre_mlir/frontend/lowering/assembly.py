@@ -26,6 +26,8 @@ from spyre_mlir.frontend.torch_private import TreeSpec, treespec_dumps
 
 # float32 has every whole number up to here; what is larger does not count anything.
 _MOST_COUNTED = 2**24
+# Of arguments and results: the last dimension of two has the parts of complex numbers.
+INTERLEAVED = {"aten.complex": "interleaved"}
 
 
 def assemble(
@@ -75,6 +77,7 @@ def assemble(
         output_tree=signature.output_tree,
         reference=reference,
         memory=memory,
+        complex_results=frozenset(i for i, r in enumerate(signature.results) if r.is_complex),
         recipes=lowering.recipes,
         ties=signature.tied_names,
         names=signature.names,
@@ -104,11 +107,15 @@ def _by_recipe(signature: Signature, lowering: NodeLowering, earlier: Earlier) -
 def _module(name: str, signature: Signature, lowering: NodeLowering, sizes: Sizes) -> ModuleOp:
     arguments = [
         {"aten.name": a.name, "aten.kind": a.kind}
+        | (INTERLEAVED if a.is_complex else {})
         | _bounds(lowering.values.get(a.name) if a.kind == "constant" else None)
         for a in lowering.arguments
     ]
     results = [
-        {"aten.name": r.name} | ({} if r.mutates is None else {"aten.mutates": r.mutates}) for r in signature.results
+        {"aten.name": r.name}
+        | ({} if r.mutates is None else {"aten.mutates": r.mutates})
+        | (INTERLEAVED if r.is_complex else {})
+        for r in signature.results
     ]
     returned = cast(func.ReturnOp, lowering.block.last_op)
     function = func.FuncOp(

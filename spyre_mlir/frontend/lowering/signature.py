@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from spyre_mlir.frontend.capture.as_strided import placed
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.unsupported import HIGHER, UnsupportedNode
+from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.program import Argument, ArgumentKind, TreeConstant
 from spyre_mlir.frontend.symbolic.sizes import Sizes
 from spyre_mlir.frontend.torch_private import TreeSpec, is_real, storage_identity, tree_flatten_with_path
@@ -55,11 +56,16 @@ class PlaceholderSlot:
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """A result of the function: the node that makes it, its name, and the argument it updates, if any."""
+    """A result of the function: the node that makes it, its name, and the argument it updates, if any.
+
+    Attributes:
+        is_complex: whether its last dimension of two stands for complex numbers.
+    """
 
     node: Node
     name: str
     mutates: str | None = None
+    is_complex: bool = False
 
 
 @dataclass(frozen=True)
@@ -164,7 +170,8 @@ def _slot(
     name = rename(node.name) if spec.target is None else spec.target
     shape = tuple(DYNAMIC_INDEX if isinstance(extent, torch.SymInt) else extent for extent in example.shape)
     kept = spec.kind is InputKind.PARAMETER or (spec.kind is InputKind.BUFFER and bool(spec.persistent))
-    argument = Argument(name, _KINDS[spec.kind], shape, example.dtype, mutated, persistent=kept)
+    is_complex = node.name in exported.complex_inputs
+    argument = Argument(name, _KINDS[spec.kind], shape, example.dtype, mutated, persistent=kept, is_complex=is_complex)
     if spec.target is None:
         return PlaceholderSlot(node, argument)
     value = exported.state_dict.get(spec.target, exported.constants.get(spec.target))
@@ -178,7 +185,7 @@ def _slot(
     )
     if not is_real(value):
         return PlaceholderSlot(node, argument, None, foldable, memory)
-    return PlaceholderSlot(node, argument, value.detach(), foldable, memory)
+    return PlaceholderSlot(node, argument, as_real(value.detach()), foldable, memory)
 
 
 def _ties(slots: list[PlaceholderSlot]) -> dict[Node, Node]:
@@ -205,18 +212,19 @@ def _results(
 ) -> tuple[tuple[ProgramResult, ...], tuple[int | TreeConstant, ...]]:
     """The user's outputs, then the new values of mutated arguments."""
     specs = exported.graph_signature.output_specs
-    user = [s for s in specs if s.kind is OutputKind.USER_OUTPUT]
+    user = [(n, s) for n, s in enumerate(specs) if s.kind is OutputKind.USER_OUTPUT]
     names = _output_names(cast(TreeSpec, exported.call_spec.out_spec), len(user))
     results: list[ProgramResult] = []
     leaves: list[int | TreeConstant] = []
-    for name, spec in zip(names, user, strict=True):
+    for name, (number, spec) in zip(names, user, strict=True):
         if isinstance(spec.arg, ConstantArgument):
             leaves.append(TreeConstant(name, spec.arg.value))
         elif isinstance(spec.arg, SymIntArgument):
             leaves.append(TreeConstant(name, sizes.leaf(nodes[spec.arg.name].meta["val"])))
         else:
             leaves.append(len(results))
-            results.append(ProgramResult(nodes[spec.arg.name], name))
+            is_complex = number in exported.complex_outputs
+            results.append(ProgramResult(nodes[spec.arg.name], name, is_complex=is_complex))
     for spec in specs:
         if spec.kind is not OutputKind.USER_OUTPUT and spec.target is not None:
             target = arguments[spec.target] if _of_input(spec) else spec.target

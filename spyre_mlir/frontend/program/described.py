@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import torch
@@ -65,6 +66,7 @@ def described_program(module: ModuleOp, values: Mapping[str, torch.Tensor]) -> P
         memory=_own_memory,
         names=frozenset(a.name for a in arguments if a.kind != "input"),
         stored=True,
+        complex_results=frozenset(n for n, entry in enumerate(results) if "aten.complex" in entry),
     )
 
 
@@ -86,11 +88,17 @@ def _argument(entry: DictionaryAttr, kind: Attribute) -> Argument:
     if of is None or "aten.name" not in words or not isinstance(kind, TensorType):
         raise ReadError("the program does not say what its arguments are", hint=_AGAIN)
     tensor = cast("TensorType[Attribute]", kind)
-    return Argument(words["aten.name"], of, tuple(tensor.get_shape()), _DTYPES[tensor.get_element_type()])
+    return Argument(
+        words["aten.name"],
+        of,
+        tuple(tensor.get_shape()),
+        _DTYPES[tensor.get_element_type()],
+        is_complex="aten.complex" in words,
+    )
 
 
 def _changed(a: Argument) -> Argument:
-    return Argument(a.name, a.kind, a.shape, a.dtype, mutated=True)
+    return replace(a, mutated=True)
 
 
 def _leaves(module: ModuleOp, name: str) -> list[Attribute]:

@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.element_types import describe
-from spyre_mlir.frontend.program.aliasing import check_apart
+from spyre_mlir.frontend.program.aliasing import OWN, check_apart
+from spyre_mlir.frontend.program.complex_tensors import as_real, complex_type
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.recipe import Recipe
 from spyre_mlir.frontend.program.result_memory import ResultMemory
@@ -52,6 +53,7 @@ class Argument:
     Attributes:
         persistent: whether a checkpoint of the model has it; not so for inputs, constants and non-persistent buffers.
         placement: how a caller's tensor must lie in its storage, because the program walks it by strides; else None.
+        is_complex: whether it is a complex tensor for the caller, which the program has in a last dimension of two.
     """
 
     name: str
@@ -61,6 +63,12 @@ class Argument:
     mutated: bool = False
     placement: Placement | None = None
     persistent: bool = False
+    is_complex: bool = False
+
+    @property
+    def given_form(self) -> tuple[tuple[int, ...], torch.dtype]:
+        """Shape and dtype of the tensor that a caller gives."""
+        return (self.shape[:-1], complex_type(self.dtype)) if self.is_complex else (self.shape, self.dtype)
 
 
 @dataclass(frozen=True)
@@ -106,6 +114,7 @@ class Program:
         ties: other names of a parameter or buffer that the model has in several places, to that of the argument.
         names: names of all tensors of the model, also of those that the program does not read.
         stored: whether the weights lie in files that somebody keeps.
+        complex_results: numbers of outputs that are complex tensors, in a last dimension of two.
     """
 
     module: ModuleOp
@@ -125,6 +134,7 @@ class Program:
     names: frozenset[str] = frozenset()
     stored: bool = False
     origin: Origin | None = field(default=None, repr=False)
+    complex_results: frozenset[int] = frozenset()
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
@@ -195,7 +205,7 @@ class Program:
 
 
 def _checked(wanted: Argument, leaf: object) -> torch.Tensor:
-    expected = describe(wanted.shape, wanted.dtype)
+    expected = describe(*wanted.given_form)
     if not isinstance(leaf, torch.Tensor):
         raise InputError(f"argument '{wanted.name}': expected a tensor {expected}, got {type(leaf).__name__}")
     if leaf.layout is not torch.strided or leaf.is_nested or not is_real(leaf):
@@ -204,11 +214,17 @@ def _checked(wanted: Argument, leaf: object) -> torch.Tensor:
         raise InputError(
             f"argument '{wanted.name}': expected {expected}, got a tensor {what}", hint="give a dense tensor of numbers"
         )
-    if tuple(leaf.shape) != wanted.shape or leaf.dtype is not wanted.dtype:
+    if (tuple(leaf.shape), leaf.dtype) != wanted.given_form:
         raise InputError(
             f"argument '{wanted.name}': expected {expected}, got {describe(tuple(leaf.shape), leaf.dtype)}",
             hint="a program is made for one shape and dtype; import the model again for another",
         )
+    if wanted.is_complex:
+        if wanted.mutated and leaf.is_conj():
+            raise InputError(
+                f"the model writes to '{wanted.name}', which is the conjugate of what its memory holds", hint=OWN
+            )
+        leaf = as_real(leaf)
     if (made_for := wanted.placement) is not None:
         found = Placement.of(leaf, absolute=made_for.start is not None)
         if found != made_for:

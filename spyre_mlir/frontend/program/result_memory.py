@@ -19,6 +19,7 @@ from spyre_mlir.frontend.torch_private import (
     HigherOrderOperator,
     Operator,
     TorchDispatchMode,
+    negated_view,
     schema_of,
     storage_identity,
     tree_flatten,
@@ -34,17 +35,22 @@ class MemoryPlace:
 
     Attributes:
         offset: elements of `dtype` before the first one.
+        conjugated: whether the tensor is the conjugate of what the memory holds.
+        negated: whether it is the negative of that.
     """
 
     dtype: torch.dtype
     size: Sequence[int]
     stride: Sequence[int]
     offset: int
+    conjugated: bool = False
+    negated: bool = False
 
     @staticmethod
     def of(tensor: torch.Tensor) -> MemoryPlace:
         """Return the placement of a tensor."""
-        return MemoryPlace(tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()), int(tensor.storage_offset()))
+        size, stride, offset = tuple(tensor.shape), tuple(tensor.stride()), int(tensor.storage_offset())
+        return MemoryPlace(tensor.dtype, size, stride, offset, tensor.is_conj(), tensor.is_neg())
 
     @property
     def end(self) -> int:
@@ -58,12 +64,16 @@ class MemoryPlace:
         """Return a view with this placement in the memory of another tensor, of any dtype."""
         step = max(whole.itemsize, self.dtype.itemsize)
         elements = whole.untyped_storage().nbytes() // step * step // whole.itemsize
-        flat = whole.as_strided((elements,), (1,), 0).view(self.dtype)
-        return flat.as_strided(self.size, self.stride, self.offset)
+        stored = _read_as(whole, conjugated=whole.is_conj(), negated=whole.is_neg())  # what the memory holds
+        flat = stored.as_strided((elements,), (1,), 0).view(self.dtype)
+        return self._read(flat.as_strided(self.size, self.stride, self.offset))
+
+    def _read(self, stored: torch.Tensor) -> torch.Tensor:
+        return _read_as(stored, conjugated=self.conjugated, negated=self.negated)
 
     def moved(self, tensor: torch.Tensor, memory: torch.UntypedStorage) -> torch.Tensor:
         """Copy a tensor's elements to this placement of a memory."""
-        there = torch.empty(0, dtype=self.dtype).set_(memory, self.offset, self.size, self.stride)
+        there = self._read(torch.empty(0, dtype=self.dtype).set_(memory, self.offset, self.size, self.stride))
         once = tuple(slice(0, 1) if step == 0 else slice(None) for step in self.stride)  # expanded: one element
         there[once].copy_(tensor[once])
         return there
@@ -187,7 +197,14 @@ def _zeros(count: int) -> torch.UntypedStorage:
 def _empty(like: torch.Tensor) -> torch.Tensor:
     """A tensor without elements that lies as another one does."""
     memory = torch.empty(like.untyped_storage().nbytes() // like.itemsize, dtype=like.dtype, device=like.device)
-    return memory.as_strided(like.shape, like.stride(), like.storage_offset())
+    stored = memory.as_strided(like.shape, like.stride(), like.storage_offset())
+    return _read_as(stored, conjugated=like.is_conj(), negated=like.is_neg())
+
+
+def _read_as(stored: torch.Tensor, *, conjugated: bool, negated: bool) -> torch.Tensor:
+    """A view of a tensor that changes signs when it is read; twice it is the tensor again."""
+    stored = stored.conj() if conjugated else stored
+    return negated_view(stored) if negated else stored
 
 
 def _version(value: object) -> int:

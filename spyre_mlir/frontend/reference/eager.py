@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 from spyre_mlir.dialects.ir.draw_effects import draws_numbers
 from spyre_mlir.frontend.capture.export import REFUSED, clone_examples
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
+from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import Argument, Program
 from spyre_mlir.frontend.reference.double_precision import (
@@ -85,7 +86,7 @@ def _torch_reference(
         inputs = dict(zip((a.name for a in program.inputs), program.flatten(fresh_args, fresh_kwargs), strict=True))
         results = {i: leaf for i, leaf in zip(program.output_leaves, leaves, strict=True) if isinstance(i, int)}
         results |= {i: inputs[name] if name in inputs else buffers[name] for i, name in program.mutations.items()}
-        return [to_numpy(cast(torch.Tensor, results[i])) for i in range(len(program.results))]
+        return [to_numpy(as_real(cast(torch.Tensor, results[i]))) for i in range(len(program.results))]
 
 
 def _drawn(program: Program, args: Any, kwargs: Any) -> list[torch.Tensor]:
@@ -154,6 +155,8 @@ def _with_dtypes(program: Program, other: Callable[[torch.dtype], torch.dtype]) 
 
 
 def _wide_tensor(leaf: object) -> object:
+    if isinstance(leaf, torch.Tensor) and leaf.dtype is torch.complex64:
+        return leaf.to(torch.complex128)
     return leaf.double() if isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
 
 

@@ -50,6 +50,7 @@ def _met(program: Program, leaves: Sequence[object]) -> Iterator[_Met]:
     for wanted, leaf in zip(program.input_leaves, leaves, strict=True):
         if isinstance(wanted, Argument) and isinstance(leaf, torch.Tensor):
             extents = symbolic_extents(types[wanted.name])
+            extents = extents[:-1] if wanted.is_complex else extents
             if len(extents) != leaf.dim():
                 raise InputError(f"argument '{wanted.name}' has {leaf.dim()} dimensions, expected {len(extents)}")
             for number, (extent, value) in enumerate(zip(extents, leaf.shape, strict=True)):

@@ -34,7 +34,7 @@ def padded_inputs(
     leaves = program.leaves(tuple(args), dict(kwargs))
     pairs = zip(program.input_leaves, leaves, strict=True)
     padded = [
-        _padded(leaf, extents_at(types[wanted.name], sizes))
+        _padded(leaf, extents_at(types[wanted.name], sizes)[: -1 if wanted.is_complex else None])
         if isinstance(wanted, Argument)
         else number_at(wanted.value, sizes)
         for wanted, leaf in pairs
@@ -59,7 +59,7 @@ def first_elements(program: Program, outputs: Any, sizes: Sizes) -> Any:
         cut = [
             number_at(wanted.value, sizes)
             if isinstance(wanted, TreeConstant)
-            else _cut(leaf, extents_at(types[wanted], sizes))
+            else _cut(leaf, extents_at(types[wanted], sizes)[: leaf.dim()])
             for wanted, leaf in zip(program.output_leaves, leaves, strict=True)
         ]
         return program.output_tree.unflatten(cut)

@@ -13,6 +13,7 @@ import torch
 
 from spyre_mlir.errors import BindingError
 from spyre_mlir.frontend.element_types import describe
+from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.program import Argument, Program
 from spyre_mlir.frontend.weights.bound_model import bound_model
 from spyre_mlir.frontend.weights.rebuilt import rebuilt_buffers
@@ -44,13 +45,14 @@ def bind(
     Raises:
         BindingError: tensors are missing, unexpected, or of another shape or type; all of them are listed.
     """
-    given = _renamed(tensors_of(source), rename)
+    given = {name: as_real(tensor) for name, tensor in _renamed(tensors_of(source), rename).items()}
     found = _by_argument(program, given)
     own = [name for name in _own_buffers(program) if name not in found]
     if own and buffers is not None:
-        other = _by_argument(program, tensors_of(buffers))
+        other = _by_argument(program, {name: as_real(tensor) for name, tensor in tensors_of(buffers).items()})
         found |= {name: other[name] for name in own if name in other}
-    found |= rebuilt_buffers(program.reference, [name for name in own if name not in found])
+    rebuilt = rebuilt_buffers(program.reference, [name for name in own if name not in found])
+    found |= {name: as_real(tensor) for name, tensor in rebuilt.items()}
     wanted = [a for a in program.arguments if a.kind != "input" and a.name not in program.recipes]
     required = {a.name: a for a in wanted if not (a.name in program.values and not a.persistent)}
     problems = [

@@ -10,6 +10,7 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 
+from spyre_mlir.frontend.program.complex_tensors import as_complex
 from spyre_mlir.frontend.torch_private import holders
 
 log = logging.getLogger(__name__)
@@ -49,11 +50,12 @@ def _bound_module(model: torch.nn.Module, known: Tensors) -> torch.nn.Module:
 
 
 def _like(old: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
+    new = as_complex(new) if old.is_complex() else new
     return torch.nn.Parameter(new, False) if isinstance(old, torch.nn.Parameter) else new
 
 
 def _bound_program(program: ExportedProgram, known: Tensors) -> ExportedProgram:
-    constants = {name: known.get(name, value) for name, value in program.constants.items()}
+    constants = {n: _like(cast(Any, old), known[n]) if n in known else old for n, old in program.constants.items()}
     state = {name: _like(old, known[name]) if name in known else old for name, old in program.state_dict.items()}
     return ExportedProgram(
         root=program.graph_module,

@@ -299,3 +299,25 @@ def test_a_result_of_a_custom_operator_is_no_argument_whatever_its_shape_functio
         (raised, other), turned = entry_point(function, [x, y])
         assert torch.equal(raised, x * 2 + 1) and torch.equal(other, y + 2)
         assert sharing([x, y, raised, other, turned]) == [0, 1, 2, 3, 0]
+
+
+def conjugates(z: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Views that change signs when they are read, of an input and of a new tensor."""
+    return z.conj(), z.imag, z.real, z.mH, z.conj().imag, (z * 2).conj(), (z * 2).conj().imag
+
+
+@ENTRY_POINTS
+@pytest.mark.parametrize("conjugated", [False, True])
+def test_conjugates_share_memory_as_eagers_do(entry_point: Callable[..., Any], *, conjugated: bool) -> None:
+    z = torch.polar(torch.linspace(0.5, 2, 12), torch.linspace(0, 3, 12)).view(3, 4)
+    z = z.conj() if conjugated else z
+    got, wanted = entry_point(conjugates, (z,)), conjugates(z)
+    for ours, theirs in zip(got, wanted, strict=True):
+        torch.testing.assert_close(ours.resolve_conj().resolve_neg(), theirs.resolve_conj().resolve_neg())
+        if not conjugated:
+            assert (ours.is_conj(), ours.is_neg(), ours.stride()) == (
+                theirs.is_conj(),
+                theirs.is_neg(),
+                theirs.stride(),
+            )
+            assert (ours.data_ptr() == z.data_ptr()) == (theirs.data_ptr() == z.data_ptr())

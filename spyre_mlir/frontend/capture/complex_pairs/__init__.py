@@ -1,0 +1,1 @@
+"""Complex numbers of a functional graph as pairs of real tensors."""

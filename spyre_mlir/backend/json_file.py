@@ -98,38 +98,20 @@ def flat_text(value: Json) -> str:
 def _block(value: Json, indent: int, used: int) -> str:
     if not isinstance(value, (dict, list)):
         return _known_scalar(value) if isinstance(value, (str, int)) else _FLAT.encode(value)
-    room = _LINE - indent - used
-    if not value or _left(value, room) >= 0:
-        flat = _FLAT.encode(value)
-        if not value or len(flat) <= room:
-            return flat
-    inner = " " * (indent + 1)
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    if not value:
+        return opening + closing
     if isinstance(value, dict):
         heads = [_known_scalar(key) + ": " for key in value]
         parts = [head + _block(item, indent + 1, len(head)) for head, item in zip(heads, value.values(), strict=True)]
-        opening, closing = "{", "}"
     else:
         parts = [_block(item, indent + 1, 0) for item in value]
-        opening, closing = "[", "]"
-    body = ",\n".join(inner + part for part in parts)
-    return f"{opening}\n{body}\n{' ' * indent}{closing}"
-
-
-def _left(value: Json, room: int) -> int:
-    """Return the space left on a line after a value, at most; inspects no more of the value than fits."""
-    if isinstance(value, str):
-        return room - len(value) - 2
-    if not isinstance(value, (dict, list)):
-        return room - 1
-    if isinstance(value, dict):  # per item quotes, a colon, a comma; the commas but the last make up for the brackets
-        items = ((len(key) + 6, item) for key, item in value.items())
-    else:
-        items = ((2, item) for item in value)
-    for around, item in items:
-        room = _left(item, room - around)
-        if room < 0:
-            break
-    return room
+    # What fits on one line has items that fit on lines of their own, so each part is written once.
+    if sum(map(len, parts)) + 2 * len(parts) <= _LINE - indent - used and not any("\n" in part for part in parts):
+        return f"{opening}{', '.join(parts)}{closing}"
+    inner = " " * (indent + 1)
+    body = f",\n{inner}".join(parts)
+    return f"{opening}\n{inner}{body}\n{' ' * indent}{closing}"
 
 
 @lru_cache(maxsize=1 << 14, typed=True)  # keys, names and sizes come again in every file

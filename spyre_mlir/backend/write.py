@@ -33,14 +33,14 @@ def write_json(op: SdscOp) -> str:
 @by_skeleton
 def _pieces(op: SdscOp) -> tuple[str, ...] | None:
     """The text between root key and start addresses; None for odd files, and where their lengths would break lines."""
-    short, long = _BLANK.split(_text(op, "~")), _BLANK.split(_text(op, "~" * _LONGEST))
+    (fields,) = sdsc_to_json(op).values()
+    short, long = (_BLANK.split(_blanked(fields, blank)) for blank in ("~", "~" * _LONGEST))
     blanks = 1 + sum(len(_starts(node)) for node in _nodes(op))
     return tuple(short) if short == long and len(short) == blanks + 1 else None
 
 
-def _text(op: SdscOp, blank: str) -> str:
-    """The text of a file in which root key and start addresses are blank."""
-    (fields,) = sdsc_to_json(op).values()
+def _blanked(fields: Json, blank: str) -> str:
+    """The text of a file whose root key and start addresses are replaced by a blank."""
     for data in _start_data(fields):
         for core in data:
             data[core] = blank

@@ -10,16 +10,25 @@ precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverl
 tensors), `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
 programs, read as torch reads them). `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing
 calls of operators, `torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
+
+
+(their arguments, and whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors
+without any), `Module._parameters` and `_buffers` (where a module holds its tensors),
+`torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
+programs, read as torch reads them), `_export.utils` (how torch finds its composite operators).
+`frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
+`torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import torch
+from torch._export import utils as export_utils
 from torch._export.verifier import SpecViolationError
 from torch._ops import HigherOrderOperator, OpOverload
 from torch._subclasses.fake_tensor import (
@@ -57,6 +66,7 @@ __all__ = [
     "TorchDispatchMode",
     "TreeSpec",
     "UnsupportedOperatorException",
+    "composites_loaded",
     "disable_modes",
     "expression_of",
     "free_unbacked_symbols",
@@ -147,6 +157,22 @@ def is_composite(target: Operator) -> bool:
 def negated_view(value: torch.Tensor) -> torch.Tensor:
     """Return a view of a tensor that is its negative, as torch has the imaginary part of a conjugate."""
     return cast(Any, torch)._neg_view(value)
+
+
+@contextmanager
+def composites_loaded() -> Generator[None]:
+    """Load the composite operators of all libraries once; torch, asked for them in the block, does not load them again.
+
+    Torch goes through the operators of all libraries for each library. No library may be imported in the block.
+    """
+    private = cast(Any, export_utils)
+    load = private._materialize_cpp_cia_ops
+    load()
+    private._materialize_cpp_cia_ops = lambda: None
+    try:
+        yield
+    finally:
+        private._materialize_cpp_cia_ops = load
 
 
 def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:

@@ -12,8 +12,8 @@ Decision: docs/decisions/0129-kernels-are-planned-together.md
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Literal
 
@@ -194,6 +194,10 @@ class _Loops:
     choices: KernelChoices
     shortest_us: float
     record: PlanRecord
+    _slow: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])
+    _floors: dict[tuple[kernel.KernelOp, frozenset[int]], float] = field(
+        default_factory=dict[tuple[kernel.KernelOp, frozenset[int]], float]
+    )
 
     def put(self) -> None:
         """Put groups of kernels into loops that are predicted to gain."""
@@ -201,8 +205,9 @@ class _Loops:
         flat = divide_or_refuse(kernels, self.choices.sequence(kernels)[0], self.choices.prices)
         # Buffers of the block may be in the scratchpads throughout: no loop saves more than that.
         held = {v for op in kernels for v in op.operands if isinstance(v.owner, kernel.AllocOp)}
-        if flat.us - self.choices.floor_us(kernels, held) <= CLEAR_GAIN * max(self.shortest_us, 0):
+        if flat.us - self._floor_us(kernels, held) <= CLEAR_GAIN * max(self.shortest_us, 0):
             return
+        self._slow = {op for op in kernels if self.choices.has_slow_batch(op)}
         times = dict(zip(kernels, flat.times, strict=True))
         done = set[Operation]()
         for op in kernels:
@@ -237,16 +242,18 @@ class _Loops:
     def _trials(self, group: RowGroup, times: Mapping[kernel.KernelOp, float]) -> Iterator[Trial]:
         """Loops around the first kernels of a group that may gain clearly."""
         for count in _cuts(group):
+            ops = group.ops[:count]
+            usual = sum(times[op] for op in ops)
+            if usual < self.shortest_us or any(op in self.choices.fixed for op in ops):
+                continue
             part = group.first(count)
-            usual = sum(times[op] for op in part.ops)
-            floor = self.choices.floor_us(part.ops, set(part.internal()))
-            clearly = usual - _clear(usual)
-            if usual < self.shortest_us or floor >= clearly or any(op in self.choices.fixed for op in part.ops):
+            needed, clearly = self._needed(part, usual), usual - _clear(usual)
+            if needed is None or (floor := self._floor_us(ops, set(part.internal()))) >= clearly:
                 continue
             if _cuts_asked_for(part):
                 continue
             held = _held(part)
-            for trips, inner in self._loops(part, usual):
+            for trips, inner in self._loops(part, needed):
                 within = 1 if inner is None else inner.trips
                 if floor + trips * within * CALIBRATED.trip_fixed_us >= clearly:
                     continue
@@ -264,12 +271,25 @@ class _Loops:
             once += self.choices.trip_floor_us(op, cuts, local)
         return trips * within * once * (1 - ROUNDING)
 
-    def _loops(self, group: RowGroup, usual_us: float) -> Iterator[tuple[int, _Inner | None]]:
-        """Loops around a group that are worth a try: trips of the outer one, and the inner one if there is one."""
+    def _floor_us(self, ops: Sequence[kernel.KernelOp], internal: Container[SSAValue]) -> float:
+        """The least time of kernels in any loops, if some buffers stay in the scratchpads throughout."""
+        return sum([self._kernel_floor_us(op, local) for op, local in zip(ops, _local(ops, internal), strict=True)])
+
+    def _kernel_floor_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
+        """The same of one kernel, which many groups may have."""
+        if (known := self._floors.get((op, local))) is None:
+            known = self._floors[op, local] = self.choices.floor_us(op, local)
+        return known
+
+    def _needed(self, group: RowGroup, usual_us: float) -> int | None:
+        """The fewest trips in which what a group holds may fit the scratchpads; None if no loops are worth a try."""
         needed = -(-group.held_bytes() // (self.spec.lx_usable_bytes * self.spec.cores_per_card))
-        fits = needed <= 1 and not any(self.choices.has_slow_batch(op) for op in group.ops)
-        if fits and usual_us < WORTH_TRYING_US:
-            return  # what the kernels hand to each other fits as it is, and no rate would rise
+        if usual_us < WORTH_TRYING_US and needed <= 1 and self._slow.isdisjoint(group.ops):
+            return None  # what the kernels hand to each other fits as it is, and no rate would rise
+        return needed
+
+    def _loops(self, group: RowGroup, needed: int) -> Iterator[tuple[int, _Inner | None]]:
+        """Loops around a group that are worth a try: trips of the outer one, and the inner one if there is one."""
         others = (g for g in grow(group.ops[0], group.ops[1:]) if len(g.ops) == len(group.ops))
         inner = {g.loops[0]: g for g in others if g.loops[0] != group.loops[0]}
         for name, other in [(None, None), *inner.items()]:
@@ -337,7 +357,12 @@ def _held(group: RowGroup) -> list[frozenset[int]]:
     relaid = {value for op in group.ops if isinstance(op, kernel.RestickifyOp) for value in op.operands}
     internal = set(group.internal())
     may = (internal - relaid) | {value for value, count in reads.items() if count > 1 and value not in internal}
-    return [frozenset([n for n, value in enumerate(op.operands) if value in may]) for op in group.ops]
+    return _local(group.ops, may)
+
+
+def _local(ops: Sequence[kernel.KernelOp], held: Container[SSAValue]) -> list[frozenset[int]]:
+    """Operands of each kernel that are among these buffers."""
+    return [frozenset([n for n, value in enumerate(op.operands) if value in held]) for op in ops]
 
 
 def _cuts_asked_for(group: RowGroup) -> bool:

@@ -23,7 +23,7 @@ from spyre_mlir.frontend.capture.operator_tracing import Tables
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.value_memory import Unfollowed
 from spyre_mlir.frontend.locations import place_in, place_of
-from spyre_mlir.frontend.torch_private import Operator, is_composite, schema_of
+from spyre_mlir.frontend.torch_private import Operator, composites_loaded, is_composite, schema_of
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.draws import DRAWING, NAMESPACE
 from spyre_mlir.ops.table import Family
@@ -95,7 +95,8 @@ def _operator(name: str) -> Any:
 @lru_cache(maxsize=2)
 def _table(whole: frozenset[str]) -> Any:
     """The default decompositions of torch without those of the ops that stay whole; building it takes 0.05 s."""
-    table = cast("dict[Any, Any]", torch.export.default_decompositions())
+    with composites_loaded():
+        table = dict(cast("dict[Any, Any]", torch.export.default_decompositions()))
     for name in whole:
         operator = _operator(name)
         if operator is None:
@@ -109,7 +110,8 @@ def _table(whole: frozenset[str]) -> Any:
 @lru_cache(maxsize=2)
 def _tables(whole: frozenset[str]) -> Tables:
     """The same in two parts, with the calls that were taken apart by it."""
-    return Tables(_table(whole))
+    with composites_loaded():
+        return Tables(_table(whole))
 
 
 def decompose(exported: ExportedProgram) -> FunctionalProgram:

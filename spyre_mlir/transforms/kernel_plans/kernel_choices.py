@@ -88,11 +88,8 @@ class KernelChoices:
             found.append(Kernel(buffers, candidates, copies, required))
         return found, list(numbers)
 
-    def floor_us(self, ops: Sequence[kernel.KernelOp], internal: Container[SSAValue]) -> float:
-        """Return the least time of kernels in any loops, if some buffers stay in the scratchpads throughout."""
-        return sum(self._floor_us(op, frozenset(n for n, v in enumerate(op.operands) if v in internal)) for op in ops)
-
-    def _floor_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
+    def floor_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
+        """Return the least time of a kernel in any loops, if some operands stay in the scratchpads throughout."""
         found = self.candidates(op)
         product = found[0].work.product
         if product is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -16,6 +16,7 @@ from spyre_mlir.frontend import torch_private
 from spyre_mlir.frontend.torch_private import (
     FUSED_ENCODER_LAYER,
     FakeTensorMode,
+    composites_loaded,
     disable_modes,
     holders,
     is_composite,
@@ -37,6 +38,27 @@ aten = torch.ops.aten
 @pytest.mark.parametrize("name", torch_private.__all__)
 def test_every_name_is_there(name: str) -> None:
     assert getattr(torch_private, name) is not None
+
+
+def test_composites_are_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, native = dict(cast(Any, torch.export.default_decompositions())), cast(Any, torch)._C
+    listed, ask = list[str](), native._dispatch_get_registrations_for_dispatch_key
+    name = "_dispatch_get_registrations_for_dispatch_key"
+    monkeypatch.setattr(native, name, lambda key: [listed.append(key), ask(key)][1])
+    with composites_loaded():
+        assert dict(cast(Any, torch.export.default_decompositions())).keys() == usual.keys()
+    assert listed == ["CompositeImplicitAutograd"]
+
+
+def test_composites_registered_behind_the_block_are_found() -> None:
+    with pytest.raises(ZeroDivisionError), composites_loaded():
+        _ = 1 / 0
+    library = torch.library.Library("composites_loaded", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda x: x + x, "CompositeImplicitAutograd")
+    table = dict(cast(Any, torch.export.default_decompositions()))
+    assert torch.ops.composites_loaded.twice.default in table
+    library._destroy()  # pyright: ignore[reportPrivateUsage]
 
 
 def test_the_fused_encoder_layer_is_torchs() -> None:

@@ -39,15 +39,18 @@ def accuracy_of_directory(path: Path, inputs: Sequence[Array | None]) -> int:
 
     Raises:
         MachineFault: a run fails.
+        UnsupportedError: the host decides what runs.
     """
     from spyre_mlir.backend.stored import read_bundle
     from spyre_mlir.debug.error_walk import kernel_errors, launches_of
     from spyre_mlir.debug.stored_runs import stored_program
+    from spyre_mlir.dialects.ir.control import refuse_control_flow
     from spyre_mlir.report.accuracy import Accuracy
     from spyre_mlir.universe import make_context
 
     stored = read_bundle(path, make_context())
     program = stored_program(stored)
+    refuse_control_flow(program.host, "an error by launch")
     launches = launches_of(stored.bundle, stored.descriptor, program.host)
     found = kernel_errors(program, inputs, launches, stored.manifest.extents)
     sys.stdout.write(f"{Accuracy((), walk=lambda: found)}\n")

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, ModuleOp, S
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from spyre_mlir.dialects.ir.control import refuse_control_flow
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
@@ -77,9 +78,10 @@ class ConvertSpyreKernelToKtdpPass(ModulePass):
         """Convert the one function of the module that has kernel ops.
 
         Raises:
-            UnsupportedError: kernels have no KTIR; all of them are listed.
+            UnsupportedError: kernels have no KTIR, all of them are listed; or the host decides what runs.
             LoweringError: more than one function has kernel ops, or other ops stand among them.
         """
+        refuse_control_flow(op, "KTIR")
         chosen = [f for f in functions(op) if any(isinstance(o, kernel.KernelOp) for o in f.walk())]
         if len(chosen) > 1:
             raise LoweringError(

@@ -11,7 +11,7 @@ Decision: docs/decisions/0143-the-host-decides-between-launches.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, ModuleOp, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
@@ -19,7 +19,9 @@ from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, var_operand_def, var_result_def
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.tensors import as_tensor_type
+from spyre_mlir.errors import UnsupportedError
 
 
 class ControlOp(IRDLOperation):
@@ -176,10 +178,47 @@ def check_truth(type_: Attribute, what: str) -> None:
 
 def called_by_control(module: ModuleOp) -> set[str]:
     """Return the names of the functions of a module that its control flow calls."""
+    return {callee.root_reference.data for op in _control_flow(module) for callee in op.callees}
+
+
+def has_control_flow(module: ModuleOp) -> bool:
+    """Return whether the host decides anything in a program."""
+    return next(_control_flow(module), None) is not None
+
+
+def refuse_control_flow(module: ModuleOp, what: str) -> None:
+    """Check that the host decides nothing in a program.
+
+    Args:
+        module: the program, at any level.
+        what: cannot be had otherwise.
+
+    Raises:
+        UnsupportedError: it decides something.
+    """
+    for op in _control_flow(module):
+        raise UnsupportedError(
+            f"{op.name}: {what} is for programs in which the host decides nothing",
+            where=str(source_of(op.location)) or None,
+            hint="compile the branches and bodies as models of their own",
+        )
+
+
+def _control_flow(module: ModuleOp) -> Iterator[ControlOp]:
     ops = (op for function in _functions(module).values() for op in function.walk())
-    return {callee.root_reference.data for op in ops if isinstance(op, ControlOp) for callee in op.callees}
+    return (op for op in ops if isinstance(op, ControlOp))
 
 
 Control = Dialect("control", [CondOp, WhileLoopOp])
 
-__all__ = ["CondOp", "Control", "ControlOp", "WhileLoopOp", "called_by_control", "check_truth", "with_operands"]
+__all__ = [
+    "CondOp",
+    "Control",
+    "ControlOp",
+    "WhileLoopOp",
+    "called_by_control",
+    "check_truth",
+    "has_control_flow",
+    "refuse_control_flow",
+    "with_operands",
+]

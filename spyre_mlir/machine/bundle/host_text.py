@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from spyre_mlir.dialects.ir.control import refuse_control_flow
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel import LaunchOp
@@ -66,8 +67,9 @@ def python_text(name: str, program: ModuleOp, launches: Sequence[Launch], direct
         directory: of the bundle, beside the file of the code.
 
     Raises:
-        UnsupportedError: the program has steps that are no transfer, launch or host step.
+        UnsupportedError: the host decides what runs, or a step is no transfer, launch or host step.
     """
+    refuse_control_flow(program, "host code")
     main = next(op for op in program.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
     names = _identifiers(value_names(main))
     *steps, last = main.body.block.ops

@@ -10,6 +10,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
+from spyre_mlir.dialects.ir.control import refuse_control_flow
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import KernelOp
@@ -59,9 +60,10 @@ def explain(
 
     Raises:
         InputError: no kernel goes by the name.
-        UnsupportedError: host steps are refused; all of them are listed.
+        UnsupportedError: host steps are refused, all of them are listed; or the host decides what runs.
         LoweringError: the program does not fit the machine.
     """
+    refuse_control_flow(module, "an explanation")
     program = PlannedProgram.of(module, options, watch)
     found = program.named(wanted)
     texts = value_names(program.module)

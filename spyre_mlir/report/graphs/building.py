@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation
 
 from spyre_mlir.choices import HostFallback
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.ir.control import refuse_control_flow
 from spyre_mlir.dialects.ir.modules import copy_of
 from spyre_mlir.dialects.places import Source, numbered, source_of
 from spyre_mlir.dialects.spyre.host import HostOp
@@ -62,9 +63,10 @@ def graphs_of(name: str, module: ModuleOp, options: CompileOptions, watch: PassW
         watch: is told of every pass.
 
     Raises:
-        UnsupportedError: host steps are refused; all of them are listed.
+        UnsupportedError: host steps are refused, all of them are listed; or the host decides what runs.
         LoweringError: the program does not fit the machine.
     """
+    refuse_control_flow(module, "a graph")
     aten = copy_of(module)
     ops = list(_main(aten).body.block.ops)
     numbered(ops)

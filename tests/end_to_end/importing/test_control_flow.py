@@ -12,6 +12,8 @@ from torch import Tensor
 from torch._higher_order_ops.while_loop import while_loop
 
 import spyre_mlir
+from spyre_mlir.cli import run as run_tool
+from spyre_mlir.errors import UnsupportedError
 from tests.functions import FunctionModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
@@ -194,3 +196,35 @@ def test_from_disk(program: Callable[..., Any], tmp_path: Path) -> None:
     loaded = spyre_mlir.load(folder, numerics="exact")
     for args in (UP, DOWN):
         close(results(loaded, args), eager(model, args))
+
+
+DOORS: dict[str, Callable[[spyre_mlir.CompiledModel], object]] = {
+    "KTIR": lambda compiled: compiled.ktir(),
+    "a graph": lambda compiled: compiled.graphs(),
+    "an explanation": lambda compiled: compiled.explain("add"),
+    "host code": lambda compiled: compiled.python(),
+}
+
+
+@pytest.fixture(scope="module")
+def branching() -> spyre_mlir.CompiledModel:
+    compiled = spyre_mlir.compile(FunctionModel(one_of_two), UP)
+    assert isinstance(compiled, spyre_mlir.CompiledModel)
+    return compiled
+
+
+@pytest.mark.parametrize("what", DOORS)
+def test_what_needs_one_order_of_kernels_says_so(what: str, branching: spyre_mlir.CompiledModel) -> None:
+    with pytest.raises(UnsupportedError, match=f"control.cond: {what} is for programs in which the host decides") as no:
+        DOORS[what](branching)
+    assert "functions.py:" in str(no.value)
+
+
+def test_accuracy_is_that_of_the_results(branching: spyre_mlir.CompiledModel, tmp_path: Path) -> None:
+    """Launch by launch nothing is said: the two runs may part."""
+    found = branching.accuracy(*UP)
+    assert 0 < found.worst < 1e-2
+    assert found.launches == ()
+    branching.save(tmp_path / "bundle", levels=True)
+    with pytest.raises(UnsupportedError, match="an error by launch is for programs in which the host decides nothing"):
+        run_tool.run([str(tmp_path / "bundle"), "--accuracy"])

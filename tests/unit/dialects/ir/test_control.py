@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.ir.control import has_control_flow, refuse_control_flow
+from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 from spyre_mlir.universe import make_context
@@ -67,3 +69,13 @@ def test_one_of_two_functions_runs() -> None:
 def test_functions_that_do_not_fit(op: str, message: str) -> None:
     with pytest.raises(VerifyException, match=message):
         verify_module(parse_module(module(op), make_context()))
+
+
+def test_what_needs_one_order_of_ops_is_refused() -> None:
+    with pytest.raises(
+        UnsupportedError, match=r"control\.while_loop: a graph is for programs in which the host decides"
+    ):
+        refuse_control_flow(parse_module(module(LOOP), make_context()), "a graph")
+    plain = parse_module(module("%0 = aten.neg(%x) : (tensor<2xf32>) -> tensor<2xf32>"), make_context())
+    refuse_control_flow(plain, "a graph")
+    assert not has_control_flow(plain)

@@ -26,6 +26,8 @@ DATA = "sizes and branches must not depend on the values of tensors: use masks o
 EVAL = "call model.eval(), or pass the random numbers as an input"
 HIGHER = "write the operation with plain tensor operations"
 MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it is a view of"
+REAL = "compute with real and imaginary parts as two real tensors"
+COMPLEX_INSIDE = "complex numbers in control flow have no form"
 TRUTH = "compare, and reduce to one element: (x > 0).any()"
 
 
@@ -119,10 +121,17 @@ def _control_reason(node: torch.fx.Node) -> tuple[str, str] | None:
         return "it takes numbers or sizes of Python", "pass tensors to the branches and bodies: torch.tensor(n)"
     if any(map(is_symbolic_node, (node, *nodes_within(node)))):
         return "sizes in it are symbols", STATIC
+    if any(map(is_complex_node, (*operands, *nodes_within(node)))):
+        return COMPLEX_INSIDE, REAL
     if predicate is not None and (predicate.meta["val"].dtype is not torch.bool or predicate.meta["val"].dim()):
         value = predicate.meta["val"]
         return f"its predicate is {value.dtype} of shape {list(value.shape)}, expected one truth value", TRUTH
     return None
+
+
+def is_complex_node(node: torch.fx.Node) -> bool:
+    """Return whether a node gives complex numbers."""
+    return any(isinstance(v, torch.Tensor) and v.is_complex() for v in _leaves(node.meta.get("val")))
 
 
 def _tensor_reason(value: torch.Tensor) -> tuple[str, str] | None:

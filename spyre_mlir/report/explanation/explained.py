@@ -201,7 +201,7 @@ class ExplainedKernel:
             )
             for o in self.operands
         ]
-        return listing("operands", columns, rows, WIDTH)
+        return listing("operands", columns, rows, width=WIDTH)
 
     def _plan_table(self) -> str:
         engines = [f.name for f in fields(Price)]
@@ -223,7 +223,7 @@ class ExplainedKernel:
             for name, plan in plans
         ]
         title = "plans, us of one run by engine, and of the kernels that are divided together"
-        table = listing(title, columns, rows, WIDTH)
+        table = listing(title, columns, rows, width=WIDTH)
         changes = [f"  {name} {change}" for name, plan in plans for change in plan.differs]
         return "\n".join([table, *changes])
 

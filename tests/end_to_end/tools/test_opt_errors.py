@@ -118,7 +118,7 @@ def test_bad_arguments(arguments: list[str], parts: list[str], good: str, capsys
 
 def test_files(tmp_path: Path, capsys: Capture):
     missing = str(tmp_path / "missing.mlir")
-    check(capsys, [missing], [f"{missing}: No such file or directory"])
+    check(capsys, [missing], ["there is no such file", f"at: {missing}"])
     check(capsys, [str(tmp_path)], ["unknown file extension"])
     other = tmp_path / "program.txt"
     other.write_text("")

@@ -131,7 +131,7 @@ def test_graph(name: str, with_weights: Path, tmp_path: Path, capsys: pytest.Cap
         (["--info", "--dump-dir", "d"], "--dump-dir means nothing"),
         (["--graph", "a.png"], "name a file that ends with .svg or .mmd"),
         (["--graph", "absent/a.svg"], "absent/a.svg"),
-        ([], "give either -o DIR or --emit LEVEL, or --info or --graph FILE"),
+        ([], "give either -o DIR or --emit LEVEL, or --explain OP, --info or --graph FILE"),
     ],
 )
 def test_refused(

@@ -19,15 +19,15 @@ from spyre_mlir.frontend.capture.complex_pairs import arithmetic, fourier, funct
 from spyre_mlir.frontend.capture.complex_pairs.arithmetic import Rule
 from spyre_mlir.frontend.capture.complex_pairs.by_parts import by_parts, converted, is_by_parts, ones
 from spyre_mlir.frontend.capture.complex_pairs.writer import REAL_TYPES, ComplexPair, ComplexParts, PartWriter
+from spyre_mlir.frontend.capture.control_flow.kept import is_kept
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
-from spyre_mlir.frontend.capture.unsupported import UnsupportedNode, op_name
+from spyre_mlir.frontend.capture.unsupported import COMPLEX_INSIDE, REAL, UnsupportedNode, is_complex_node, op_name
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, free_unbacked_symbols, tree_flatten
 
 _ATEN = torch.ops.aten
 _RULES: dict[Any, Rule] = {**arithmetic.RULES, **functions.RULES, **products.RULES, **fourier.RULES}
 _ONES = (_ATEN.ones_like.default, _ATEN.new_ones.default, _ATEN.ones.default)
-REAL = "compute with real and imaginary parts as two real tensors"
 SINGLE = "convert to torch.complex64 first"
 
 
@@ -40,7 +40,7 @@ def in_pairs(program: FunctionalProgram, live: Sequence[Node]) -> tuple[Function
         program: the program, whose graph is changed.
         live: placeholders and the nodes that its results need, in order.
     """
-    affected = [node for node in live if _is_complex(node) or _reads_complex(node)]
+    affected = [node for node in live if is_complex_node(node) or _reads_complex(node)]
     if not affected:
         return program, []
     _drop_dead(program, set(live))
@@ -56,13 +56,9 @@ def _drop_dead(program: FunctionalProgram, live: set[Node]) -> None:
             program.graph.erase_node(node)
 
 
-def _is_complex(node: Node) -> bool:
-    return any(isinstance(v, torch.Tensor) and v.is_complex() for v in tree_flatten(node.meta.get("val"))[0])
-
-
 def _reads_complex(node: Node) -> bool:
     literal = any(isinstance(leaf, complex) for leaf in tree_flatten((list(node.args), dict(node.kwargs)))[0])
-    return literal or any(map(_is_complex, node.all_input_nodes))
+    return literal or any(map(is_complex_node, node.all_input_nodes))
 
 
 class _Walk:
@@ -84,6 +80,8 @@ class _Walk:
             self._refuse(node, f"complex numbers of half precision ({dtype}) have no form", SINGLE)
         elif any(isinstance(v, (torch.Tensor, torch.SymInt)) and free_unbacked_symbols(v) for v in _values(node)):
             self._refuse(node, "complex numbers of a shape that depends on the data have no form", REAL)
+        elif is_kept(node):
+            self._refuse(node, COMPLEX_INSIDE, REAL)
         elif node.op == "placeholder":
             self._placeholder(node)
         elif node.target is operator.getitem:

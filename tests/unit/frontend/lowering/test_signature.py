@@ -172,7 +172,7 @@ def slot_of(value: object, kind: InputKind = InputKind.PARAMETER, *, persistent:
     """The slot of something that the state of a program holds by the name ``held``."""
     node = Graph().placeholder("p_held")
     node.meta["val"] = torch.empty(2, 3)
-    program: Any = SimpleNamespace(state_dict={"held": value}, constants={})
+    program: Any = SimpleNamespace(state_dict={"held": value}, constants={}, complex_inputs=frozenset())
     return _slot(program, InputSpec(kind, TensorArgument("p_held"), "held", persistent), node, str.upper, False)
 
 

@@ -89,7 +89,7 @@ def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> No
         compile_info.check(parser, arguments)
         return
     if compile_explain.wanted(arguments):
-        compile_explain.check(parser, arguments)
+        compile_explain.check(parser, arguments, _BUNDLE_OPTIONS)
         return
     if (arguments.output is None) == (arguments.emit is None):
         parser.error("give either -o DIR or --emit LEVEL, or --explain OP, --info or --graph FILE")

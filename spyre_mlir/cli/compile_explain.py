@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,22 +11,9 @@ if TYPE_CHECKING:
     from spyre_mlir.options import CompileOptions
     from spyre_mlir.pipeline import PassWatcher
 
-# What writes or shows something else.
-_OTHER = (
-    "output",
-    "emit",
-    "target",
-    "split",
-    "weights",
-    "buffers",
-    "ignore_unexpected",
-    "host_weights",
-    "device_weights_only",
-    "levels",
-    "report",
-    "info",
-    "graph",
-)
+# What shows something else, or says where something is written.
+_OTHER = ("output", "emit", "target", "split", "info", "graph")
+_JSON = "json"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -44,9 +32,9 @@ def wanted(arguments: argparse.Namespace) -> bool:
     return arguments.explain is not None
 
 
-def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    """Refuse whatever has no meaning with `--explain`."""
-    for name in _OTHER:
+def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace, of_bundles: Sequence[str]) -> None:
+    """Refuse whatever has no meaning with `--explain`, such as all options of bundles but `--json`."""
+    for name in (*_OTHER, *(option for option in of_bundles if option != _JSON)):
         if getattr(arguments, name) != parser.get_default(name):
             parser.error(f"--explain writes no bundle, so --{name.replace('_', '-')} means nothing beside it")
 

@@ -174,6 +174,7 @@ def read_figures(path: Path) -> Figures:
 
 
 def plain(value: object) -> Json:
+    """Return a record as JSON: objects for dataclasses, lists for tuples, other values as they are."""
     if isinstance(value, tuple):
         return [plain(item) for item in cast("tuple[object, ...]", value)]
     if is_dataclass(value) and not isinstance(value, type):

@@ -99,6 +99,9 @@ def checked(said: object) -> Hint:
     parts = dict(cast("Mapping[str, Any]", said))
     division, place = parts.pop("division", {}), parts.pop("place", "")
     numbers = {name: parts.pop(name, None) for name in ("op", "rank")}
+    for name, number in numbers.items():
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+            raise HintError(f"the {name} of a hint is a whole number, got {number!r}", hint=_FORM)
     if parts:
         raise HintError(f"a hint has no part {next(iter(parts))!r}", hint=f"its parts are division and place, {_FORM}")
     if place not in ("", *PLACES):

@@ -14,12 +14,11 @@ from rich.console import JustifyMethod
 from spyre_mlir.backend.json_file import dump_text
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject
 from spyre_mlir.report.figures import plain
-from spyre_mlir.report.tables import listing
+from spyre_mlir.report.tables import WIDTH, listing
 from spyre_mlir.report.timing import three_digits
 from spyre_mlir.text.notebook import ShownAsText
 
 FORMAT, VERSION = "spyre-explanation", 1
-WIDTH = 140
 SHOWN_EXAMPLES = 3  # refused divisions per reason
 SHOWN_LOOPS = 8
 
@@ -231,9 +230,9 @@ class ExplainedKernel:
         refused = sum(len(r.divisions) for r in self.refused)
         yield f"divisions: {self.considered + refused} looked at, {self.considered} considered, {refused} refused"
         for entry in self.refused:
-            examples = ["; ".join(divided_text(d) for d in entry.divisions[:SHOWN_EXAMPLES])]
+            examples = "; ".join(divided_text(d) for d in entry.divisions[:SHOWN_EXAMPLES])
             more = "; …" if len(entry.divisions) > SHOWN_EXAMPLES else ""
-            yield f"  {len(entry.divisions)}: {entry.reason} ({examples[0]}{more})"
+            yield f"  {len(entry.divisions)}: {entry.reason} ({examples}{more})"
 
     def _loops(self) -> Iterator[str]:
         if not self.tried:

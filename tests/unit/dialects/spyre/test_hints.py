@@ -39,6 +39,7 @@ def test_a_hint_is_read_back() -> None:
         ('{place = "dram"}', "the place of a hint is lx or hbm, got 'dram'"),
         ("{division = 4 : i64}", "the division of a hint is slices by loop, got 4"),
         ('{division = {"0" = 0 : i64}}', "the slices of 0 are a whole number from 1 on, got 0"),
+        ('{place = "lx", op = "4"}', "the op of a hint is a whole number, got '4'"),
         ('{division = {m = "4"}}', "the slices of m are a whole number from 1 on, got '4'"),
     ],
 )

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 import spyre_mlir
 from spyre_mlir.errors import InputError
+from tests.end_to_end.importing.against_eager import model_of
 from tests.functions import FunctionModel
 
 EXACT: dict[str, Any] = {"numerics": "exact", "host_fallback": "error"}
@@ -102,11 +103,6 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
 }
 
 
-def model_of(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
-    program, inputs = PROGRAMS[name]
-    return program if isinstance(program, nn.Module) else FunctionModel(program), inputs
-
-
 def check(got: Any, wanted: Any, tolerance: float = 1e-5) -> None:
     pairs = zip(got, wanted, strict=True) if isinstance(wanted, tuple) else [(got, wanted)]
     for ours, theirs in pairs:
@@ -117,7 +113,7 @@ def check(got: Any, wanted: Any, tolerance: float = 1e-5) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 @torch.no_grad()
 def test_every_level_agrees_with_eager(name: str) -> None:
-    model, inputs = model_of(name)
+    model, inputs = model_of(PROGRAMS, name)
     compiled = spyre_mlir.compile(model, inputs, **EXACT)
     assert (outcome := compiled.verify(*inputs)), outcome
     check(compiled(*inputs), model(*inputs))
@@ -126,7 +122,7 @@ def test_every_level_agrees_with_eager(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 @torch.no_grad()
 def test_torch_compile_agrees_with_eager(name: str) -> None:
-    model, inputs = model_of(name)
+    model, inputs = model_of(PROGRAMS, name)
     torch._dynamo.reset()
     compiled = torch.compile(model, backend="spyre", options=EXACT, fullgraph=True)
     check(compiled(*inputs), model(*inputs))
@@ -134,14 +130,14 @@ def test_torch_compile_agrees_with_eager(name: str) -> None:
 
 @torch.no_grad()
 def test_device_numerics_stay_near() -> None:
-    model, inputs = model_of("rotary buffer")
+    model, inputs = model_of(PROGRAMS, "rotary buffer")
     check(spyre_mlir.compile(model, inputs)(*inputs), model(*inputs), 1e-2)
     assert spyre_mlir.compile(model, inputs).accuracy(*inputs).worst < 1e-2
 
 
 def test_tables_of_a_buffer_are_constants_of_their_own() -> None:
     """A buffer that no checkpoint has is taken apart on the host: the program reads cosines and sines."""
-    model, inputs = model_of("rotary buffer")
+    model, inputs = model_of(PROGRAMS, "rotary buffer")
     text = spyre_mlir.compile(model, inputs, **EXACT).mlir("aten")
     assert "aten.complex" not in text
     assert "x2xf32>, %constant" not in text
@@ -178,7 +174,7 @@ def test_other_inputs_are_refused() -> None:
 
 @torch.no_grad()
 def test_saved_and_bound(tmp_path: Path) -> None:
-    model, inputs = model_of("rotary weights")
+    model, inputs = model_of(PROGRAMS, "rotary weights")
     compiled = spyre_mlir.compile(model, inputs, **EXACT)
     compiled.save(tmp_path / "saved")
     check(spyre_mlir.load(tmp_path / "saved", numerics="exact")(*inputs), model(*inputs))

@@ -14,6 +14,7 @@ from torch._higher_order_ops.while_loop import while_loop
 import spyre_mlir
 from spyre_mlir.cli import run as run_tool
 from spyre_mlir.errors import UnsupportedError
+from tests.end_to_end.importing.against_eager import close, results
 from tests.functions import FunctionModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
@@ -154,19 +155,6 @@ def compiled_anew() -> None:
 def eager(model: Callable[..., Any], args: tuple[Tensor, ...]) -> list[Tensor]:
     torch._dynamo.reset()
     return results(model, args)
-
-
-def results(model: Callable[..., Any], args: tuple[Tensor, ...]) -> list[Tensor]:
-    torch.manual_seed(3)
-    with torch.no_grad():
-        return torch.utils._pytree.tree_leaves(model(*args))
-
-
-def close(got: list[Tensor], wanted: list[Tensor]) -> None:
-    assert len(got) == len(wanted)
-    for a, b in zip(got, wanted, strict=True):
-        assert a.dtype is b.dtype
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)

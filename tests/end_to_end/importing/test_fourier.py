@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 import spyre_mlir
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
+from tests.end_to_end.importing.against_eager import model_of
 from tests.functions import FunctionModel
 
 fft = torch.fft
@@ -57,15 +58,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Tensor, ...]]] = {
 }
 
 
-def model_of(name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
-    program, inputs = PROGRAMS[name]
-    return program if isinstance(program, nn.Module) else FunctionModel(program), inputs
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 @torch.no_grad()
 def test_every_level_agrees_with_eager(name: str) -> None:
-    model, inputs = model_of(name)
+    model, inputs = model_of(PROGRAMS, name)
     compiled = spyre_mlir.compile(model, inputs, **EXACT)
     assert (outcome := compiled.verify(*inputs)), outcome
     torch.testing.assert_close(compiled(*inputs), model(*inputs), rtol=1e-4, atol=1e-4)
@@ -74,7 +70,7 @@ def test_every_level_agrees_with_eager(name: str) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 @torch.no_grad()
 def test_torch_compile_agrees_with_eager(name: str) -> None:
-    model, inputs = model_of(name)
+    model, inputs = model_of(PROGRAMS, name)
     torch._dynamo.reset()
     compiled = torch.compile(model, backend="spyre", options=EXACT, fullgraph=True)
     torch.testing.assert_close(compiled(*inputs), model(*inputs), rtol=1e-4, atol=1e-4)

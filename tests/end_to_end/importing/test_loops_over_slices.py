@@ -12,6 +12,8 @@ from torch._higher_order_ops.map import map as map_slices
 from torch._higher_order_ops.scan import scan
 
 import spyre_mlir
+from tests.end_to_end.importing import against_eager
+from tests.end_to_end.importing.against_eager import close
 from tests.functions import FunctionModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
@@ -94,21 +96,8 @@ def compiled_anew() -> None:
     torch._dynamo.reset()
 
 
-def results_of(model: Callable[..., Any], *args: Tensor) -> list[Tensor]:
-    torch.manual_seed(3)
-    with torch.no_grad():
-        return torch.utils._pytree.tree_leaves(model(*args))
-
-
 def results(model: Callable[..., Any]) -> list[Tensor]:
-    return results_of(model, *INPUTS)
-
-
-def close(got: list[Tensor], wanted: list[Tensor]) -> None:
-    assert len(got) == len(wanted)
-    for a, b in zip(got, wanted, strict=True):
-        assert a.dtype is b.dtype
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)
+    return against_eager.results(model, INPUTS)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
@@ -154,5 +143,5 @@ def test_equal_bodies_are_one_function() -> None:
         assert compiled.mlir("spyre.kernel").count("func.call @") > 1
         assert not compiled.host_steps
         kernels.append(compiled.kernels)
-        close(results_of(compiled, *args), results_of(model, *args))
+        close(against_eager.results(compiled, args), against_eager.results(model, args))
     assert kernels[1] - kernels[0] < 10  # a body has some twenty; what grows with the slices are copies

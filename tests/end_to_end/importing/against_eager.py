@@ -1,0 +1,34 @@
+"""What programs are compared with: eager's results after the same seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tests.functions import FunctionModel
+
+Programs = dict[str, tuple[Any, tuple[Tensor, ...]]]
+
+
+def model_of(programs: Programs, name: str) -> tuple[nn.Module, tuple[Tensor, ...]]:
+    """A program by its name as a model, with its inputs."""
+    program, inputs = programs[name]
+    return program if isinstance(program, nn.Module) else FunctionModel(program), inputs
+
+
+def results(model: Callable[..., Any], args: Sequence[Tensor]) -> list[Tensor]:
+    """All results of a call, in order."""
+    torch.manual_seed(3)
+    with torch.no_grad():
+        return torch.utils._pytree.tree_leaves(model(*args))
+
+
+def close(got: list[Tensor], wanted: list[Tensor]) -> None:
+    """Types are equal, and numbers those of float32."""
+    assert len(got) == len(wanted)
+    for a, b in zip(got, wanted, strict=True):
+        assert a.dtype is b.dtype
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)

@@ -23,7 +23,7 @@ from spyre_mlir.frontend.program.result_memory import ResultMemories, ResultMemo
 from spyre_mlir.frontend.torch_private import storage_identity
 from spyre_mlir.residence import CARD
 from spyre_mlir.torch_compile.dynamo_private import compile_id, recompile_reason, source_name
-from spyre_mlir.torch_compile.history import Compilation, record
+from spyre_mlir.torch_compile.history import Compilation, number_capture, record
 from spyre_mlir.torch_compile.plan import log_plan
 from spyre_mlir.torch_compile.symbolic import SymbolicGraph, symbolic_shapes
 from spyre_mlir.torch_compile.text import log_text
@@ -87,6 +87,7 @@ class CapturedGraph:
         self._buffers = [bool(_BUFFER.search(source_name(n))) for n in placeholders]
         self._caches = {place for place, n in enumerate(placeholders) if _CACHE.search(source_name(n))}
         self._id = compile_id()
+        self._capture = number_capture(self._id)
         self._function = _function_of(self.graph)
         self._memories = ResultMemories(lambda *inputs: Interpreter(self.graph).run(*inputs))
 
@@ -141,8 +142,12 @@ class CapturedGraph:
         }
         program = self._program(inputs, frozen)
         seconds = time.perf_counter() - started
-        described, kernels = _described(inputs), program.kernels
-        record(Compilation(self._id, self._function, reason, described, kernels, seconds, program.cached, ref(program)))
+        described, kernels, made = _described(inputs), program.kernels, ref(program)
+        record(
+            Compilation(
+                self._id, self._function, reason, described, kernels, seconds, program.cached, made, self._capture
+            )
+        )
         log_plan(self._id, program)
         log_text(self._id, program)
         return _Made(program, frozen)

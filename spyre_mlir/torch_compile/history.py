@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 from weakref import ReferenceType
 
@@ -29,6 +30,7 @@ class Compilation:
         seconds: what compiling took.
         cached: whether the lowered program came from the cache on disk.
         made: the program; see `program`.
+        capture: the number of the capture; Dynamo gives names again after a reset.
     """
 
     graph: str
@@ -39,6 +41,7 @@ class Compilation:
     seconds: float
     cached: bool = False
     made: ReferenceType[CompiledModel] | None = field(default=None, repr=False, compare=False)
+    capture: int = field(default=0, repr=False, compare=False)
 
     @property
     def program(self) -> CompiledModel | None:
@@ -53,6 +56,14 @@ class Compilation:
 
 
 _compilations: list[Compilation] = []
+_numbers = count(1)
+_latest: dict[str, int] = {}  # the capture that a name of Dynamo stands for now
+
+
+def number_capture(graph: str) -> int:
+    """Return the number of a new capture, which takes over Dynamo's name ``graph`` from an earlier one."""
+    number = _latest[graph] = next(_numbers)
+    return number
 
 
 def record(compilation: Compilation) -> None:
@@ -78,7 +89,7 @@ def programs(function: Callable[..., Any] | None = None) -> list[CompiledModel]:
         from spyre_mlir.torch_compile.dynamo_private import compile_ids
 
         known = compile_ids(function)
-        kept = [c for c in kept if c.graph in known]
+        kept = [c for c in kept if c.graph in known and c.capture == _latest.get(c.graph)]
     return [program for c in kept if (program := c.program) is not None]
 
 

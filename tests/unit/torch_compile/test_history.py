@@ -123,6 +123,20 @@ def test_a_program_that_torch_has_dropped_is_gone() -> None:
     assert programs() == []
 
 
+def test_programs_of_before_a_reset_are_not_taken_for_those_of_another_function() -> None:
+    torch._dynamo.reset()
+    before = torch.compile(other, backend="spyre", dynamic=False)
+    before(torch.ones(2, 64))
+    kept = programs(before)
+    torch._dynamo.reset()
+    after = torch.compile(broken, backend="spyre", dynamic=False)
+    after(torch.ones(2, 64))
+    first, second, third = compilations()
+    assert first.graph == second.graph != third.graph, "Dynamo gives the name again"
+    assert sorted(overloads(after)) == ["exp", "relu"]
+    assert programs() == kept + programs(after), "what its user holds is in the history"
+
+
 def test_the_history_is_printed_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     torch._dynamo.reset()
     forget()

@@ -19,6 +19,7 @@ from spyre_mlir.frontend.torch_private import (
     HigherOrderOperator,
     Operator,
     TorchDispatchMode,
+    is_fake,
     negated_view,
     schema_of,
     storage_identity,
@@ -169,10 +170,12 @@ class _BySchema(TorchDispatchMode):
         """Runs one operator."""
         if isinstance(func, HigherOrderOperator) and func.name() == "while_loop":
             return tree_map(torch.empty_like, tuple(args[2]))  # what it carries; torch would have to trace its graphs
-        results: Any = cast(Any, func)(*args, **(kwargs or {}))
         if isinstance(func, HigherOrderOperator):
-            return results
+            return cast(Any, func)(*args, **(kwargs or {}))
         schema = schema_of(func)
+        if any(v.alias_info is not None and v.alias_info.is_write for v in schema.arguments):
+            args, kwargs = tree_map(_unwritable, (args, kwargs or {}))
+        results: Any = func(*args, **(kwargs or {}))
         if func.namespace in ("aten", "prims") or any(v.alias_info for v in (*schema.arguments, *schema.returns)):
             return results
         taken = {storage_identity(x) for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)}
@@ -182,6 +185,11 @@ class _BySchema(TorchDispatchMode):
             return result.clone() if shares else result
 
         return tree_map(apart, results)
+
+
+def _unwritable(value: Any) -> Any:
+    """A tensor without elements in the place of one with elements: state of the graph is not written by this run."""
+    return _empty(value) if isinstance(value, torch.Tensor) and not is_fake(value) else value
 
 
 def _lies_so(places: Mapping[int, MemoryPlace], results: Sequence[Any]) -> bool:

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 import spyre_mlir
 from spyre_mlir import torch_compile
-from spyre_mlir.frontend.program.result_memory import MemoryPlace, ResultMemory
+from spyre_mlir.frontend.program.result_memory import MemoryPlace, ResultMemories, ResultMemory
 
 EXACT = {"numerics": "exact", "host_fallback": "allow"}
 Function = Callable[..., Any]
@@ -321,3 +321,17 @@ def test_conjugates_share_memory_as_eagers_do(entry_point: Callable[..., Any], *
                 theirs.stride(),
             )
             assert (ours.data_ptr() == z.data_ptr()) == (theirs.data_ptr() == z.data_ptr())
+
+
+def test_state_of_a_graph_is_not_written_when_its_results_are_placed() -> None:
+    """An optimizer's count of steps is an attribute of the graph: placing the results must not count a step."""
+    state, view = torch.zeros(2), torch.zeros(3, 2)
+
+    def run(x: torch.Tensor) -> list[torch.Tensor]:
+        torch._foreach_add_([state.add_(1)], 1)
+        view[1].mul_(2).add_(x)
+        return [x + state]
+
+    found = ResultMemories(run)([torch.ones(2)])
+    assert (state.tolist(), view.sum().item()) == ([0, 0], 0)
+    assert not found.views and len(found.own) == 1

@@ -39,6 +39,7 @@ from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
 from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.utils.hints import hinted_place, settle_hints
+from spyre_mlir.transforms.utils.launches import launch_numbers
 from spyre_mlir.transforms.utils.loops import divided
 from spyre_mlir.transforms.utils.rebuild import functions
 
@@ -90,7 +91,7 @@ class PlanPass(ModulePass):
 def divide_block(block: Block, choices: KernelChoices, record: PlanRecord) -> None:
     """Divide the kernels of a block together, as far as that is predicted to be quicker than one by one."""
     ops = _kernels(block)
-    kernels, buffers = choices.sequence(ops)
+    kernels, buffers = choices.sequence(ops, launch_numbers(block))
     usual = divide_within([replace(k, candidates=k.candidates[:1]) for k in kernels], inf, choices.prices)
     best = divide_or_refuse(ops, kernels, choices.prices)
     gains = usual is None or best.us < usual.us

@@ -29,6 +29,7 @@ from spyre_mlir.transforms.divide_work import divide_kernel
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.transforms.utils.hints import hinted_divisions, hinted_place
+from spyre_mlir.transforms.utils.launches import Launches, one_launch
 from spyre_mlir.transforms.utils.loops import footprints, loops_of
 
 # A division that takes so many times the quickest one's time is not considered. Kernels that are shorter than anything
@@ -62,14 +63,21 @@ class KernelChoices:
     def __post_init__(self) -> None:
         self.prices = Prices(CALIBRATED, self.spec)
 
-    def sequence(self, ops: Sequence[kernel.KernelOp]) -> tuple[list[Kernel], list[SSAValue]]:
+    def sequence(
+        self, ops: Sequence[kernel.KernelOp], launches: Launches | None = None
+    ) -> tuple[list[Kernel], list[SSAValue]]:
         """Return kernels that follow each other in one block as the planner takes them, and their buffers by number.
+
+        Args:
+            ops: the kernels.
+            launches: that they run in, unless that is one: the scratchpads hold nothing between two.
 
         Raises:
             HintError: a hint asks for a buffer in the scratchpads that cannot be there.
         """
         copied = _copied(ops)
-        numbered = copied | {value for value in _may_be_held(ops) if hinted_place(value) != "hbm"}
+        held = (value for value in _may_be_held(ops) if hinted_place(value) != "hbm")
+        numbered = copied | {v for v in held if one_launch((u.operation for u in v.uses), launches or {})}
         wanted = _asked_for(ops)
         for value in wanted - numbered:
             reason = unfit_reason(value) or "kernels that are not planned together use it"

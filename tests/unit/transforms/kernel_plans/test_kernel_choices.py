@@ -37,6 +37,13 @@ def test_a_softmax_in_numbers() -> None:
     assert len({c.views for c in exp.candidates}) == len(exp.candidates)
 
 
+def test_a_buffer_of_two_launches_stays_outside() -> None:
+    choices, found = chosen(passed(softmax(8192, 1024), "divide-work"))
+    kernels, buffers = choices.sequence(found, {op: int(number > 2) for number, op in enumerate(found)})
+    assert [k.operands for k in kernels] == [(0, 1), (0, 1, 2), (2, OUTSIDE), (OUTSIDE, 3), (OUTSIDE, 3, OUTSIDE)]
+    assert len(buffers) == 4
+
+
 def test_short_kernels_and_fixed_ones_have_no_choice() -> None:
     choices, found = chosen(passed(softmax(64, 128), "divide-work"))
     assert {len(choices.candidates(op)) for op in found} == {1}

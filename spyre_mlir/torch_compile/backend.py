@@ -17,6 +17,7 @@ from spyre_mlir.options import CompileOptions, option_names
 from spyre_mlir.torch_compile.counts import Counts
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
+from spyre_mlir.torch_compile.training import TRAINING, TrainedGraph
 from spyre_mlir.torch_compile.unfused import unfused
 from spyre_mlir.torch_device.graphs import is_on_device, on_host, results_on_device
 from spyre_mlir.torch_device.names import DEVICE
@@ -46,7 +47,7 @@ def spyre(
         graph: what Dynamo captured.
         example_inputs: the inputs of the call at hand.
         options: keyword arguments of `spyre_mlir.compile`, as in ``torch.compile(model, backend="spyre",
-            options={"numerics": "exact"})``.
+            options={"numerics": "exact"})``; and ``training``, whether what autograd records has a backward pass.
         mode: ``default``; the other modes of torch.compile choose between ways in which GPUs run kernels.
 
     Raises:
@@ -56,8 +57,12 @@ def spyre(
         why = _MODES.get(mode, "torch.compile has none of that name either")
         hint = f"leave mode out; options= takes {', '.join(option_names())}"
         raise InputError(f"torch.compile(backend=\"spyre\") has no mode '{mode}': {why}", hint=hint)
-    CompileOptions.of(options or {}, by='torch.compile(backend="spyre")')
-    captured = Captured.of(graph, [options or {}])
+    chosen = dict(options or {})
+    training = chosen.pop(TRAINING, False)
+    if not isinstance(training, bool):
+        raise InputError(f"{TRAINING} is True or False, got {training!r}")
+    CompileOptions.of(chosen, by='torch.compile(backend="spyre")')
+    captured = Captured.of(graph, [chosen], training=training)
     return lambda *inputs: captured.run(0, inputs)
 
 
@@ -69,20 +74,25 @@ class Captured:
         programs: the graph on the host, for every set of options.
         on_device: which results are tensors of the device.
         counts: the graph apart from what it counts.
+        trained: the graph with a backward pass, for every set of options; none without training.
     """
 
     programs: Sequence[CapturedGraph]
     on_device: Sequence[bool]
     counts: Counts
+    trained: Sequence[TrainedGraph] = ()
 
     @staticmethod
-    def of(graph: GraphModule, options: Sequence[Mapping[str, Any]], *, holds: bool = False) -> Captured:
+    def of(
+        graph: GraphModule, options: Sequence[Mapping[str, Any]], *, holds: bool = False, training: bool = False
+    ) -> Captured:
         """Bring a graph to the host; it is compiled when it runs.
 
         Args:
             graph: what Dynamo captured.
             options: sets of options of `compile`.
             holds: see `CapturedGraph`.
+            training: whether calls that autograd records have a backward pass.
 
         Raises:
             InputError: its tensors are on a device ``spyre`` of another package.
@@ -94,10 +104,14 @@ class Captured:
             )
         on_device = results_on_device(graph)
         counts = Counts.apart(on_host(unfused(graph)))
-        return Captured([CapturedGraph(counts.graph, each, holds) for each in options], on_device, counts)
+        programs = [CapturedGraph(counts.graph, each, holds) for each in options]
+        return Captured(programs, on_device, counts, [TrainedGraph(each) for each in programs] if training else ())
 
     def run(self, chosen: int, inputs: Sequence[Any]) -> Any:
-        """Run the graph with a set of options; the results' backward pass raises an explanation."""
+        """Run the graph with a set of options; without training, the results' backward pass raises an explanation.
+
+        Tensors of the device are not trained.
+        """
 
         def compute(*inputs: Any) -> Any:
             with torch.inference_mode(False), torch.no_grad():
@@ -105,4 +119,12 @@ class Captured:
             there = zip(self.counts.completed(results, inputs), self.on_device, strict=True)
             return tuple(as_device_tensor(r) if on_device else r for r, on_device in there)
 
-        return run_without_backward(compute, inputs) if needs_backward(inputs) else compute(*inputs)
+        if not needs_backward(inputs):
+            return compute(*inputs)
+        if not self.trained or any(_is_on_device(x) for x in inputs):
+            return run_without_backward(compute, inputs, training=bool(self.trained))
+        return self.counts.completed(self.trained[chosen](*self.counts.given(inputs)), inputs)
+
+
+def _is_on_device(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.device.type == DEVICE

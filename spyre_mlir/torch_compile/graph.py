@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import partial
 from typing import Any, cast
 from weakref import ref
@@ -23,7 +23,7 @@ from spyre_mlir.frontend.program.result_memory import ResultMemories, ResultMemo
 from spyre_mlir.frontend.torch_private import storage_identity
 from spyre_mlir.residence import CARD
 from spyre_mlir.torch_compile.dynamo_private import compile_id, recompile_reason, source_name
-from spyre_mlir.torch_compile.history import Compilation, number_capture, record
+from spyre_mlir.torch_compile.history import Capture, Compilation, record
 from spyre_mlir.torch_compile.plan import log_plan
 from spyre_mlir.torch_compile.symbolic import SymbolicGraph, symbolic_shapes
 from spyre_mlir.torch_compile.text import log_text
@@ -70,25 +70,25 @@ class CapturedGraph:
 
     Attributes:
         holds: whether caches of transformers that it writes are written on the card alone.
+        capture: its names; None for those of the compilation that runs.
     """
 
     graph: GraphModule
     options: Mapping[str, Any]
     holds: bool = False
+    capture: InitVar[Capture | None] = None
     _made: dict[str, _Made] = field(default_factory=dict[str, _Made])
     _told: set[str] = field(default_factory=set[str])
     _changing: set[int] = field(default_factory=set[int])  # buffers that have changed once, and are inputs since
     _last: str = ""
     _symbolic: SymbolicGraph | None = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, capture: Capture | None) -> None:
         # Dynamo forgets the sources once it has compiled.
         placeholders = [n for n in self.graph.graph.nodes if n.op == "placeholder"]
         self._buffers = [bool(_BUFFER.search(source_name(n))) for n in placeholders]
         self._caches = {place for place, n in enumerate(placeholders) if _CACHE.search(source_name(n))}
-        self._id = compile_id()
-        self._capture = number_capture(self._id)
-        self._function = _function_of(self.graph)
+        self.named = capture or Capture.new(compile_id(), _function_of(self.graph))
         self._memories = ResultMemories(lambda *inputs: Interpreter(self.graph).run(*inputs))
 
     @property
@@ -122,14 +122,14 @@ class CapturedGraph:
     def _on_host(self, inputs: Sequence[Any], key: str) -> Any:
         if self.options.get("host_fallback") == "error":
             raise UnsupportedError(
-                f"the graph of {self._function} writes to inputs that share memory with others",
+                f"the graph of {self.named.function} writes to inputs that share memory with others",
                 hint="pass copies, or allow host steps",
             )
         for held in (x for x in inputs if isinstance(x, torch.Tensor) and CARD.is_held(x)):
             CARD.release(held)
         if key not in self._told:
             self._told.add(key)
-            record(Compilation(self._id, self._function, ON_HOST, _described(inputs), 0, 0.0))
+            record(Compilation(self.named.graph, self.named.function, ON_HOST, _described(inputs), 0, 0.0))
         return Interpreter(self.graph).run(*inputs)
 
     def _compile(self, inputs: Sequence[Any], key: str, written: Collection[int]) -> _Made:
@@ -145,16 +145,24 @@ class CapturedGraph:
         described, kernels, made = _described(inputs), program.kernels, ref(program)
         record(
             Compilation(
-                self._id, self._function, reason, described, kernels, seconds, program.cached, made, self._capture
+                self.named.graph,
+                self.named.function,
+                reason,
+                described,
+                kernels,
+                seconds,
+                program.cached,
+                made,
+                self.named.number,
             )
         )
-        log_plan(self._id, program)
-        log_text(self._id, program)
+        log_plan(self.named.graph, program)
+        log_text(self.named.graph, program)
         return _Made(program, frozen)
 
     def _program(self, inputs: Sequence[Any], frozen: Mapping[int, torch.Tensor]) -> CompiledModel:
         given = tuple(x for place, x in enumerate(inputs) if place not in frozen)
-        named = type(self._function, (_Program,), {})  # the program takes its name from the class
+        named = type(self.named.function, (_Program,), {})  # the program takes its name from the class
         module = named(self.graph, frozen).eval()
         with preserve_node_meta():
             found = self._symbolic_program(module, given, frozen)
@@ -176,7 +184,7 @@ class CapturedGraph:
         last, self._last = self._last, key
         if key in self._made:
             return "a buffer of the model has changed"
-        return "inputs of another size" if last else recompile_reason(self._id) or "captured"
+        return "inputs of another size" if last else recompile_reason(self.named.graph) or "captured"
 
 
 def _function_of(graph: GraphModule) -> str:

@@ -30,7 +30,7 @@ class Compilation:
         seconds: what compiling took.
         cached: whether the lowered program came from the cache on disk.
         made: the program; see `program`.
-        capture: the number of the capture; Dynamo gives names again after a reset.
+        capture: the number of the capture.
     """
 
     graph: str
@@ -60,10 +60,25 @@ _numbers = count(1)
 _latest: dict[str, int] = {}  # the capture that a name of Dynamo stands for now
 
 
-def number_capture(graph: str) -> int:
-    """Return the number of a new capture, which takes over Dynamo's name ``graph`` from an earlier one."""
-    number = _latest[graph] = next(_numbers)
-    return number
+@dataclass(frozen=True)
+class Capture:
+    """The names of a captured graph.
+
+    Attributes:
+        graph: Dynamo's, frame and number of its compilation, e.g. ``0/1``.
+        number: of the capture in this process; Dynamo gives names again after a reset.
+        function: the function whose code was captured.
+    """
+
+    graph: str
+    number: int
+    function: str
+
+    @staticmethod
+    def new(graph: str, function: str) -> Capture:
+        """Number a capture, which takes over Dynamo's name from an earlier one."""
+        number = _latest[graph] = next(_numbers)
+        return Capture(graph, number, function)
 
 
 def record(compilation: Compilation) -> None:

@@ -1,4 +1,4 @@
-"""Training is not supported: the forward pass runs, and the backward pass raises an explanation."""
+"""Without training the forward pass runs, and the backward pass raises an explanation."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing_extensions import override
 
 from spyre_mlir.errors import UnsupportedError
 
+_ASK = 'train with torch.compile(model, backend="spyre", options={"training": True}), or run under torch.no_grad()'
+_ON_HOST = "train with parameters and inputs on the host, x.cpu(); tensors of the device have no backward pass"
+
 
 def needs_backward(inputs: Sequence[Any]) -> bool:
     """Return whether autograd would record a call with these inputs."""
@@ -19,19 +22,23 @@ def needs_backward(inputs: Sequence[Any]) -> bool:
 class _Forward(torch.autograd.Function):
     @staticmethod
     @override
-    def forward(ctx: Any, run: Callable[..., Any], *inputs: Any) -> Any:
+    def forward(ctx: Any, run: Callable[..., Any], hint: str, *inputs: Any) -> Any:
+        ctx.hint = hint
         with torch.no_grad():
             return tuple(run(*inputs))
 
     @staticmethod
     @override
     def backward(ctx: Any, *gradients: Any) -> Any:
-        raise UnsupportedError(
-            "the backward pass of a graph that was compiled for Spyre",
-            hint="run the model under torch.no_grad() or torch.inference_mode(); train it elsewhere",
-        )
+        raise UnsupportedError("the backward pass of a graph that was compiled for Spyre", hint=ctx.hint)
 
 
-def run_without_backward(run: Callable[..., Any], inputs: Sequence[Any]) -> Any:
-    """Return the results of a call; `backward` of any of them raises UnsupportedError."""
-    return cast(Any, _Forward).apply(run, *inputs)
+def run_without_backward(run: Callable[..., Any], inputs: Sequence[Any], *, training: bool = False) -> Any:
+    """Return the results of a call; `backward` of any of them raises UnsupportedError.
+
+    Args:
+        run: computes them.
+        inputs: of the call.
+        training: whether training was asked for.
+    """
+    return cast(Any, _Forward).apply(run, _ON_HOST if training else _ASK, *inputs)

@@ -1,6 +1,7 @@
-"""Encoder layers that arrive as one fused operator without gradients are expanded to unfused operators.
+"""Operators that Dynamo or a layer has fused are expanded to unfused operators.
 
-Whether `nn.TransformerEncoderLayer` takes the operator is a setting of the process, so it is left to its owner.
+Without gradients `nn.TransformerEncoderLayer` may take one operator for the whole layer, which is a setting of the
+process and left to its owner. Updates by a scaled tensor, as optimizers make them, arrive as multiply-adds of Inductor.
 """
 
 from __future__ import annotations
@@ -12,15 +13,23 @@ from torch.nn import functional
 from spyre_mlir.frontend.torch_private import FUSED_ENCODER_LAYER
 
 Tensor = torch.Tensor
+_MULTIPLY_ADD = "prims.fma.default"  # defined when Dynamo first needs it
 _OF_QUERIES, _OF_KEYS = 0, 1  # what a mask is for; else it is whole, with batches and heads
 
 
 def unfused(graph: GraphModule) -> GraphModule:
-    """Replace fused encoder layers of a captured graph, in place."""
+    """Replace fused operators of a captured graph, in place."""
     for node in graph.graph.find_nodes(op="call_function", target=FUSED_ENCODER_LAYER):
         node.target = _encoder_layer
+    for node in graph.graph.nodes:
+        if str(node.target) == _MULTIPLY_ADD:
+            node.target = _multiply_add
     graph.recompile()
     return graph
+
+
+def _multiply_add(a: Tensor, b: Tensor | float, c: Tensor) -> Tensor:
+    return a * b + c
 
 
 def _encoder_layer(

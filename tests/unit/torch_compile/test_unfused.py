@@ -86,3 +86,15 @@ def test_other_calls_stay() -> None:
     graph = Graph()
     graph.output(graph.call_function(torch.relu, (graph.placeholder("x"),)))
     assert unfused(GraphModule(nn.Module(), graph))(torch.tensor([-1.0, 2.0])).tolist() == [0, 2]
+
+
+def test_multiply_adds_of_optimizers_are_unfused() -> None:
+    from torch._inductor import inductor_prims
+
+    graph = Graph()
+    a, b, c = (graph.placeholder(name) for name in "abc")
+    graph.output((graph.call_function(inductor_prims.fma, (a, b, c)),))
+    made = unfused(GraphModule({}, graph))
+    (result,) = made(torch.tensor([2.0]), torch.tensor(3.0), torch.tensor([4.0]))
+    assert result.tolist() == [10.0]
+    assert not any(str(node.target) == "prims.fma.default" for node in made.graph.nodes)

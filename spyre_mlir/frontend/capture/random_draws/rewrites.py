@@ -90,6 +90,15 @@ def _dropout(*, features: bool = False, alpha: bool = False, in_place: bool = Fa
     return rewritten
 
 
+def _native_dropout(node: Node, write: DrawWriter) -> list[Node]:
+    """Dropout with what it keeps; it draws in row-major order, and for a chance of 1 too."""
+    given = given_to(node)
+    x, p = given["input"], given["p"]
+    noise = write.draw("bernoulli", x, 1.0 - p, size=value_of(x).shape)
+    kept = write(_ATEN.mul.Scalar, write(_ATEN.mul.Tensor, x, noise), 0.0 if p == 1 else 1.0 / (1.0 - p))
+    return [kept, write(_ATEN.ne.Scalar, noise, 0.0)]
+
+
 def _attention(node: Node, write: DrawWriter) -> Node:
     """Attention with dropout, in the parts that torch runs on the CPU."""
     given = given_to(node)
@@ -159,6 +168,7 @@ REWRITES: dict[Any, Rewrite] = {
     _ATEN.alpha_dropout_.default: _dropout(alpha=True, in_place=True),
     _ATEN.feature_alpha_dropout.default: _dropout(features=True, alpha=True),
     _ATEN.feature_alpha_dropout_.default: _dropout(features=True, alpha=True, in_place=True),
+    _ATEN.native_dropout.default: _native_dropout,
     _ATEN.scaled_dot_product_attention.default: _attention,
     **dict.fromkeys(NETWORKS, by_layers),
 }

@@ -1,0 +1,88 @@
+"""Training: the forward and the backward pass of a captured graph, each compiled like any other graph.
+
+Decision: docs/decisions/0151-training-is-asked-for.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, cast
+
+import torch
+from torch.fx import GraphModule, Interpreter
+from torch.fx.traceback import preserve_node_meta
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from spyre_mlir.frontend import signature_of
+from spyre_mlir.frontend.capture.random_draws.differentiated import refusals_out_of_order
+from spyre_mlir.frontend.torch_private import disable_modes
+from spyre_mlir.torch_compile.graph import CapturedGraph
+from spyre_mlir.torch_compile.history import Capture
+
+TRAINING = "training"
+BACKWARD = "backward"
+_ATEN = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class TrainedGraph:
+    """A captured graph whose results have a backward pass.
+
+    Torch differentiates it anew for other sizes, types and needs of gradients; the backward pass is compiled when it
+    first runs.
+
+    Attributes:
+        forward: the captured graph, with its names and options.
+    """
+
+    forward: CapturedGraph
+    _made: dict[tuple[str, tuple[bool, ...]], Callable[..., Any]] = field(
+        default_factory=dict[tuple[str, tuple[bool, ...]], Callable[..., Any]]
+    )
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Return the results of the graph, of which `backward` may be called; mutated inputs are written."""
+        wanted = tuple(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)
+        key = signature_of(inputs, {}), wanted
+        if key not in self._made:
+            self._made[key] = self._differentiated()
+        return self._made[key](*inputs)
+
+    def _differentiated(self) -> Callable[..., Any]:
+        from functorch.compile import aot_function, default_partition  # a second
+
+        named = self.forward.named
+        backward = replace(named, function=f"{named.function}_{BACKWARD}")
+        passes = [partial(_compiled, options=self.forward.options, capture=each) for each in (named, backward)]
+        table = refusals_out_of_order()
+        return cast(Any, aot_function)(self._run, *passes, partition_fn=default_partition, decompositions=table)
+
+    def _run(self, *inputs: Any) -> Any:
+        # Places in the model are kept, and attention is in operators whose backward pass the compiler knows.
+        with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH):
+            return Interpreter(self.forward.graph).run(*inputs)
+
+
+def _compiled(
+    graph: GraphModule,
+    inputs: Sequence[Any],  # noqa: ARG001 - AOTAutograd's interface
+    *,
+    options: Mapping[str, Any],
+    capture: Capture,
+) -> Callable[[list[Any]], Any]:
+    """One pass as AOTAutograd calls it: with a list that the callee empties."""
+    for node in graph.graph.find_nodes(op="call_function", target=_ATEN.view.default):
+        node.target = _ATEN.reshape.default  # strides of this graph are eager's, the compiler's may differ
+    part = CapturedGraph(graph, options, capture=capture)
+
+    def run(inputs: list[Any]) -> Any:
+        given = list(inputs)
+        inputs.clear()
+        # AOTAutograd watches the first call of a program in a mode of its own, in which nothing could be exported.
+        with disable_modes(), torch.inference_mode(False), torch.no_grad():
+            return part(*given)
+
+    cast(Any, run)._boxed_call = True
+    return run

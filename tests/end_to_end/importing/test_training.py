@@ -1,0 +1,187 @@
+"""Training through torch.compile: gradients, optimizer steps, statistics and draws, against eager."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Generator
+from itertools import zip_longest
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.torch_compile import explain, programs
+
+EXACT = {"training": True, "numerics": "exact", "host_fallback": "allow"}
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Generator[None]:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    with torch.enable_grad():
+        yield
+
+
+def trained(model: Any, **options: Any) -> Callable[..., Any]:
+    return torch.compile(model, backend="spyre", options={**EXACT, **options}, dynamic=False)
+
+
+def close(got: Any, wanted: Any, tolerance: float = 2e-5) -> None:
+    torch.testing.assert_close(got, wanted, rtol=tolerance, atol=tolerance)
+
+
+class Perceptron(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.inner, self.outer = nn.LayerNorm(6), nn.Linear(6, 16), nn.Linear(16, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.cross_entropy(self.outer(functional.gelu(self.inner(self.norm(x)))), torch.arange(4))
+
+
+class Attention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.joint, self.norm = nn.Linear(8, 24), nn.RMSNorm(8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = (part.unflatten(-1, (2, 4)).transpose(1, 2) for part in self.joint(self.norm(x)).chunk(3, -1))
+        out = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return functional.silu(out.transpose(1, 2).flatten(2)).square().sum()
+
+
+class Convolution(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.norm = nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.avg_pool2d(functional.relu(self.norm(self.inner(x))), 2).square().mean()
+
+
+class Words(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(10, 6)
+        self.head = nn.Linear(6, 10, bias=False)
+
+    def forward(self, places: torch.Tensor) -> torch.Tensor:
+        x = functional.dropout(self.table(places), 0.3, self.training)
+        return functional.nll_loss(functional.log_softmax(self.head(x).flatten(0, 1), -1), places.flatten())
+
+
+class Gathered(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(5, 7))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        picked = torch.cat([self.weight[1:3], self.weight.flip(0)]) @ x.t()
+        return torch.logsumexp(torch.where(picked > 0, picked, picked.exp()), 0).tanh().sum()
+
+
+MODELS: dict[str, tuple[type[nn.Module], tuple[int, ...]]] = {
+    "perceptron": (Perceptron, (4, 6)),
+    "attention": (Attention, (2, 5, 8)),
+    "convolution": (Convolution, (2, 3, 6, 6)),
+    "words": (Words, ()),
+    "moves": (Gathered, (3, 7)),
+}
+FUNCTIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "softmax": lambda x: (torch.softmax(x, -1) * torch.arange(7.0)).sum(),
+    "division": lambda x: (1 / (1 + x.square())).prod(),
+    "cumulative": lambda x: x.cumsum(0).sigmoid().amax(1).sum(),
+    "powers": lambda x: (x.abs() + 1).log().sqrt().var(),
+    "windows": lambda x: functional.max_pool1d(x, 3, 2).square().sum(),
+    "triangles": lambda x: (x @ x.t()).tril().std(),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_of_parameters_are_eagers(name: str) -> None:
+    make, shape = MODELS[name]
+    model = make().train()
+    twin, x = copy.deepcopy(model), torch.randn(shape) if shape else torch.randint(0, 10, (2, 5))
+    torch.manual_seed(1)
+    got = trained(model)(x)
+    got.backward()
+    torch.manual_seed(1)
+    wanted = twin(x)
+    wanted.backward()
+    close(got, wanted)
+    for mine, eager in zip_longest(model.parameters(), twin.parameters()):
+        close(mine.grad, eager.grad)
+    for mine, eager in zip_longest(model.buffers(), twin.buffers()):
+        close(mine, eager)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_gradients_of_inputs_are_eagers(name: str) -> None:
+    x = torch.randn(4, 7, requires_grad=True)
+    twin = x.detach().clone().requires_grad_()
+    got, wanted = trained(FUNCTIONS[name])(x), FUNCTIONS[name](twin)
+    got.backward()
+    wanted.backward()
+    close((got, x.grad), (wanted, twin.grad))
+
+
+def test_the_history_and_the_programs_have_both_passes() -> None:
+    model = Perceptron()
+    compiled = trained(model)
+    compiled(torch.randn(4, 6)).backward()
+    forward, backward = programs(compiled)
+    assert "aten.gelu(" in forward.mlir("aten") and "aten.gelu(" not in backward.mlir("aten")
+    assert "aten.scatter" in backward.mlir("aten"), "the derivative of the loss"
+    assert list(explain().columns[1].cells)[-2:] == ["forward", "forward_backward"]
+
+
+def test_an_optimizer_step_compiles_and_training_follows_eager() -> None:
+    model, x = Perceptron(), torch.randn(4, 6)
+    twin = copy.deepcopy(model)
+    mine, eager = (torch.optim.AdamW(each.parameters(), 0.05) for each in (model, twin))
+    loss, step = trained(model), torch.compile(mine.step, backend="spyre", options={"numerics": "exact"})
+    for _ in range(3):
+        got, wanted = loss(x), twin(x)
+        close(got, wanted, 1e-4)
+        for each, optimizer, update in ((got, mine, step), (wanted, eager, eager.step)):
+            optimizer.zero_grad()
+            each.backward()
+            update()
+    for left, right in zip_longest(model.parameters(), twin.parameters()):
+        close(left, right, 1e-4)
+        close(mine.state[left]["step"], eager.state[right]["step"])
+
+
+def test_device_numerics_train_too() -> None:
+    model, x = Perceptron(), torch.randn(4, 6)
+    loss, optimizer = trained(model, numerics="device"), torch.optim.SGD(model.parameters(), 0.3)
+    found: list[float] = []
+    for _ in range(12):
+        optimizer.zero_grad()
+        found.append(loss(x))
+        found[-1].backward()
+        optimizer.step()
+    assert found[-1] < 0.7 * found[0]
+
+
+def test_a_call_without_gradients_runs_the_usual_program() -> None:
+    compiled = trained(lambda x: x.tanh())
+    with torch.no_grad():
+        assert not compiled(torch.ones(3, requires_grad=True)).requires_grad
+    assert not compiled(torch.ones(3)).requires_grad
+
+
+def test_an_operator_without_a_backward_pass_on_the_host_is_named() -> None:
+    compiled = trained(lambda x: torch.cdist(x, x.flip(0), p=1.5).sum(), host_fallback="error")
+    with pytest.raises(UnsupportedError, match="cdist"):
+        compiled(torch.randn(3, 4, requires_grad=True)).backward()
+
+
+def test_dropout_out_of_order_is_refused() -> None:
+    compiled = trained(lambda x: functional.dropout(x.t() * 1, 0.5, True).sum())
+    with pytest.raises(UnsupportedError, match="order of a memory that is not row-major"):
+        compiled(torch.randn(3, 4, requires_grad=True))

@@ -1,0 +1,23 @@
+"""Draws whose order of memory a differentiated graph no longer says."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.capture.random_draws.differentiated import refusals_out_of_order
+
+DROPOUT = torch.ops.aten.native_dropout.default
+
+
+def test_what_lies_in_row_major_order_stays_as_it_is() -> None:
+    table = refusals_out_of_order()
+    assert table[DROPOUT](torch.ones(3, 4), 0.5, True) is NotImplemented
+    assert table[DROPOUT](torch.ones(4, 1).t(), 0.5, True) is NotImplemented
+
+
+@pytest.mark.parametrize("operator", refusals_out_of_order(), ids=str)
+def test_other_orders_are_refused(operator: torch._ops.OpOverload) -> None:
+    with pytest.raises(UnsupportedError, match=f"{operator} draws in the order of a memory that is not row-major"):
+        refusals_out_of_order()[operator](torch.ones(3, 4).t(), 0.5)

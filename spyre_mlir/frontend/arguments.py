@@ -79,12 +79,17 @@ def walks(node: Node) -> bool:
 
 
 def is_random(node: Node) -> bool:
-    """Return whether a call of an operator draws random numbers: dropout of 0 or outside training draws none."""
+    """Return whether a call of an operator draws random numbers: dropout of 0 or outside training draws none.
+
+    Fillings with chance 0 do.
+    """
     target = cast(OpOverload, node.target)
     if torch.Tag.nondeterministic_seeded not in target.tags:
         return False
     bound = bind(node)
-    quiet = {"dropout_p": 0, "p": 0, "dropout": 0, "train": False, "training": False}
+    quiet = {"dropout_p": 0, "dropout": 0, "train": False, "training": False}
+    if "train" in bound:
+        quiet["p"] = 0
     return not any(name in bound and bound[name].value == value for name, value in quiet.items())
 
 

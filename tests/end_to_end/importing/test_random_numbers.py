@@ -55,7 +55,8 @@ def fillings(x: Tensor) -> Any:
 def by_values(x: Tensor) -> Any:
     p = torch.softmax(x, -1)
     return (
-        torch.bernoulli(p), torch.bernoulli(x, 0.25), torch.multinomial(p, 3, True), torch.multinomial(p, 2),
+        torch.bernoulli(p), torch.bernoulli(x, 0.25), torch.bernoulli(x, 0.0),
+        torch.multinomial(p, 3, True), torch.multinomial(p, 2),
         torch.normal(x, 1.5), torch.normal(0.5, p), torch.normal(x, p), torch.poisson(p * 9),
     )  # fmt: skip
 
@@ -72,7 +73,9 @@ def dropouts(x: Tensor) -> Any:
     y = x.reshape(2, 2, 5)
     turned = f.dropout(x.t(), 0.4, True)
     parts = f.dropout(x, 0.3, True), f.alpha_dropout(x, 0.3, True), f.dropout(x, 1.0, True), f.dropout(x, 0.5, False)
-    return turned, *parts, f.dropout1d(y, 0.5, True), f.feature_alpha_dropout(y, 0.2, True), f.rrelu(x, training=True)
+    natives = *torch.native_dropout(x.t(), 0.3, True), *torch.native_dropout(x, 1.0, True)
+    whole = f.dropout1d(y, 0.5, True), f.feature_alpha_dropout(y, 0.2, True), f.rrelu(x, training=True)
+    return turned, *parts, *natives, *whole
 
 
 def unread(x: Tensor) -> Any:

@@ -181,7 +181,21 @@ def test_an_operator_without_a_backward_pass_on_the_host_is_named() -> None:
         compiled(torch.randn(3, 4, requires_grad=True)).backward()
 
 
-def test_dropout_out_of_order_is_refused() -> None:
-    compiled = trained(lambda x: functional.dropout(x.t() * 1, 0.5, True).sum())
+def test_dropout_draws_in_the_order_of_memory() -> None:
+    x = torch.randn(3, 4, requires_grad=True)
+    twin = x.detach().clone().requires_grad_()
+    for run, given in ((trained(turned), x), (turned, twin)):
+        torch.manual_seed(1)
+        run(given).backward()
+    assert x.grad is not None
+    close(x.grad, twin.grad)
+
+
+def turned(x: torch.Tensor) -> torch.Tensor:
+    return (functional.dropout(x.t() * 1, 0.5, True) * torch.arange(3.0)).sum()
+
+
+def test_a_filling_whose_order_is_not_known_is_refused() -> None:
+    compiled = trained(lambda x: (x.t() * torch.empty_like(x.t()).bernoulli_(0.5)).sum())
     with pytest.raises(UnsupportedError, match="order of a memory that is not row-major"):
         compiled(torch.randn(3, 4, requires_grad=True))

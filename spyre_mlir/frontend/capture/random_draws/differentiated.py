@@ -12,13 +12,13 @@ from spyre_mlir.frontend.capture.random_draws.writer import ORDER, in_row_major_
 from spyre_mlir.frontend.torch_private import Operator
 
 _ATEN = torch.ops.aten
-# What dropout and fillings in place become.
-_FILLINGS: tuple[Operator, ...] = (_ATEN.native_dropout.default, _ATEN.bernoulli.p, _ATEN.uniform.default)
+# What fillings in place become: by itself it draws in row-major order, they draw in that of memory.
+_AMBIGUOUS: tuple[Operator, ...] = (_ATEN.bernoulli.p,)
 
 
 def refusals_out_of_order() -> dict[Operator, Callable[..., Any]]:
     """Return a table of decompositions that refuse to fill what is not in row-major order, and decompose nothing."""
-    return {operator: _refusing(operator) for operator in _FILLINGS}
+    return {operator: _refusing(operator) for operator in _AMBIGUOUS}
 
 
 def _refusing(operator: Operator) -> Callable[..., Any]:

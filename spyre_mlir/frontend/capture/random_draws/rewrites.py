@@ -91,10 +91,10 @@ def _dropout(*, features: bool = False, alpha: bool = False, in_place: bool = Fa
 
 
 def _native_dropout(node: Node, write: DrawWriter) -> list[Node]:
-    """Dropout with what it keeps; it draws in row-major order, and for a chance of 1 too."""
+    """Dropout with what it keeps; it draws for a chance of 1 too."""
     given = given_to(node)
     x, p = given["input"], given["p"]
-    noise = write.draw("bernoulli", x, 1.0 - p, size=value_of(x).shape)
+    noise = mask(x, p, write)
     kept = write(_ATEN.mul.Scalar, write(_ATEN.mul.Tensor, x, noise), 0.0 if p == 1 else 1.0 / (1.0 - p))
     return [kept, write(_ATEN.ne.Scalar, noise, 0.0)]
 

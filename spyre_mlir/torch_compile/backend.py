@@ -121,7 +121,7 @@ class Captured:
 
         if not needs_backward(inputs):
             return compute(*inputs)
-        if not self.trained or any(_is_on_device(x) for x in inputs):
+        if not self.trained or any(self.on_device) or any(_is_on_device(x) for x in inputs):
             return run_without_backward(compute, inputs, training=bool(self.trained))
         return self.counts.completed(self.trained[chosen](*self.counts.given(inputs)), inputs)
 

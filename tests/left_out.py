@@ -6,9 +6,10 @@ same behaviour, runs by default and takes less time.
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -25,16 +26,30 @@ class LeftOut:
     Attributes:
         reason: why the default run leaves them out.
         tests: their names, with the case in brackets where only that case is left out.
+        one_in: tests of many cases of which one in so many stays, by name: always the same ones, chosen by digest.
     """
 
     reason: str
-    tests: tuple[str, ...]
+    tests: tuple[str, ...] = ()
+    one_in: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def names_for(self, name: str) -> set[str]:
+        """Names in the list because of which a test is left out, none if it stays.
+
+        Args:
+            name: of the test, with its case in brackets.
+        """
+        test = name.partition("[")[0]
+        leaves = int(hashlib.sha256(name.encode()).hexdigest(), 16) % self.one_in.get(test, 1) != 0
+        return {name, test} & {*self.tests, *([test] if leaves else [])}
 
 
 def read_list(path: Path = LIST) -> dict[str, LeftOut]:
     """What is left out, by file; paths are relative to the root."""
     rows = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {name: LeftOut(row["reason"], tuple(row["tests"])) for name, row in rows.items()}
+    return {
+        name: LeftOut(row["reason"], tuple(row.get("tests", ())), row.get("one_in", {})) for name, row in rows.items()
+    }
 
 
 def mark_left_out(items: Iterable[pytest.Item], listed: Mapping[str, LeftOut], *, whole: bool) -> None:
@@ -48,16 +63,15 @@ def mark_left_out(items: Iterable[pytest.Item], listed: Mapping[str, LeftOut], *
     Raises:
         pytest.UsageError: the list names a test that its file does not have.
     """
-    missing = {name: set(row.tests) for name, row in listed.items()}
+    missing = {name: {*row.tests, *row.one_in} for name, row in listed.items()}
     collected = set[str]()
     for item in items:
         file, _, name = item.nodeid.partition("::")
         collected.add(file)
-        row = listed.get(file)
-        found = {name, name.partition("[")[0]} & set(row.tests) if row is not None else set[str]()
-        if row is not None and found:
-            item.add_marker(pytest.mark.slow(reason=row.reason))
-            missing[file] -= found
+        if (row := listed.get(file)) is not None:
+            if found := row.names_for(name):
+                item.add_marker(pytest.mark.slow(reason=row.reason))
+            missing[file] -= {*found, name.partition("[")[0]} & {*found, *row.one_in}
     wrong = [f"{file}::{name}" for file in sorted(collected) for name in sorted(missing.get(file, ()))]
     if whole and wrong:
         raise pytest.UsageError(f"{LIST.name} names tests that are not there: {', '.join(wrong)}")

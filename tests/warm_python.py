@@ -1,15 +1,17 @@
-"""Python processes that start at once: forks of one that has loaded torch and xDSL, and no module of ours.
+"""Python processes that start at once: forks of one that has loaded torch, xDSL and our modules.
 
 `python tests/warm_python.py SOCKET` serves. With a server, `python tests/warm_python.py SOCKET -m json.tool` does what
-`python -m json.tool` does, with the caller's directory, environment and streams. The server loads nothing of ours, as a
-test may run another copy of it.
+`python -m json.tool` does, with the caller's directory, environment and streams. Only our tools keep our modules: other
+commands, and tools of another copy of the package, load them anew.
 """
 
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
+import pkgutil
 import runpy
 import signal
 import socket
@@ -23,6 +25,9 @@ from typing import NoReturn
 
 STREAMS = (0, 1, 2)
 LOADED = ("torch._dynamo", "torch.export.pt2_archive._package", "xdsl.xdsl_opt_main", "rich.table")
+OURS = "spyre_mlir"
+OUR_ROOMS = ("backend", "dialects", "machine", "ops", "report", "transforms")  # what uses torch registers operators
+OUR_TOOLS = f"{OURS}.cli"
 STARTS_IN = 120.0  # seconds
 NO_DEVICES = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
 
@@ -50,6 +55,9 @@ def serve(path: Path) -> list[str]:
     """Answers for ever; returns in each process that is asked for, with the words of its command."""
     for name in LOADED:
         __import__(name)
+    load_ours()
+    gc.collect()
+    gc.freeze()  # collectors of the forks leave alone, and do not copy, what is here
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(f"{path}.new")
@@ -80,6 +88,34 @@ def serve(path: Path) -> list[str]:
     return words
 
 
+def load_ours() -> None:
+    """Loads what our tools load, and what they load late."""
+    for tool in ("opt", "compile", "run", "translate"):
+        __import__(f"{OUR_TOOLS}.{tool}")
+    for room in OUR_ROOMS:
+        name = f"{OURS}.{room}"
+        __import__(name)
+        for module in pkgutil.walk_packages(sys.modules[name].__path__, f"{name}."):
+            __import__(module.name)
+
+
+def forget_ours(kept: bool) -> None:
+    """Has our modules loaded anew, all of them unless the ones that are there are kept: then the tools alone.
+
+    A tool that is run as a program must not be there already.
+    """
+    for name in [name for name in sys.modules if name.split(".")[0] == OURS]:
+        if not kept or name.startswith(f"{OUR_TOOLS}."):
+            del sys.modules[name]
+
+
+def is_our_copy() -> bool:
+    """Whether the path leads to the copy of our package that is loaded, which is found without a path too."""
+    places = (Path(place, OURS, "__init__.py") for place in sys.path)
+    found = next(filter(Path.exists, places), None)
+    return found is None or found.samefile(str(sys.modules[OURS].__file__))
+
+
 def run(words: list[str]) -> None:
     """Runs a command as a new interpreter does."""
     import torch
@@ -87,6 +123,7 @@ def run(words: list[str]) -> None:
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     kind, *rest = words
     sys.path[:0] = [{"-m": os.getcwd(), "-c": "", "-": ""}.get(kind, str(Path(kind).parent)), *paths]
+    forget_ours(kept=kind == "-m" and rest[0].startswith(f"{OUR_TOOLS}.") and is_our_copy())
     torch._import_device_backends()
     if kind == "-m":
         sys.argv = rest

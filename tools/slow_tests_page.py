@@ -12,7 +12,8 @@ from dialect_pages import EDIT, table
 
 ROOT = Path(__file__).resolve().parent.parent
 INTRO = """Tests marked `slow` are left out of `python3 tools/dev.py test`. Each mark gives its reason;
-`tests/left_out.toml` lists cases that are left out because another case of the same behaviour takes less time.
+`tests/left_out.toml` lists cases that are left out because another case of the same behaviour takes less time, and
+tests of many cases of which one in a few runs, always the same ones.
 `python3 tools/dev.py suites` runs all of them, suite by suite; the command of a row runs the slow tests of one file."""
 
 
@@ -36,7 +37,8 @@ class SlowMark:
 def slow_marks(path: Path) -> Iterator[SlowMark]:
     """Marks of a test file, in order."""
     name = str(path.relative_to(ROOT))
-    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+    text = path.read_text(encoding="utf-8")
+    for statement in ast.parse(text).body if "slow" in text else ():
         test = statement.name if isinstance(statement, ast.FunctionDef) else ""
         called = {id(node.func): node for node in ast.walk(statement) if isinstance(node, ast.Call)}
         marks = (n for n in ast.walk(statement) if isinstance(n, ast.Attribute) and n.attr == "slow")
@@ -49,7 +51,7 @@ def slow_marks(path: Path) -> Iterator[SlowMark]:
 def listed_marks() -> Iterator[SlowMark]:
     """Marks that `tests/left_out.toml` gives, one per file and test."""
     for path, row in tomllib.loads((ROOT / "tests" / "left_out.toml").read_text(encoding="utf-8")).items():
-        names = [name.partition("[")[0] for name in row["tests"]]
+        names = [name.partition("[")[0] for name in (*row.get("tests", ()), *row.get("one_in", ()))]
         for name in dict.fromkeys(names):
             yield SlowMark(path, 0, name, row["reason"])
 

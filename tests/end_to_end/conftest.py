@@ -21,7 +21,7 @@ def compiled_program(name: str) -> tuple[CompiledModel, Any, Any]:
     return spyre_mlir.compile(model, inputs), model, inputs
 
 
-SLOW = ("llama_2_layers",)  # the demo, which every run has, compiles two layers
+SLOW = ("llama_2_layers",)  # layers of an encoder run by default, in regions
 
 
 @pytest.fixture(

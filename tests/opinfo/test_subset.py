@@ -1,4 +1,4 @@
-"""A sample of half the families of core ops in every run; with `-m slow` of all, and of every core overload.
+"""A sample of some families of core ops in every run; with `-m slow` of all, and of every core overload.
 
 No sample may end worse than the committed counts say that the worst of its op does: `tools/data/opinfo.json`, which
 `python -m tests.opinfo --run DIR --summary FILE` writes and the page of coverage shows.

@@ -65,7 +65,7 @@ class Started:
 @pytest.mark.parametrize(
     ("started", "share"),
     [
-        (Started(pytest.Config.ArgsSource.TESTPATHS), "4"),
+        (Started(pytest.Config.ArgsSource.TESTPATHS), "12"),
         (Started(pytest.Config.ArgsSource.TESTPATHS, "slow"), None),
         (Started(pytest.Config.ArgsSource.ARGS), None),
     ],

@@ -34,13 +34,23 @@ LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, python: list[str], monkeypatch: pytest.MonkeyPatch) -> Path:
+def page() -> Path | None:
+    """The page whose blocks run; none where no page is given."""
+    return None
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, page: Path | None, python: list[str], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that looks like the checkout and may be written to, with our tools first on the path."""
     for name in ("examples", "docs", "dialects", "tools", "pyproject.toml"):
         (tmp_path / name).symlink_to(ROOT / name)
-    # Copies: tutorials add modules and lit files. Compiled modules come along: their times are those of the sources.
+    blocks = "" if page is None else "".join(block.text for block in read_blocks(page))
     for name in ("spyre_mlir", "tests"):
-        shutil.copytree(ROOT / name, tmp_path / name)
+        # Copies where blocks name paths in it: they add files. Compiled modules come along, with the times of sources.
+        if re.search(rf"{name}/|cd {name}\b", blocks):
+            shutil.copytree(ROOT / name, tmp_path / name)
+        else:
+            (tmp_path / name).symlink_to(ROOT / name)
     tools = tmp_path / "bin"
     tools.mkdir()
     commands = {tool: f"-m spyre_mlir.cli.{module} " for tool, module in TOOLS.items()} | {"python": ""}

@@ -78,3 +78,16 @@ def test_every_mark_has_a_reason() -> None:
     marks = all_slow_marks()
     assert len(marks) > 20
     assert [f"{m.path}:{m.line}" for m in marks if not m.reason] == []
+
+
+def test_one_in_some_cases_stays_always_the_same() -> None:
+    listed = {"tests/test_x.py": LeftOut("others run", one_in={"test_many": 4})}
+    items = [Collected(f"tests/test_x.py::test_many[{n}]") for n in range(200)]
+    mark_left_out(cast("list[pytest.Item]", items), listed, whole=True)
+    stay = [item.nodeid for item in items if not item.reasons]
+    assert 30 <= len(stay) <= 70
+    alone = Collected(stay[-1])
+    mark_left_out(cast("list[pytest.Item]", [alone]), listed, whole=False)
+    assert alone.reasons == []
+    with pytest.raises(pytest.UsageError, match=r"not there: tests/test_x\.py::test_many"):
+        mark_left_out(cast("list[pytest.Item]", [Collected("tests/test_x.py::test_few")]), listed, whole=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -41,9 +43,19 @@ def ids(length: int = 8) -> torch.Tensor:
     return torch.arange(length).reshape(1, length) * 7 % 100
 
 
+@cache
+def imported(attention: str) -> tuple[nn.Module, Program]:
+    """A Llama and its program, which no test changes.
+
+    Args:
+        attention: how the model computes it, `sdpa` or `eager`.
+    """
+    model = llama(attn_implementation=attention)
+    return model, import_program(model, (), {"input_ids": ids()})
+
+
 def test_llama_means_what_torch_computes() -> None:
-    model = llama()
-    program = import_program(model, (), {"input_ids": ids()})
+    model, program = imported("sdpa")
     program.module.verify()
     got = evaluate(program, (), {"input_ids": ids()})
     wanted = model(input_ids=ids()).logits.detach().numpy()
@@ -51,7 +63,7 @@ def test_llama_means_what_torch_computes() -> None:
 
 
 def test_llama_has_nothing_left_to_compute_about_positions_and_masks() -> None:
-    program = import_program(llama(), (), {"input_ids": ids()})
+    _, program = imported("sdpa")
     assert not {"arange.start_step", "cumsum", "index.Tensor", "cos", "sin", "call"} & set(overloads(program))
     assert [a.name for a in program.arguments if a.kind == "constant"] == ["constant_0", "constant_1"]  # cos, sin
     assert [a.name for a in program.arguments if a.kind == "buffer"] == []
@@ -60,7 +72,7 @@ def test_llama_has_nothing_left_to_compute_about_positions_and_masks() -> None:
 
 
 def test_rotary_tables_are_the_cosine_and_sine_of_position_times_frequency() -> None:
-    program = import_program(llama(), (), {"input_ids": ids()})
+    _, program = imported("sdpa")
     frequency = 10000.0 ** (-np.arange(0, 16, 2) / 16)
     angle = np.concatenate([np.outer(np.arange(8), frequency)] * 2, axis=-1)
     np.testing.assert_allclose(program.values["constant_0"].numpy().reshape(8, 16), np.cos(angle), atol=1e-6)
@@ -68,8 +80,7 @@ def test_rotary_tables_are_the_cosine_and_sine_of_position_times_frequency() -> 
 
 
 def test_llama_returns_the_structure_of_the_model() -> None:
-    model = llama()
-    program = import_program(model, (), {"input_ids": ids()})
+    model, program = imported("sdpa")
     reference = torch_reference(program, (), {"input_ids": ids()})
     output = program.unflatten([torch.from_numpy(reference[0])])
     assert type(output) is type(model(input_ids=ids()))
@@ -88,7 +99,7 @@ def test_tied_embeddings_are_one_argument() -> None:
 
 
 def test_locations_name_the_line_and_the_module() -> None:
-    program = import_program(llama(), (), {"input_ids": ids()})
+    _, program = imported("sdpa")
     silu = next(op for op in program.module.walk() if isinstance(op, AtenOp) and op.overload == "silu")
     assert 'loc("model.layers.0.mlp' in str(silu.location)
     assert "transformers" in str(silu.location)
@@ -126,15 +137,14 @@ def test_text_of_a_program_reads_back_as_the_same_program() -> None:
 
 
 def test_every_op_has_a_location() -> None:
-    program = import_program(llama(attn_implementation="eager"), (), {"input_ids": ids()})
+    _, program = imported("eager")
     assert [
         str(op) for op in program.module.walk() if isinstance(op, AtenOp) and isinstance(op.location, UnknownLoc)
     ] == []
 
 
 def test_eager_attention_means_what_torch_computes() -> None:
-    model = llama(attn_implementation="eager")
-    program = import_program(model, (), {"input_ids": ids()})
+    model, program = imported("eager")
     wanted = model(input_ids=ids()).logits.detach().numpy()
     got = evaluate(program, (), {"input_ids": ids()})
     np.testing.assert_allclose(got[0], wanted, rtol=0, atol=2e-6 * np.abs(wanted).max())

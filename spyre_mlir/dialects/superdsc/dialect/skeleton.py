@@ -23,7 +23,7 @@ _Found = TypeVar("_Found")
 
 
 class Skeleton:
-    """What SuperDSCs have in common that differ in number and start addresses only: one object for all of them.
+    """Facts that SuperDSCs share that differ in number and start addresses only: one object for all of them.
 
     Attributes:
         answers: what has been found out about it, by question and arguments.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Iterator
 
 import pytest
 
+from spyre_mlir import collector
 from spyre_mlir.collector import paused_collector
 
 
@@ -36,3 +38,62 @@ def test_whoever_switched_the_collector_off_finds_it_off() -> None:
     with paused_collector():
         pass
     assert not gc.isenabled()
+
+
+class Ring:
+    """An object that only the collector frees."""
+
+    def __init__(self) -> None:
+        self.own = self
+
+
+@pytest.fixture
+def collections() -> Iterator[list[int]]:
+    """The generation of every collection, where nothing is frozen."""
+    generations: list[int] = []
+    gc.unfreeze()
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            generations.append(info["generation"])
+
+    gc.collect()
+    gc.callbacks.append(note)
+    yield generations
+    gc.callbacks.remove(note)
+    gc.freeze()  # as the tests' own set-up left it
+
+
+def test_what_a_block_made_is_looked_at_with_the_old_objects(collections: list[int]) -> None:
+    with paused_collector():
+        made = [[number] for number in range(10_000)]
+        ring = weakref.ref(Ring())
+    assert collections == []
+    gc.collect(1)
+    assert ring() is not None
+    gc.collect()
+    assert ring() is None
+    assert len(made) == 10_000
+
+
+def test_a_block_ends_with_a_look_at_everything_when_much_has_piled_up(
+    collections: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "_MOST_UNSEEN", 15_000)
+    made = list[list[int]]()
+    rings = list[weakref.ref[Ring]]()
+    for _ in range(2):
+        with paused_collector():
+            made += [[number] for number in range(10_000)]
+            rings.append(weakref.ref(Ring()))
+    assert collections == [2]
+    assert [ring() for ring in rings] == [None, None]
+
+
+def test_what_the_caller_has_frozen_stays_frozen() -> None:
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with paused_collector():
+        made = [[number] for number in range(10_000)]
+    assert gc.get_freeze_count() == frozen > 0
+    assert len(made) == 10_000

@@ -58,10 +58,16 @@ def copy_of(op: _Op) -> _Op:
         op: defines every value before it is used.
     """
     several = any(region.first_block is not region.last_block for inner in ops_in(op) for region in inner.regions)
-    return op.clone() if several else _copy(op, {})
+    return op.clone() if several else copy_on(op, {})
 
 
-def _copy(op: _Op, values: dict[SSAValue, SSAValue]) -> _Op:
+def copy_on(op: _Op, values: dict[SSAValue, SSAValue]) -> _Op:
+    """Return a copy of an op whose regions have one block at most, on other operands.
+
+    Args:
+        op: defines every value before it is used.
+        values: by value from outside, the value that the copy reads instead; gets the new values of the copied ones.
+    """
     made = op.clone_without_regions(values)
     for region, into in zip(op.regions, made.regions, strict=True):
         if (block := region.first_block) is None:
@@ -71,8 +77,8 @@ def _copy(op: _Op, values: dict[SSAValue, SSAValue]) -> _Op:
             new.location, new.name_hint = argument.location, argument.name_hint
             values[argument] = new
         into.add_block(copied)
-        copied.add_ops(_copy(inner, values) for inner in block.ops)
+        copied.add_ops(copy_on(inner, values) for inner in block.ops)
     return made
 
 
-__all__ = ["OpsByClass", "copy_of", "ops_in"]
+__all__ = ["OpsByClass", "copy_of", "copy_on", "ops_in"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from spyre_mlir.dialects.ir.modules import copy_on
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import NestOp, YieldOp
 from spyre_mlir.dialects.spyre.scalars import scalar_op
@@ -16,6 +18,8 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.index_views import IndexView, NotAView
 from spyre_mlir.ops.table import OpEntry
+
+_KEPT = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,11 @@ def align(views: Sequence[IndexView], stems: Sequence[str]) -> NestLoops:
     Raises:
         NotAView: two views cut a dimension in ways that do not divide one another, or that no walk can follow.
     """
+    return _align(tuple(views), tuple(stems))
+
+
+@lru_cache(maxsize=_KEPT)
+def _align(views: tuple[IndexView, ...], stems: tuple[str, ...]) -> NestLoops:
     aligned = list(views)
     for dim in range(len(stems)):
         aligned = refine_together(aligned, dim)
@@ -173,6 +182,47 @@ def make_nest(
     numbers: Mapping[str, float] | None = None,
 ) -> NestOp:
     """Return a nest over `loops`; `out` maps the result."""
-    maps = [IndexMapAttr(m) for m in (*loops.maps, out)]
-    body = body_of(entry, inputs, result.get_element_type(), numbers)
-    return NestOp(loops.space(), inputs, maps, result, body, combine=combine, dest=dest)
+    given = None if numbers is None else _Numbers(numbers)
+    types = tuple(value.type for value in inputs)
+    name = "" if entry is None else entry.name
+    form = _NestForm(loops, types, out, result, name, entry, combine, given, into=dest is not None)
+    first = _first_of(form)
+    return copy_on(first, dict(zip(first.operands, (*inputs, *(() if dest is None else (dest,))), strict=True)))
+
+
+class _Numbers(dict[str, float]):
+    """Numbers by name; alike only with the same sign of zero, and in the same order."""
+
+    def _key(self) -> tuple[tuple[str, str], ...]:
+        return tuple((name, float(value).hex()) for name, value in self.items())
+
+    def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return hash(self._key())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Numbers) and self._key() == other._key()
+
+
+@dataclass(frozen=True)
+class _NestForm:
+    """What a nest follows from, but for its operands."""
+
+    loops: NestLoops
+    inputs: tuple[Attribute, ...]
+    out: IndexMap
+    result: TensorType[Attribute]
+    name: str
+    entry: OpEntry | None = field(hash=False)  # it has no hash; its name has
+    combine: str | None
+    numbers: _Numbers | None
+    into: bool
+
+
+@lru_cache(maxsize=_KEPT)
+def _first_of(form: _NestForm) -> NestOp:
+    """The nest of a form that others are copies of, on operands that are in no program."""
+    maps = [IndexMapAttr(m) for m in (*form.loops.maps, form.out)]
+    inputs = Block(arg_types=form.inputs).args
+    dest = Block(arg_types=[form.result]).args[0] if form.into else None
+    body = body_of(form.entry, inputs, form.result.get_element_type(), form.numbers)
+    return NestOp(form.loops.space(), inputs, maps, form.result, body, combine=form.combine, dest=dest)

@@ -4,9 +4,15 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from xdsl.dialects.builtin import TensorType, UnitAttr, f32
+from xdsl.ir import Block, SSAValue
 
 import spyre_mlir
+from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.ops.index_views import IndexView
+from spyre_mlir.ops.native import pointwise
+from spyre_mlir.ops.table import OpEntry
+from spyre_mlir.transforms.aten_to_loop.nests import align, make_nest
 
 Model = Callable[..., torch.Tensor]
 
@@ -52,3 +58,25 @@ def test_steps_nest() -> None:
     assert part.nests and part.slice(1, 0, 13).nests
     assert not part.slice(1, 0, 65, 2).nests
     assert part.slice(1, 0, 2, 1).expand((2, 2)).nests
+
+
+def nest(operand: SSAValue, entry: OpEntry, **numbers: float) -> NestOp:
+    loops = align([IndexView.identity((4, 64))], ["d0", "d1"])
+    return make_nest(loops, [operand], loops.exprs(), TensorType(f32, [4, 64]), entry, numbers=numbers or None)
+
+
+def test_nests_of_one_form_are_ops_of_their_own() -> None:
+    one, other = Block(arg_types=[TensorType(f32, [4, 64])] * 2).args
+    first, second = nest(one, pointwise.exp), nest(other, pointwise.exp)
+    assert [tuple(op.operands) for op in (first, second)] == [(one,), (other,)]
+    assert [len(list(value.uses)) for value in (one, other)] == [1, 1]
+    first.attributes["mark"] = UnitAttr()
+    assert first.is_structurally_equivalent(second) is False
+    assert nest(one, pointwise.exp).is_structurally_equivalent(second, {one: other})
+
+
+def test_nests_differ_by_function_and_by_the_sign_of_zero() -> None:
+    (value,) = Block(arg_types=[TensorType(f32, [4, 64])]).args
+    texts = [str(nest(value, pointwise.exp)), str(nest(value, pointwise.neg))]
+    texts += [str(nest(value, pointwise.clamp, min=zero, max=1.0)) for zero in (0.0, -0.0)]
+    assert len(set(texts)) == 4

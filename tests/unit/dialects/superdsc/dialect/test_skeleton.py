@@ -32,6 +32,12 @@ def test_number_and_start_addresses_do_not_count() -> None:
     assert skeleton_of(read(TEXT.replace('"0_add"', '"17_add"'))) == skeleton_of(read()) == skeleton_of(read(moved))
 
 
+def test_copies_have_the_skeleton_that_equal_ones_have() -> None:
+    op = read()
+    copies = [op.clone(), read().clone()]
+    assert {skeleton_of(op), *map(skeleton_of, copies)} == {skeleton_of(read())}
+
+
 def renamed(op: SdscOp) -> None:
     op.properties["sym_name"] = StringAttr("0_sub")
 

@@ -102,7 +102,12 @@ def round_into(
     largest = np.maximum.reduce(magnitude, axis=None)
     if largest < _TOO_LARGE and _without_small(magnitude):
         np.add(bits, _HALF, out=magnitude)
-        np.bitwise_and(magnitude, _KEPT, out=out)
+        if out.flags.c_contiguous:
+            np.bitwise_and(magnitude, _KEPT, out=out)
+        else:
+            # A copy is the quickest of all passes to short runs.
+            np.bitwise_and(magnitude, _KEPT, out=magnitude)
+            np.copyto(out, magnitude)
         return
     magnitude = bits & _MAGNITUDE
     code = (magnitude + _HALF) & _KEPT

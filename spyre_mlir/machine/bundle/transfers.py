@@ -178,7 +178,9 @@ def _fill(memory: Memory, access: ByteAccess, values: Array | None, written: Mas
     if values is None:
         target[...] = 0
         return
-    for (part,), place in blocks([frame.cut(values)], target):
+    given = frame.cut(values)
+    # In the order of the host: what is rounded is then read in one run, and written once.
+    for (part,), place in blocks([given], target, along=given):
         memory.put(place, part, access.format, from_host=True)
 
 

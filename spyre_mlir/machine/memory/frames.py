@@ -136,13 +136,22 @@ def fine_axes(axes: Sequence[StridedAxis], counts: Sequence[int]) -> list[Stride
     return result[::-1]
 
 
-def blocks(arrays: Sequence[Array], target: Array) -> Iterator[tuple[list[Array], Array]]:
-    """Return parts of arrays of one shape, or broadcastable to the target's, small enough for the cache."""
+def blocks(
+    arrays: Sequence[Array], target: Array, *, along: Array | None = None
+) -> Iterator[tuple[list[Array], Array]]:
+    """Return parts of arrays of one shape, or broadcastable to the target's, small enough for the cache.
+
+    Args:
+        arrays: what is read.
+        target: what is written.
+        along: the array whose parts are to be runs of memory, of the target's shape; the target if not given.
+    """
     if target.size <= BLOCK:
         yield list(arrays), target
         return
     wide = [*(np.broadcast_to(array, target.shape) for array in arrays), target]
-    order = sorted((a for a in range(target.ndim) if target.shape[a] != 1), key=lambda a: -abs(target.strides[a]))
+    strides = (target if along is None else along).strides
+    order = sorted((a for a in range(target.ndim) if target.shape[a] != 1), key=lambda a: -abs(strides[a]))
     shape = [target.shape[a] for a in order]
     steps = [[array.strides[a] for a in order] for array in wide]
     for at in range(len(shape) - 1, 0, -1):

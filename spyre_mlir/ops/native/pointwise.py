@@ -33,7 +33,7 @@ def _add(b: Build, self: Value, other: Value, *, alpha: Number) -> Value | None:
 )
 def add(self: Lanes, other: Lanes, *, alpha: Number = 1) -> Lanes:
     """Adds `other`, scaled by `alpha`, to `self`."""
-    return self + alpha * other
+    return self + (other if alpha == 1 else alpha * other)
 
 
 @ATEN.pointwise(
@@ -41,7 +41,7 @@ def add(self: Lanes, other: Lanes, *, alpha: Number = 1) -> Lanes:
 )
 def sub(self: Lanes, other: Lanes, *, alpha: Number = 1) -> Lanes:
     """Subtracts `other`, scaled by `alpha`, from `self`."""
-    return self - alpha * other
+    return self - (other if alpha == 1 else alpha * other)
 
 
 @ATEN.pointwise(

@@ -59,6 +59,19 @@ def test_values_and_target_in_pieces_give_what_they_give_in_a_row(count: int) ->
     assert np.array_equal(row, dl16.round_trip(wide[:, 0]).astype(np.float32))
 
 
+@pytest.mark.parametrize("zeros", [False, True])
+def test_numbers_without_special_cases_go_to_a_target_in_pieces(*, zeros: bool) -> None:
+    rng = np.random.default_rng(2)
+    values = (rng.uniform(1, 2, (300, 64)) * 2.0 ** rng.integers(-30, 32, (300, 64))).astype(np.float32)
+    values *= rng.choice([-1, 1], values.shape)
+    if zeros:
+        values[::3, ::5] = 0.0
+    pieces = np.full((300, 2, 64), 7, np.float32)
+    round_into(pieces[:, 1], values)
+    assert np.array_equal(pieces[:, 1], dl16.round_trip(values).astype(np.float32))
+    assert (pieces[:, 0] == 7).all()
+
+
 def test_threads_do_not_share_what_is_in_between() -> None:
     def rounded(value: float) -> bool:
         out = np.empty((500, 64), np.float32)

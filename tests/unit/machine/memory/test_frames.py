@@ -155,6 +155,18 @@ def test_rows_that_become_sticks_are_worked_on_in_tiles_of_several_sticks(rows: 
         assert max(place.shape[0] for _, place in seen) == 8
 
 
+@pytest.mark.parametrize(("rows", "sticks"), [(2048, 8), (1030, 9), (70, 40)])
+def test_parts_are_runs_of_the_array_they_go_along(rows: int, sticks: int) -> None:
+    source = np.arange(float(rows * sticks * 64)).reshape(rows, sticks, 64)
+    target = np.zeros((sticks, rows, 64)).transpose(1, 0, 2)
+    seen = list(blocks([source], target, along=source))
+    assert all(part.flags.c_contiguous and part.size <= BLOCK for (part,), _ in seen)
+    for (part,), place in seen:
+        assert (place == 0).all()
+        place[...] = part + 1
+    assert np.array_equal(target, source + 1)
+
+
 def test_dense_arrays_of_many_dims_are_worked_on_as_one_line() -> None:
     shape = (4, 6, BLOCK // 8)
     a, target = np.arange(float(np.prod(shape))).reshape(shape), np.zeros(shape)

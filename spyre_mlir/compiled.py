@@ -42,7 +42,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pickling import PickledAsBundle
 from spyre_mlir.pipeline import LEVELS, Lowered, check_level
 from spyre_mlir.report import Accuracy, Verification, VerifiedLevel
-from spyre_mlir.report.attempts import attempts
+from spyre_mlir.report.accuracy.attempts import attempts
 from spyre_mlir.report.inspection import InspectedProgram
 from spyre_mlir.report.judging import judged
 from spyre_mlir.residence import CARD

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,6 +17,7 @@ from spyre_mlir.report.host_steps import HostWork
 from spyre_mlir.report.page import comparison_text, page_text, share_rows
 from spyre_mlir.report.plots import Scale, short
 from spyre_mlir.report.shares import by_line
+from tests.browser import shown
 
 VOID = {"meta", "link"}
 SECTIONS = ["advice", "by-function", "by-module", "by-line", "roofline", "cores", "lx", "kernels", "host", "faults"]
@@ -165,28 +163,6 @@ def test_layers_are_folded(softmax_timeline: Timeline) -> None:
     modules = page.partition('<section id="by-module">')[2].partition("</section>")[0]
     assert "<summary><code>model.layers.*.a_module_with_a_long_name.q, 3 modules</code></summary>" in modules
     assert modules.count(f"</code> {us:.2f} us</div>") == 3
-
-
-@contextmanager
-def shown(html: str, folder: Path) -> Iterator[Any]:
-    """A page in a browser, which must not complain."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    browser_path = shutil.which("chromium")
-    if browser_path is None:
-        pytest.skip("chromium is not installed")
-    path = folder / "r.html"
-    path.write_text(html, encoding="utf-8")
-    complaints: list[str] = []
-    with sync_api.sync_playwright() as playwright:
-        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=browser_path, args=flags)
-        page = browser.new_context(offline=True).new_page()
-        for event in ("console", "pageerror", "requestfailed"):
-            page.on(event, lambda what: complaints.append(str(what)))  # pyright: ignore # optional library
-        page.goto(path.as_uri())
-        yield page
-        browser.close()
-    assert complaints == []
 
 
 def column(page: Any, section: str, number: int) -> list[str]:

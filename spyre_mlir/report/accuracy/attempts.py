@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from spyre_mlir.dialects.superdsc.model.json_value import JsonObject
 from spyre_mlir.options import CompileOptions
+from spyre_mlir.report.figures import finite
 from spyre_mlir.report.timing import three_digits
 from spyre_mlir.text.notebook import ShownAsText
 
@@ -33,6 +35,18 @@ class Attempt(ShownAsText):
     def helps(self) -> bool:
         """Return whether the error becomes smaller by half or more."""
         return self.error <= self.before / 2
+
+    def value(self) -> JsonObject:
+        """Return it as plain data; an error that is infinite is null."""
+        return {
+            "change": self.change,
+            "before": finite(self.before),
+            "error": finite(self.error),
+            "us_before": self.us_before,
+            "us": self.us,
+            "helps": self.helps,
+            "text": str(self),
+        }
 
     def __str__(self) -> str:
         """A sentence: the error, and the price."""

@@ -11,7 +11,7 @@ import torch
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.options import CompileOptions
-from spyre_mlir.report.attempts import Attempt, attempts
+from spyre_mlir.report.accuracy.attempts import Attempt, attempts
 
 
 class Overflowing(torch.nn.Module):

@@ -69,6 +69,8 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
             f"--{'bisect' if options.bisect else 'accuracy'} compares two runs; --probe, --output, --time, --trace "
             "and --ideal-cycles go with a run of their own"
         )
+    if options.accuracy and options.numerics is not None:
+        parser.error("--accuracy runs in device and in exact numerics; leave out --numerics")
     if options.bisect and options.accuracy:
         parser.error("--bisect and --accuracy are two comparisons; choose one")
     return options

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from spyre_mlir.debug.error_walk import KernelError
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.report.figures import finite
@@ -55,14 +56,17 @@ class Attempt(ShownAsText):
         return f"{self.change}, tried: {effect}{'' if self.helps else ', which is no cure'}; {price}"
 
 
-def attempts(options: CompileOptions, before: float, us_before: float, measure: Measure) -> Sequence[Attempt]:
-    """Try what may make the results of a program more accurate.
+def attempts(
+    options: CompileOptions, before: float, us_before: float, measure: Measure, suspects: Sequence[KernelError] = ()
+) -> Sequence[Attempt]:
+    """Try what may make the results of a program more accurate: float32 for all of it, then where the error arises.
 
     Args:
         options: that the program was compiled with.
         before: its largest error.
         us_before: its predicted time.
         measure: compiles and runs it with other options.
+        suspects: its launches, the worst first.
 
     Raises:
         UnsupportedError: the program does not compile with a change, though it does without.
@@ -70,4 +74,18 @@ def attempts(options: CompileOptions, before: float, us_before: float, measure: 
     if options.keep_float32:
         return ()
     error, us = measure(replace(options, keep_float32=True))
-    return (Attempt("keep_float32=True", before, error, us_before, us),)
+    tried = [Attempt("keep_float32=True", before, error, us_before, us)]
+    if tried[0].helps:  # and perhaps a part of it does
+        for names in _parts(options, suspects):
+            error, us = measure(replace(options, keep_float32_in=names))
+            tried.append(Attempt(f"keep_float32_in={names!r}", before, error, us_before, us))
+    return tried
+
+
+def _parts(options: CompileOptions, suspects: Sequence[KernelError]) -> Iterator[tuple[str, ...]]:
+    """Parts of a program that may be all that has to keep float32: where the worst error arises, and where all do."""
+    spoilt = [one for one in suspects if one.overflows or one.lost] or list(suspects[:1])
+    for names in ({one.module for one in spoilt}, {one.line for one in spoilt}):
+        chosen = tuple(sorted({*names, *options.keep_float32_in}))
+        if all(chosen) and chosen and set(chosen) != set(options.keep_float32_in):
+            yield chosen

@@ -60,7 +60,7 @@ class Accuracy(ShownAsText):
         reference: what the results are compared with.
         walk: runs the program in both numerics, launch by launch; None if only the results are known.
         curable: whether `keep_float32` makes the error of a launch go away.
-        attempt: compiles the program with changes that may cure it, and runs it.
+        attempt: compiles the program with changes that may cure it, and runs it; gets the launches, the worst first.
         untried: why it cannot.
     """
 
@@ -68,7 +68,9 @@ class Accuracy(ShownAsText):
     reference: str = "double precision"
     walk: Callable[[], Sequence[KernelError]] | None = field(default=None, repr=False, compare=False)
     curable: Callable[[KernelError], bool] = field(default=lambda _: False, repr=False, compare=False)
-    attempt: Callable[[], Sequence[Attempt]] = field(default=lambda: (), repr=False, compare=False)
+    attempt: Callable[[Sequence[KernelError]], Sequence[Attempt]] = field(
+        default=lambda _: (), repr=False, compare=False
+    )
     untried: str = ""
 
     @staticmethod
@@ -90,7 +92,7 @@ class Accuracy(ShownAsText):
     @cached_property
     def tried(self) -> tuple[Attempt, ...]:
         """Changes that may make the results more accurate, each compiled and run, with its effect and its price."""
-        return tuple(self.attempt())
+        return tuple(self.attempt(self.worst_first))
 
     def trials(self) -> list[str]:
         """Sentences about changes that were tried, if more than rounding spoils the results."""

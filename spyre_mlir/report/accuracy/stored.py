@@ -94,7 +94,7 @@ class _Compared:
         aten = self.levels.get(LEVELS[0])
         return would_be_kept(self.program.host if aten is None else aten, one.function, aten and one.line)
 
-    def attempts(self, before: float) -> Sequence[Attempt]:
+    def attempts(self, before: float, suspects: Sequence[KernelError]) -> Sequence[Attempt]:
         """Compile the aten level with changes; none without it."""
         if LEVELS[0] not in self.levels:
             return ()
@@ -109,7 +109,7 @@ class _Compared:
 
         spec = spec_at(self.stored.bundle)
         us = bundle_timeline(self.stored.bundle, self.stored.descriptor, program=self.program.host).kernels_us
-        return attempts(CompileOptions(spec=spec, host_fallback="allow"), before, us, measure)
+        return attempts(CompileOptions(spec=spec, host_fallback="allow"), before, us, measure, suspects)
 
 
 __all__ = ["stored_accuracy"]

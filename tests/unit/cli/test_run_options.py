@@ -99,6 +99,8 @@ def test_comparing_numerics_goes_alone() -> None:
     assert parse_arguments(["b", "--accuracy"]).accuracy
     with pytest.raises(SpyreError, match="--accuracy compares two runs; --probe"):
         parse_arguments(["b", "--accuracy", "--time"])
+    with pytest.raises(SpyreError, match="--accuracy runs in device and in exact numerics; leave out --numerics"):
+        parse_arguments(["b", "--accuracy", "--numerics", "device"])
     with pytest.raises(SpyreError, match="two comparisons; choose one"):
         parse_arguments(["b", "--accuracy", "--bisect"])
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from spyre_mlir.debug.error_walk import KernelError
+from spyre_mlir.hw.cost import Bottleneck
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.host_steps import HostWork
@@ -87,6 +88,14 @@ def test_plots_have_a_mark_per_run_and_per_buffer(html: str, softmax_timeline: T
     assert figures[0].count('class="mark') == len(softmax_timeline.kernels)
     assert figures[1].count('class="mark') == len(softmax_timeline.runs)
     assert figures[2].count('class="mark lx"') == len(softmax_timeline.residents) > 0
+
+
+def test_the_colours_are_explained(html: str) -> None:
+    legend = html.partition('<section id="by-function">')[2].partition("</p>")[0]
+    style = html.partition("<style>")[2].partition("</style>")[0]
+    keys = re.findall(r'<span class="key (\w+)"></span>(\w+), ', legend)
+    assert {*keys} == {(one.value, one.value) for one in Bottleneck}
+    assert all(f".key.{name} {{ background" in style for name, _ in keys)
 
 
 def test_marks_stay_in_their_frame(html: str) -> None:

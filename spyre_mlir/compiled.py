@@ -42,7 +42,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pickling import PickledAsBundle
 from spyre_mlir.pipeline import LEVELS, Lowered, check_level
 from spyre_mlir.report import Accuracy, Verification, VerifiedLevel
-from spyre_mlir.report.attempts import attempts
+from spyre_mlir.report.accuracy.attempts import Attempt, attempts
 from spyre_mlir.report.inspection import InspectedProgram
 from spyre_mlir.report.judging import judged
 from spyre_mlir.residence import CARD
@@ -268,8 +268,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, IsNoModule):
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
         """Run the bundle in device numerics, and compare the results with the model in double precision.
 
-        `tried` compiles it with `keep_float32` and measures what that cures. What is printed, and `launches`,
-        `by_module()`, `by_line()` and `advice()`, run it once more beside exact numerics, launch by launch.
+        `launches`, and what is printed, run it once more beside exact numerics; `tried` compiles it with changes.
 
         Args:
             args: inputs, as for a call.
@@ -277,8 +276,8 @@ class CompiledModel(InspectedProgram, PickledAsBundle, IsNoModule):
         """
         from spyre_mlir.frontend import double_reference
 
-        results = self._run_bundle(args, kwargs, "device")
-        found = Accuracy.of(results, double_reference(self._program, args, kwargs))
+        expected = double_reference(self._program, args, kwargs)
+        found = Accuracy.of(self._run_bundle(args, kwargs, "device"), expected)
         inputs = self._inputs(args, kwargs)
 
         def walk() -> list[KernelError]:
@@ -287,17 +286,18 @@ class CompiledModel(InspectedProgram, PickledAsBundle, IsNoModule):
             return kernel_errors(stored_program(stored), inputs, launches, stored.manifest.extents)
 
         def measure(options: CompileOptions) -> tuple[float, float]:
-            lowered = lower_once(self._program.module, make_context(options.spec), options)
-            other = CompiledModel(self._program, lowered, options)
+            made = lower_once(self._program.module, make_context(options.spec), options)
+            other = CompiledModel(self._program, made, options)
             return other.accuracy(*args, **kwargs).worst, other.timeline().kernels_us
 
-        tries = partial(attempts, self._options, found.worst, measure=measure)
-        return replace(found, walk=walk, curable=self._is_curable, attempt=lambda: tries(self.timeline().kernels_us))
+        def attempt(worst: Sequence[KernelError]) -> Sequence[Attempt]:
+            return attempts(self._options, found.worst, self.timeline().kernels_us, measure, worst)
+
+        return replace(found, walk=walk, curable=self._is_curable, attempt=attempt)
 
     def _is_curable(self, found: KernelError | Overflow) -> bool:
         """Return whether the error of a launch, or an overflow, goes away with `keep_float32`."""
-        aten = self._lowered.modules[LEVELS[0]]
-        return not self._options.keep_float32 and would_be_kept(aten, found.function, found.line)
+        return not self._options.keep_float32 and would_be_kept(self._module(LEVELS[0]), found.function, found.line)
 
     def _inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Array]:
         from spyre_mlir.frontend import shown_as_numpy

@@ -31,6 +31,8 @@ from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pickling import write_files
 from spyre_mlir.pipeline import LEVELS, Lowered
+from spyre_mlir.report.accuracy import Accuracy
+from spyre_mlir.report.accuracy.stored import stored_accuracy
 from spyre_mlir.report.timing import bundle_timeline
 from spyre_mlir.transforms.inline_regions import InlineRegionsPass
 from spyre_mlir.transforms.utils.host_fallback import host_steps_of
@@ -143,9 +145,15 @@ class LoadedModel(CompiledModel):
         raise InputError("a loaded model has no torch model to compare with", hint=f"{_MODEL}, or spyre-run --bisect")
 
     @override
-    def accuracy(self, *args: Any, **kwargs: Any) -> Any:
-        """Refused: there is no model to compare with."""
-        raise InputError("a loaded model has no torch model to compare with", hint=_MODEL)
+    def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
+        """Compare the results of device numerics with exact numerics, as there is no model; see `CompiledModel`.
+
+        `tried` compiles the aten level with changes, if the directory was saved with its levels.
+
+        Raises:
+            InputError: exact numerics lack weights, which are there in the card's form only.
+        """
+        return stored_accuracy(self._bundle(), self._lowered.modules, self._inputs(args, kwargs))
 
 
 def _refuse_errors(directory: Path) -> None:

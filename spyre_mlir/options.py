@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from textwrap import fill
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from spyre_mlir.choices import Addresses, HostFallback, LoopForm, Numerics, OnFault, OnOverflow, Progress, SdscVersion
 from spyre_mlir.errors import InputError
@@ -74,6 +74,11 @@ def read_spec(text: str) -> SpyreSpec:
         return spec_with(numbers)
     except ValueError as error:
         raise InputError(str(error)) from error
+
+
+def read_names(text: str) -> tuple[str, ...]:
+    """Read names from ``NAME,NAME``."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 _TO_SUPERDSC = "convert-spyre-kernel-to-superdsc"
@@ -161,6 +166,15 @@ class CompileOptions:
         "without a form on float32 compute in DL16, which a warning lists and the report counts",
         sets=(_TO_KERNEL, "keep_float32"),
     )
+    keep_float32_in: tuple[str, ...] = _option(
+        (),
+        "names of what keeps float32, where all else is DL16: modules of the model with all that is in them "
+        "(``layers.0.norm``), lines (``model.py:7``) or operations (``mul``); conversions are made where they meet "
+        "the rest. "
+        "The program stays flat. On a command line, names are separated by commas",
+        sets=(_TO_KERNEL, "keep_float32_in"),
+        read=read_names,
+    )
     on_overflow: OnOverflow = _option(
         "warn",
         "reaction of a call to finite numbers beyond the largest DLFloat16: ``warn`` warns once, with the "
@@ -190,6 +204,7 @@ class CompileOptions:
                 raise InputError(f"{entry.name} must be one of {', '.join(known.choices)}, got {value!r}")
             if isinstance(entry.default, bool) and not isinstance(value, bool):
                 raise InputError(f"{entry.name} must be True or False, got {value!r}")
+        _check_names("keep_float32_in", self.keep_float32_in)
         if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
             raise InputError(f"progress must be None, True, False or a function, got {self.progress!r}")
         if not isinstance(self.spec, SpyreSpec):  # pyright: ignore[reportUnnecessaryIsInstance] - Python callers
@@ -238,9 +253,19 @@ class CompileOptions:
             if sets is None or (len(sets) == 1 and not value):
                 continue
             chosen.setdefault(sets[0], {}).update({sets[1]: value} if len(sets) == 2 else {})
+        if self.keep_float32_in:
+            chosen.pop("outline-regions", None)  # equal layers may differ in what they keep
         if self.addresses == "concrete" and self.loops == "loop":
             chosen["plan"]["loops"] = False  # an address in a file does not advance
         return chosen
+
+
+def _check_names(option: str, names: object) -> None:
+    """Raises InputError unless an option is a tuple of names."""
+    if not isinstance(names, tuple) or not all(
+        isinstance(name, str) and name for name in cast("tuple[Any, ...]", names)
+    ):
+        raise InputError(f"{option} must be a tuple of names, got {names!r}", hint=f'{option}=("layers.0.norm",)')
 
 
 def about(entry: Field[Any]) -> Option:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spyre_mlir.cli.run_json import RunRecord, pending_json, write_json
 from spyre_mlir.cli.run_options import RANDOM_INTEGERS_BELOW, parse_arguments
 from spyre_mlir.cli.support.endings import guarded, log_to_stderr
 from spyre_mlir.cli.support.findings import refuse_errors
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
     from spyre_mlir.choices import Numerics
+    from spyre_mlir.cli.support.output import PendingOutput
     from spyre_mlir.machine.bundle.probes import Observed
     from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.options import MachineOptions
@@ -72,12 +74,12 @@ def run(argv: Sequence[str] | None = None) -> int:
     machine = MachineOptions(numerics=numerics, on_fault=options.on_fault, nan=options.nan)
     from spyre_mlir.cli.run_external import foreign_at, run_foreign_files
 
-    predicted = predictions(path, options)
+    predicted, pending = predictions(path, options), pending_json(options.json)
     if not (options.bisect or options.accuracy) and (foreign := foreign_at(path)) is not None:
         refuse_errors(path, insist=options.no_check or options.bisect)
         text, outputs, seen = run_foreign_files(foreign, given, options.seed, machine, met)
         say_overflows(options.on_overflow, met)
-        return _finish(options, outputs, lambda: seen, text, predicted, met)
+        return _finish(options, outputs, lambda: seen, text, predicted, pending, met)
     if options.accuracy:
         from spyre_mlir.cli.run_accuracy import check_directory
 
@@ -90,17 +92,27 @@ def run(argv: Sequence[str] | None = None) -> int:
     if options.bisect:
         from spyre_mlir.cli.run_probe import bisect_directory
 
-        return bisect_directory(path, inputs, machine)
+        bisection = bisect_directory(path, inputs, machine)
+        predicted.finish(verification=bisection)
+        write_json(pending, bisection)
+        sys.stdout.write(f"{bisection}\n")
+        return 0 if bisection else MachineFault.exit_code
     if options.accuracy:
         from spyre_mlir.cli.run_accuracy import accuracy_of_directory
 
-        return accuracy_of_directory(path, inputs)
+        accuracy = accuracy_of_directory(path, inputs)
+        predicted.finish(accuracy=accuracy)
+        write_json(pending, accuracy)
+        sys.stdout.write(f"{accuracy}\n")
+        return 0
     started = time.perf_counter()
     outputs = _outputs(runnable, inputs)
     say_overflows(options.on_overflow, met, runnable.main)
     log.info("run: %d arguments, %d results, %.3f s", len(inputs), len(outputs), time.perf_counter() - started)
     seed_draws(runnable.main, options.seed)  # probes see what this run drew
-    return _finish(options, outputs, lambda: runnable.observe(inputs) if runnable.observe else [], "", predicted, met)
+    return _finish(
+        options, outputs, lambda: runnable.observe(inputs) if runnable.observe else [], "", predicted, pending, met
+    )
 
 
 def _numerics_for(path: Path, *, compares: bool) -> Numerics:
@@ -116,6 +128,7 @@ def _finish(
     observe: Callable[[], list[Observed]],
     before: str,
     predicted: Predictions,
+    pending: PendingOutput | None,
     met: FaultLog,
 ) -> int:
     """Writes results and probes, says what they are and what the run met, and gives the exit code."""
@@ -128,6 +141,7 @@ def _finish(
         _write(Path(options.output or "."), {name.removeprefix("%"): value for name, value in probes.items()})
     shown = [f"{name}: {_summary(value)}\n" for name, value in (*outputs.items(), *probes.items())]
     lines = met.lines()
+    write_json(pending, RunRecord(outputs, probes, lines))
     for line in met.undecided():
         log.info("depends on an open question: %s", line)
     sys.stdout.write("".join([before, *listed, *shown, predicted.finish(lines), *(f"{line}\n" for line in lines)]))

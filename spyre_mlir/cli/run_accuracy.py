@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,8 @@ from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from spyre_mlir.report.accuracy import Accuracy
 
     Array = NDArray[Any]
 
@@ -34,24 +35,17 @@ def check_directory(path: Path) -> None:
         )
 
 
-def accuracy_of_directory(path: Path, inputs: Sequence[Array | None]) -> int:
-    """Print the launches of a bundle directory that add most to the error, and what to try.
+def accuracy_of_directory(path: Path, inputs: Sequence[Array | None]) -> Accuracy:
+    """Return the error of a bundle directory, by launch too, and what to try.
 
     Raises:
         MachineFault: a run fails.
         UnsupportedError: the host decides what runs.
     """
+    from spyre_mlir.backend.levels import read_levels
     from spyre_mlir.backend.stored import read_bundle
-    from spyre_mlir.debug.error_walk import kernel_errors, launches_of
-    from spyre_mlir.debug.stored_runs import stored_program
-    from spyre_mlir.dialects.ir.control import refuse_control_flow
-    from spyre_mlir.report.accuracy import Accuracy
+    from spyre_mlir.report.accuracy.stored import stored_accuracy
     from spyre_mlir.universe import make_context
 
-    stored = read_bundle(path, make_context())
-    program = stored_program(stored)
-    refuse_control_flow(program.host, "an error by launch")
-    launches = launches_of(stored.bundle, stored.descriptor, program.host)
-    found = kernel_errors(program, inputs, launches, stored.manifest.extents)
-    sys.stdout.write(f"{Accuracy((), walk=lambda: found)}\n")
-    return 0
+    context = make_context()
+    return stored_accuracy(read_bundle(path, context), read_levels(path, context), inputs)

@@ -9,7 +9,7 @@ from typing import get_args
 from spyre_mlir.choices import Numerics
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity
 from spyre_mlir.cli.support.memory_limit import add_memory_limit
-from spyre_mlir.cli.support.timing import add_time_options, asks_for_time
+from spyre_mlir.cli.support.timing import add_time_options
 
 RANDOM_INTEGERS_BELOW = 10
 
@@ -55,14 +55,22 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help="run a bundle or a SuperDSC file even if it violates rules of spyre-translate --check",
     )
     add_time_options(parser)
+    parser.add_argument(
+        "--json",
+        metavar="FILE.json",
+        help="write the results of the run in numbers, and what it met; or what --accuracy or --bisect found",
+    )
     add_memory_limit(parser)
     add_verbosity(parser)
     options = parser.parse_args(argv)
-    if (options.bisect or options.accuracy) and (options.probe or options.output or asks_for_time(options)):
+    own = (options.time, options.trace, options.ideal_cycles)
+    if (options.bisect or options.accuracy) and (options.probe or options.output or any(o is not None for o in own)):
         parser.error(
-            f"--{'bisect' if options.bisect else 'accuracy'} compares two runs; --probe, --output, --time, --trace, "
-            "--ideal-cycles and --report go with a run of their own"
+            f"--{'bisect' if options.bisect else 'accuracy'} compares two runs; --probe, --output, --time, --trace "
+            "and --ideal-cycles go with a run of their own"
         )
+    if options.accuracy and options.numerics is not None:
+        parser.error("--accuracy runs in device and in exact numerics; leave out --numerics")
     if options.bisect and options.accuracy:
         parser.error("--bisect and --accuracy are two comparisons; choose one")
     return options
@@ -73,13 +81,14 @@ def _add_comparisons(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bisect",
         action="store_true",
-        help="compare a bundle directory with its levels, and name the first op whose value differs",
+        help="compare a bundle directory with its levels, and name the first op whose value differs; on the page "
+        "--report and in the file --json too",
     )
     parser.add_argument(
         "--accuracy",
         action="store_true",
         help="run a bundle directory in device and in exact numerics side by side, and list the launches that add most "
-        "to the error",
+        "to the error, with what to try; on the page --report and in the file --json too",
     )
 
 

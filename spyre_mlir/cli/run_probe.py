@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +14,11 @@ if TYPE_CHECKING:
     from spyre_mlir.machine.bundle.host_program import DeviceProgram
     from spyre_mlir.machine.bundle.probes import Observed
     from spyre_mlir.machine.options import MachineOptions
+    from spyre_mlir.report.verification import Bisection
 
     Array = NDArray[Any]
 
 LIST = "list"
-FOUND = 3  # the exit code of a program that misbehaves on the machine
 
 
 def probed(names: Sequence[str], observe: Callable[[], list[Observed]]) -> tuple[dict[str, Array], list[str]]:
@@ -51,8 +50,8 @@ def module_probes(program: DeviceProgram, inputs: Sequence[Array | None], option
     return [one.observed({}) for one in observe_program(replace(program, executor=own_draws()), inputs, options)]
 
 
-def bisect_directory(path: Path, inputs: Sequence[Array | None], options: MachineOptions) -> int:
-    """Print the first op of a bundle whose value differs from the level above; exit code 3 if there is one.
+def bisect_directory(path: Path, inputs: Sequence[Array | None], options: MachineOptions) -> Bisection:
+    """Return the first op of a bundle whose value differs from the level above.
 
     Raises:
         InputError: this is no directory with its levels.
@@ -62,6 +61,7 @@ def bisect_directory(path: Path, inputs: Sequence[Array | None], options: Machin
     from spyre_mlir.debug.bisect import BisectSession, bisect
     from spyre_mlir.debug.stored_runs import stored_program
     from spyre_mlir.pipeline import LEVELS
+    from spyre_mlir.report.verification import Bisection
     from spyre_mlir.universe import make_context
 
     context = make_context()
@@ -73,9 +73,4 @@ def bisect_directory(path: Path, inputs: Sequence[Array | None], options: Machin
             hint="name a bundle directory that spyre-compile has written with --levels",
         )
     divergence = bisect(BisectSession(modules, inputs, options=options), stored_program(read_bundle(path, context)))
-    compared = ", ".join(level for level in LEVELS if level in modules)
-    agrees = f"no divergence: the bundle agrees with {compared}"
-    if options.numerics != "exact":
-        agrees += f"; all of them ran in {options.numerics} numerics, which --accuracy compares with exact ones"
-    sys.stdout.write(f"{divergence or agrees}\n")
-    return FOUND if divergence else 0
+    return Bisection(tuple(level for level in LEVELS if level in modules), divergence, options.numerics)

@@ -8,24 +8,19 @@ Decision: docs/decisions/0074-who-computes-a-host-step.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import Enum
-from functools import partial, wraps
-from inspect import signature
+from functools import partial
 from typing import Any, NoReturn, TypeVar, cast
 
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.call_info import Hook, Registered
-from spyre_mlir.ops.hardware_functions import FUNCTIONS, function_of
-from spyre_mlir.ops.helpers.reduction_dims import reduced_shape
 from spyre_mlir.ops.operator_names import canonical, check_name, exists
-from spyre_mlir.ops.table import Family, OpEntry, Sample, Unit
-from spyre_mlir.ops.value import Argument, Caller, Operand, Value
+from spyre_mlir.ops.table import OpEntry
 
 F = TypeVar("F", bound=Hook)
 
@@ -73,7 +68,7 @@ def isolated() -> Generator[None]:
         vars(_REGISTRY).update(before)
 
 
-def _key(op: object) -> str:
+def registered_name(op: object) -> str:
     """Return the canonical name of an operation that is registered.
 
     Raises:
@@ -101,8 +96,8 @@ def owner_of(function: object) -> str:
 
 
 def _add(kind: HookKind, op: str, function: F, priority: int, when: Callable[..., bool] | None = None) -> F:
-    _check_callable(op, function)
-    name = _key(op)
+    check_callable(op, function)
+    name = registered_name(op)
     known = _REGISTRY.functions.setdefault((kind, name), [])
     new = Registered(name, function, owner_of(function), priority, when)
     for other in known:
@@ -116,7 +111,8 @@ def _add(kind: HookKind, op: str, function: F, priority: int, when: Callable[...
     return function
 
 
-def _check_callable(op: str, function: object) -> None:
+def check_callable(op: str, function: object) -> None:
+    """Raise RegistrationError if what is registered for an operation cannot be called."""
     if not callable(function):
         raise RegistrationError(f"a function is registered for {op}, got {function!r}", hint="use it as a decorator")
 
@@ -159,70 +155,7 @@ def registrations() -> list[object]:
     return [*entries, *(item for item in functions if item[1]), *sorted(_REGISTRY.whole.items())]
 
 
-def map_op(
-    op: str,
-    opfunc: str,
-    *,
-    op_info: Mapping[str, str] | None = None,
-    combine: str | None = None,
-    unit: Unit = Unit.SFP,
-    fp32: bool = False,
-    ulps: float = 1.0,
-    source: str = "",
-    samples: Sequence[Sample] = (),
-    override: bool = False,
-) -> Callable[[Hook], OpEntry]:
-    """Decorator that maps an operation to one hardware function; the decorated function computes it in numpy.
-
-    Args:
-        op: the operation.
-        opfunc: the hardware function, as SuperDSC names it.
-        op_info: arguments that are no tensors, to the constants of the hardware function.
-        combine: for a reduction over ``dim``: the scalar operation that folds, e.g. ``arith.addf``.
-        unit: where the function runs.
-        fp32: whether it takes IEEE_FP32 as well as DL16.
-        ulps: allowed error in units in the last place.
-        source: where the claim comes from.
-        samples: arguments for tests.
-        override: map an operation of the op table too: a decomposition makes its calls calls of ``override::name``.
-
-    Raises:
-        RegistrationError: the operation has an owner already, and `override` is not set; both are named. Or there is no
-            such hardware function, or it has no such constants.
-    """
-
-    def add(function: Hook) -> OpEntry:
-        _check_callable(op, function)
-        family = Family.POINTWISE if combine is None else Family.REDUCTION
-        facts = {"shape": reduced_shape, "combine": combine} if combine is not None else {}
-        key = _key(op)
-        taken = override and ATEN.find(key) is not None
-        if not taken:
-            _check_free(op, function)
-        _check_parameters(op, function, op_info or {})
-        entry = _declared(
-            partial(ATEN.declare, family),
-            function,
-            aten=[f"override::{key}" if taken else key],
-            opfunc=opfunc,
-            op_info=dict(op_info or {}),
-            unit=unit,
-            fp32=fp32,
-            ulps=ulps,
-            source=source,
-            owner=owner_of(function),
-            **facts,
-        )
-        ATEN.samples(entry, *samples)
-        if taken:
-            register_decomposition(op)(_call_of(entry, function))
-        return entry
-
-    _check_constants(op, opfunc, op_info or {})
-    return add
-
-
-def _declared(declare: Hook, function: Hook, **facts: Any) -> OpEntry:
+def declared(declare: Hook, function: Hook, **facts: Any) -> OpEntry:
     """The entry of a function in the op table.
 
     Raises:
@@ -234,54 +167,6 @@ def _declared(declare: Hook, function: Hook, **facts: Any) -> OpEntry:
         raise RegistrationError(
             f"{owner_of(function)} cannot be declared: {error}", hint="annotate its parameters as the op table does"
         ) from error
-
-
-def _call_of(entry: OpEntry, function: Hook) -> Hook:
-    """Return a decomposition of an operation into the call of an entry, with the arguments that the entry has."""
-
-    @wraps(function)
-    def call(build: Caller, **bound: Argument) -> Value:
-        tensors = [cast(Operand, bound[p.name]) for p in entry.params if p.is_tensor]
-        return build.call(
-            entry.overloads[0], *tensors, **{p.name: bound[p.name] for p in entry.params if not p.is_tensor}
-        )
-
-    return call
-
-
-def _check_constants(op: str, opfunc: str, op_info: Mapping[str, str]) -> None:
-    """Raises RegistrationError if there is no such hardware function, or it has no constants of these names."""
-    function = function_of(opfunc)
-    if function is None:
-        near = get_close_matches(opfunc, FUNCTIONS, n=1)
-        raise RegistrationError(
-            f"{op} is mapped to the hardware function {opfunc}, which does not exist",
-            hint=f"did you mean {near[0]}?" if near else "docs/reference/superdsc.md lists them",
-        )
-    if wrong := [constant for constant in op_info.values() if constant not in function.constants]:
-        known = ", ".join(function.constants) or "none"
-        raise RegistrationError(
-            f"{op}: the hardware function {opfunc} has no constant {', '.join(wrong)}", hint=f"its constants: {known}"
-        )
-
-
-def _check_parameters(op: str, function: Hook, op_info: Mapping[str, str]) -> None:
-    """Raises RegistrationError if a function has no parameters of the names that stand for constants."""
-    if strange := [name for name in op_info if name not in signature(function).parameters]:
-        raise RegistrationError(
-            f"{op}: {owner_of(function)} has no parameter {', '.join(strange)}, which op_info names"
-        )
-
-
-def _check_free(op: str, function: object) -> None:
-    """Raises RegistrationError if the op table has an operation already."""
-    taken = ATEN.find(canonical(op))
-    if taken is not None:
-        owner = taken.owner or owner_of(taken.decompose if taken.family is Family.COMPOSITE else taken.meaning)
-        raise RegistrationError(
-            f"{op} is claimed by both {owner} and {owner_of(function)}",
-            hint="override=True maps it all the same; a decomposition precedes the op table too",
-        )
 
 
 def register_decomposition(
@@ -304,10 +189,10 @@ def register_decomposition(
     """
 
     def add(function: F) -> F:
-        _check_callable(op, function)
-        if ATEN.find(key := _key(op)) is None:
+        check_callable(op, function)
+        if ATEN.find(key := registered_name(op)) is None:
             # Its rewrites are those that are registered; the entry's own is asked where none of them wants a call.
-            _declared(
+            declared(
                 partial(ATEN.composed, decompose=partial(_none_wants, key)),
                 function,
                 aten=[key],
@@ -326,7 +211,7 @@ def _none_wants(op: str, *_: object, **__: object) -> NoReturn:
 
 def keep_whole(op: str, *, owner: str = "") -> None:
     """Disable the op table's decompositions of an operation, torch's own included."""
-    _REGISTRY.whole[_key(op)] = owner
+    _REGISTRY.whole[registered_name(op)] = owner
 
 
 def is_kept_whole(op: str) -> bool:

@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from spyre_mlir.errors import RegistrationError
 from spyre_mlir.ops import registry as functions
 from spyre_mlir.ops.call_info import MISTAKES, NodeInfo, OpNode, Registered, TensorMeta
+from spyre_mlir.ops.mapping import map_op
 from spyre_mlir.ops.registry import (
     HookKind,
     find,
@@ -21,7 +22,6 @@ from spyre_mlir.ops.registry import (
     is_kept_whole,
     keep_whole,
     kept_whole,
-    map_op,
     register_decomposition,
     register_executor,
     register_fallback,

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from rich.console import JustifyMethod
 
-from spyre_mlir.debug.bisect import Divergence
-from spyre_mlir.dialects.flips import Flip
-from spyre_mlir.errors import InputError, MachineFault, SpyreError
+from spyre_mlir.errors import InputError
 from spyre_mlir.hw.formats import FP32
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.pipeline import StageRecord
@@ -24,10 +19,12 @@ from spyre_mlir.report.figures import read_figures
 from spyre_mlir.report.host_steps import HostWork
 from spyre_mlir.report.tables import listing
 from spyre_mlir.report.timing import timing_text
+from spyre_mlir.report.verification import Verification as Verification
+from spyre_mlir.report.verification import VerifiedLevel as VerifiedLevel
+from spyre_mlir.report.verification import error_of as error_of
 from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.transforms.utils.host_fallback import HostStep, listed
 
-Array = NDArray[Any]
 _SIZES = ("HBM bytes", "LX bytes/core", "HBM traffic", "seconds")
 
 
@@ -127,91 +124,3 @@ def stage_table(name: str, records: Sequence[StageRecord]) -> str:
         for r in records
     )
     return listing(name, columns, rows, ("LX bytes/core", "HBM bytes", "seconds"))
-
-
-def error_of(got: Array, expected: Array) -> float:
-    """Return max|got - expected| over max|expected|, over finite numbers; infinite where non-finite elements differ.
-
-    Integers and truth values are equal or wrong, whatever else is in their tensor: they are not divided.
-    """
-    a, b = got.astype(np.float64), expected.astype(np.float64)
-    finite = np.isfinite(b)
-    if not np.array_equal(a[~finite], b[~finite], equal_nan=True) or np.isnan(a[finite]).any():
-        return float("inf")
-    largest = float(np.max(np.abs(b[finite]), initial=0.0))
-    difference = float(np.max(np.abs(a[finite] - b[finite]), initial=0.0))
-    if expected.dtype.kind != "f":
-        return difference
-    return difference / largest if largest else difference
-
-
-@dataclass(frozen=True)
-class VerifiedLevel:
-    """Difference between one level and torch: the largest error of any result; infinite if the level could not run.
-
-    Attributes:
-        level: which level.
-        error: max|a - b| / max|b|; of integers max|a - b|.
-        fault: why it could not run.
-        explained: whether the steps that rounding decides are all that differs, see `Verification.flips`.
-    """
-
-    level: str
-    error: float
-    fault: str = ""
-    explained: bool = False
-
-    def agrees(self, tolerance: float) -> bool:
-        """Return whether the level agrees with torch, apart from steps that rounding decides."""
-        return self.error <= tolerance or self.explained
-
-    @staticmethod
-    def of(level: str, got: Sequence[Array] | str, expected: Sequence[Array]) -> VerifiedLevel:
-        """Compare the results of a level with torch's; an error in place of results is an infinite difference."""
-        if isinstance(got, str):
-            return VerifiedLevel(level, float("inf"), got)
-        return VerifiedLevel(level, max((error_of(a, b) for a, b in zip(got, expected, strict=True)), default=0.0))
-
-    @staticmethod
-    def run(run: Callable[[], list[Array]], files: bool) -> list[Array] | str:
-        """Results of a level, or its fault; for files also their other defects."""
-        try:
-            return run()
-        except SpyreError as error:
-            if not files and not isinstance(error, MachineFault):
-                raise
-            return str(error)
-
-
-@dataclass(frozen=True)
-class Verification(ShownAsText):
-    """Outcome of `verify`: true if every level is within the tolerance, apart from steps that rounding decides.
-
-    Attributes:
-        levels: the four levels, then the bundle from disk.
-        tolerance: the largest error that counts as equal.
-        divergence: the first op whose value differs from the level above, if a level differs.
-        flips: the operators that jump, of which elements lie so near a boundary that a legal rounding decides them.
-    """
-
-    levels: tuple[VerifiedLevel, ...]
-    tolerance: float
-    divergence: Divergence | None = None
-    flips: tuple[Flip, ...] = ()
-
-    def __bool__(self) -> bool:
-        """Return whether every level agrees with torch."""
-        return all(level.agrees(self.tolerance) for level in self.levels)
-
-    def __str__(self) -> str:
-        """A table of levels and errors, then faults and the divergence."""
-        rows = ((level.level, f"{level.error:.2e}", self._verdict(level)) for level in self.levels)
-        table = listing("", {"level": "left", "error": "right", "verdict": "left"}, rows)
-        faults = [f"{level.level}: {level.fault}" for level in self.levels if level.fault]
-        named = [] if self.divergence is None else [str(self.divergence)]
-        return "\n".join([table, *faults, *map(str, self.flips), *named])
-
-    def _verdict(self, level: VerifiedLevel) -> str:
-        if level.error <= self.tolerance:
-            return "ok"
-        return "rounding at a step" if level.explained else f"above {self.tolerance:g}"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -182,6 +183,11 @@ def plain(value: object) -> Json:
     return cast("Json", value)
 
 
+def finite(number: float) -> float | None:
+    """Return a number for JSON, which has no infinities; None for them and for NaN."""
+    return number if isfinite(number) else None
+
+
 _RECORDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (KernelFigures, HostFigures, StageFigures)}
 _SCALARS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (float, int), "bool": (bool,)}
 
@@ -216,4 +222,4 @@ def _item(kind: str, value: Json, file: str, path: str) -> Any:
     return value
 
 
-__all__ = ["Figures", "HostFigures", "KernelFigures", "StageFigures", "read_figures"]
+__all__ = ["Figures", "HostFigures", "KernelFigures", "StageFigures", "finite", "plain", "read_figures"]

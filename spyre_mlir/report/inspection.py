@@ -16,7 +16,7 @@ from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, check_level, has_calls, lower, lower_to_ktir
-from spyre_mlir.report import Report
+from spyre_mlir.report import Report, Verification
 from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.graphs import LevelGraphs
 from spyre_mlir.report.host_steps import host_steps
@@ -125,7 +125,12 @@ class InspectedProgram(ShownAsText):
         return lower_to_ktir(module, context)
 
     def report(
-        self, page: str | Path | None = None, *, profile: Profile = "calibrated", accuracy: Accuracy | None = None
+        self,
+        page: str | Path | None = None,
+        *,
+        profile: Profile = "calibrated",
+        accuracy: Accuracy | None = None,
+        verification: Verification | None = None,
     ) -> Report:
         """The stages, the predicted time of every kernel, and the events of the last call; prints itself as tables.
 
@@ -134,6 +139,7 @@ class InspectedProgram(ShownAsText):
                 scratchpads and cores over time, host steps, faults of the last call.
             profile: numbers of the cost model: ``calibrated`` by published measurements, or the hardware's ``peak``.
             accuracy: what ``accuracy(…)`` gave, to be shown on the page, launch by launch.
+            verification: what ``verify(…)`` gave, to be shown on the page, with the first op that differs.
 
         Raises:
             InputError: the page cannot be written.
@@ -142,7 +148,7 @@ class InspectedProgram(ShownAsText):
         met, open_ = tuple(self.log.lines()) if self._called else None, tuple(self.log.undecided())
         host = tuple(host_steps(self._host_program()))
         if page is not None:
-            save_text(Path(page), page_text(self.name, timeline, host, met, open_, accuracy))
+            save_text(Path(page), page_text(self.name, timeline, host, met, open_, accuracy, verification))
         return Report(self.name, tuple(self._lowered.records), timeline, met, open_, self._lowered.host_steps, host)
 
     def timeline(self, profile: Profile = "calibrated") -> Timeline:

@@ -21,6 +21,7 @@ from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.pictures import core_use, roofline, scratchpads
 from spyre_mlir.report.plots import short
 from spyre_mlir.report.shares import Share, by_function, by_line, by_module, moving_us
+from spyre_mlir.report.verification import Bisection, Verification
 
 UNKNOWN_SOURCE = "unknown"
 
@@ -65,6 +66,7 @@ def page_text(
     faults: Sequence[str] | None,
     undecided: Sequence[str] = (),
     accuracy: Accuracy | None = None,
+    verification: Verification | Bisection | None = None,
 ) -> str:
     """Render the page as HTML.
 
@@ -75,6 +77,7 @@ def page_text(
         faults: what the machine found in a run, one line each; None if the program has not run.
         undecided: by setting that public sources leave open, which results of the run depend on it.
         accuracy: of a run in device numerics, launch by launch; None if it was not compared.
+        verification: of every level against torch, or of the files against the levels; None without one.
     """
     return _filled(
         "page.html.j2",
@@ -96,6 +99,7 @@ def page_text(
         faults=faults,
         undecided=undecided,
         accuracy=accuracy,
+        verification=verification,
     )
 
 

@@ -50,6 +50,7 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms, WeightRoom
 from spyre_mlir.transforms.loop_to_kernel.emission import Emit, emit, returned_buffer
+from spyre_mlir.transforms.loop_to_kernel.kept_float32 import check_names, kept_ops
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP
 from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
@@ -67,7 +68,7 @@ def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
     chain = list(fillers(op.result))
     if is_integer(element_of(op.result)):
         p.of(op.result).format = (DL16 if inside(p.ranges.of(op.result), NARROW) else FP32).name
-    if keeps_float32(p, op):
+    if keeps_float32(p, op, element_of(op.result)):
         p.of(op.result).format = FP32.name
     shape, form = shape_of(op.result), p.of(op.result).format
     sticks = [s for s in (*reversed(range(len(shape))), UNIT) if all(_can_fill(n, s, block_of(form)) for n in chain)]
@@ -269,16 +270,20 @@ class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
     Attributes:
         keep_float32: store float32 tensors as they are instead of as DL16; a function without a form for them, and
             every product of matrices, still computes in DL16, its operands converted before.
+        keep_float32_in: the same for some operations alone: by module of the model, by line or by operation; functions
+            are not called, as equal calls may differ in it.
     """
 
     name = "convert-spyre-loop-to-spyre-kernel"
 
     keep_float32: bool = False
+    keep_float32_in: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every function of the module."""
         called = {call.callee.root_reference.data for call in op.walk() if isinstance(call, func.CallOp)}
-        conversion = _Conversion(spec_of(ctx, op), self.keep_float32)
+        check_names(op, self.keep_float32_in)
+        conversion = _Conversion(spec_of(ctx, op), self.keep_float32, self.keep_float32_in)
         for function in functions(op):
             if function.sym_name.data not in called:
                 conversion.convert(function, LayoutPlanner(keep_float32=self.keep_float32), emit)
@@ -290,6 +295,7 @@ class _Conversion:
 
     spec: SpyreSpec
     keep_float32: bool
+    keep_float32_in: tuple[str, ...]
     regions: dict[str, PlannedRegion] = field(default_factory=dict[str, PlannedRegion])
 
     def convert(self, function: func.FuncOp, planner: LayoutPlanner, finish: Emit) -> None:
@@ -303,6 +309,7 @@ class _Conversion:
         weights = [a for a, ahead in prepared.items() if ahead]
         planner.room = WeightRoom.of(weights, region=planner.given is not None)
         planner.origins = Origins(function, prepared, planner.given)
+        planner.kept = kept_ops(function, self.keep_float32_in)
         planner.later = LaterReads(function.body.block, keep_float32=self.keep_float32).cost
         rebuild(
             function,

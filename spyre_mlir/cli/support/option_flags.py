@@ -28,10 +28,15 @@ def add_option(parser: argparse.ArgumentParser, entry: Field[Any]) -> None:
         text = f"{text} (default {entry.default})"
         parser.add_argument(flag(entry), choices=option.choices, default=entry.default, help=text)
     elif option.read is not None:
-        parser.add_argument(flag(entry), metavar="NAME=NUMBER,…", type=_reader(entry), default=entry.default, help=text)
+        parser.add_argument(flag(entry), metavar=_form(entry), type=_reader(entry), default=entry.default, help=text)
     else:
         turns, text = ("store_false", f"turn this off: {text}") if entry.default is True else ("store_true", text)
         parser.add_argument(flag(entry), dest=entry.name, action=turns, help=text)
+
+
+def _form(entry: Field[Any]) -> str:
+    """The form of a flag's text."""
+    return "NAME,…" if isinstance(entry.default, tuple) else "NAME=NUMBER,…"
 
 
 def _reader(entry: Field[Any]) -> Any:

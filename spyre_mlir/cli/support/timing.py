@@ -14,7 +14,9 @@ from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 
 if TYPE_CHECKING:
     from spyre_mlir.machine.bundle.timeline import Timeline
+    from spyre_mlir.report.accuracy import Accuracy
     from spyre_mlir.report.host_steps import HostWork
+    from spyre_mlir.report.verification import Bisection
 
 
 def add_time_options(parser: argparse.ArgumentParser) -> None:
@@ -61,8 +63,20 @@ class Predictions:
     cycles: PendingOutput | None
     page: PendingOutput | None
 
-    def finish(self, faults: Sequence[str] | None = None) -> str:
-        """Write the requested files, and return the table to print; empty if none is requested."""
+    def finish(
+        self,
+        faults: Sequence[str] | None = None,
+        *,
+        accuracy: Accuracy | None = None,
+        verification: Bisection | None = None,
+    ) -> str:
+        """Write the requested files, and return the table to print; empty if none is requested.
+
+        Args:
+            faults: of a run; None if the program has not run.
+            accuracy: of the bundle, for the page.
+            verification: of the bundle against its levels, for the page.
+        """
         if self.timeline is None:
             return ""
         from spyre_mlir.report.ideal_cycles import ideal_cycles_text
@@ -75,7 +89,7 @@ class Predictions:
         if self.cycles is not None:
             _write(self.cycles, ideal_cycles_text(self.timeline))
         if self.page is not None:
-            _write(self.page, page_text(self.name, self.timeline, self.host, faults))
+            _write(self.page, page_text(self.name, self.timeline, self.host, faults, (), accuracy, verification))
         return timing_text(self.timeline, self.host) + "\n" if self.printed else ""
 
 

@@ -70,7 +70,9 @@ def _format(p: LayoutPlanner, op: loop.NestOp, function: str, entry: OpEntry | N
 
 def keeps_float32(p: LayoutPlanner, op: Operation, *elements: Attribute) -> bool:
     """Return whether floats of an op are float32: they start from integers, or float32 is kept."""
-    return (p.origins is not None and op in p.origins.wide) or (p.keep_float32 and f32 in elements)
+    if p.origins is not None and op in p.origins.wide:
+        return True
+    return (p.keep_float32 or op in p.kept) and f32 in elements
 
 
 def _of_destination(form: str, function: str, *, has_wide: bool) -> str:

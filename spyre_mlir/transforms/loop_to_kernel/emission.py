@@ -63,7 +63,7 @@ class Emission:
                 made = self.emitter.add(kernel_op(item, self.values))
                 if not isinstance(made, kernel.ComputeOp):
                     return
-                if p.keep_float32 and is_narrowed(item):
+                if (p.keep_float32 or item.origin in p.kept) and is_narrowed(item):
                     made.narrowed = UnitAttr()
                 elif p.origins is not None and is_rounded(item, p.origins):
                     made.rounded = UnitAttr()

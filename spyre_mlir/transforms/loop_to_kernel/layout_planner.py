@@ -54,6 +54,7 @@ class LayoutPlanner:
         """Starts with an empty plan; `keep_float32` stores float32 as it is."""
         self.keep_float32, self.items = keep_float32, list[Item]()
         self.origins: Origins | None = None
+        self.kept = set[Operation]()  # ops that keep float32 by name
         self.later: Callable[[SSAValue, int], float] = lambda _value, _stick: 0.0  # see `LaterReads.cost`
         self.given: dict[SSAValue, Known] | None = None  # of a region: what its caller knows of its arguments
         self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time

@@ -24,6 +24,7 @@ DEFAULTS = {
     "trace": None,
     "ideal_cycles": None,
     "report": None,
+    "json": None,
     "memory_limit": None,
     "verbose": 0,
 }
@@ -51,6 +52,7 @@ def test_defaults() -> None:
         (["--no-check"], {"no_check": True}),
         (["--time"], {"time": "calibrated"}),
         (["--trace", "t.json", "--report", "r.html"], {"trace": "t.json", "report": "r.html"}),
+        (["--json", "r.json"], {"json": "r.json"}),
         (["--memory-limit", "2K"], {"memory_limit": 2048}),
         (["-vv"], {"verbose": 2}),
     ],
@@ -84,19 +86,21 @@ def test_an_unusable_command_line(words: list[str], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [["--probe", "list"], ["--output", "d"], ["--time"], ["--trace", "t.json"], ["--report", "r.html"]]
+    "more", [["--probe", "list"], ["--output", "d"], ["--time"], ["--trace", "t.json"], ["--ideal-cycles", "c.txt"]]
 )
 def test_finding_a_divergence_goes_alone(more: list[str]) -> None:
-    others = "--probe, --output, --time, --trace, --ideal-cycles and --report go"
+    others = "--probe, --output, --time, --trace and --ideal-cycles go"
     with pytest.raises(SpyreError, match=f"--bisect compares two runs; {others}"):
         parse_arguments(["b", "--bisect", *more])
-    assert parse_arguments(["b", "--bisect", "--seed", "1"]).bisect
+    assert parse_arguments(["b", "--bisect", "--seed", "1", "--report", "r.html", "--json", "r.json"]).bisect
 
 
 def test_comparing_numerics_goes_alone() -> None:
     assert parse_arguments(["b", "--accuracy"]).accuracy
     with pytest.raises(SpyreError, match="--accuracy compares two runs; --probe"):
         parse_arguments(["b", "--accuracy", "--time"])
+    with pytest.raises(SpyreError, match="--accuracy runs in device and in exact numerics; leave out --numerics"):
+        parse_arguments(["b", "--accuracy", "--numerics", "device"])
     with pytest.raises(SpyreError, match="two comparisons; choose one"):
         parse_arguments(["b", "--accuracy", "--bisect"])
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 
 from spyre_mlir.errors import RegistrationError
-from spyre_mlir.ops import ATEN, registry
-from spyre_mlir.ops.annotations import Lanes
+from spyre_mlir.ops import mapping, registry
 from spyre_mlir.ops.registry import HookKind
 
 
@@ -50,7 +48,7 @@ def test_the_highest_priority_is_the_function() -> None:
         registry.register_lowering,
         registry.register_op,
         registry.register_decomposition,
-        lambda name: lambda function: registry.map_op(name, "sigmoid")(function),
+        lambda name: lambda function: mapping.map_op(name, "sigmoid")(function),
         lambda name: lambda _: registry.keep_whole(name),
     ],
 )
@@ -78,38 +76,3 @@ def test_operations_that_nothing_has_are_unknown_until_they_are_met() -> None:
     assert registry.unknown_ops() == ["my_word", "nosuch::op"]
     registry.meet("nosuch.op")
     assert registry.unknown_ops() == ["my_word"]
-
-
-def fast_sigmoid(self: Lanes) -> Lanes:
-    """1 / (1 + exp(-x))."""
-    return 1 / (1 + np.exp(-self))
-
-
-@pytest.mark.parametrize(
-    ("function", "hint"),
-    [("sigmoyd", "did you mean sigmoid?"), ("xyzzy", "docs/reference/superdsc.md lists them")],
-)
-def test_a_hardware_function_that_does_not_exist_is_refused(function: str, hint: str) -> None:
-    with pytest.raises(
-        RegistrationError, match=f"mapped to the hardware function {function}, which does not"
-    ) as refused:
-        registry.map_op("special_bessel_j1", function)
-    assert refused.value.hint == hint
-
-
-def test_an_operation_of_the_table_is_mapped_only_if_asked() -> None:
-    with pytest.raises(
-        RegistrationError, match=r"aten\.sigmoid is claimed by both .*activations\.sigmoid and .*fast_sig"
-    ):
-        registry.map_op("aten.sigmoid", "sigmoid")(fast_sigmoid)
-    table = ATEN.find("sigmoid")
-    entry = registry.map_op("aten::sigmoid", "sigmoid", override=True)(fast_sigmoid)
-    assert entry.overloads == ("override::sigmoid",)
-    assert entry is not table is ATEN.find("sigmoid")
-    assert len(registry.find(HookKind.DECOMPOSITION, "sigmoid")) == 1
-
-
-def test_override_of_an_operation_that_is_free_maps_it() -> None:
-    assert registry.map_op("special_bessel_j1", "sigmoid", override=True)(fast_sigmoid).overloads == (
-        "special_bessel_j1",
-    )

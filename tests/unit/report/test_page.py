@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,12 +11,14 @@ from typing import Any
 import pytest
 
 from spyre_mlir.debug.error_walk import KernelError
+from spyre_mlir.hw.cost import Bottleneck
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.host_steps import HostWork
 from spyre_mlir.report.page import comparison_text, page_text, share_rows
 from spyre_mlir.report.plots import Scale, short
 from spyre_mlir.report.shares import by_line
+from tests.browser import shown
 
 VOID = {"meta", "link"}
 SECTIONS = ["advice", "by-function", "by-module", "by-line", "roofline", "cores", "lx", "kernels", "host", "faults"]
@@ -89,6 +88,14 @@ def test_plots_have_a_mark_per_run_and_per_buffer(html: str, softmax_timeline: T
     assert figures[0].count('class="mark') == len(softmax_timeline.kernels)
     assert figures[1].count('class="mark') == len(softmax_timeline.runs)
     assert figures[2].count('class="mark lx"') == len(softmax_timeline.residents) > 0
+
+
+def test_the_colours_are_explained(html: str) -> None:
+    legend = html.partition('<section id="by-function">')[2].partition("</p>")[0]
+    style = html.partition("<style>")[2].partition("</style>")[0]
+    keys = re.findall(r'<span class="key (\w+)"></span>(\w+), ', legend)
+    assert {*keys} == {(one.value, one.value) for one in Bottleneck}
+    assert all(f".key.{name} {{ background" in style for name, _ in keys)
 
 
 def test_marks_stay_in_their_frame(html: str) -> None:
@@ -165,28 +172,6 @@ def test_layers_are_folded(softmax_timeline: Timeline) -> None:
     modules = page.partition('<section id="by-module">')[2].partition("</section>")[0]
     assert "<summary><code>model.layers.*.a_module_with_a_long_name.q, 3 modules</code></summary>" in modules
     assert modules.count(f"</code> {us:.2f} us</div>") == 3
-
-
-@contextmanager
-def shown(html: str, folder: Path) -> Iterator[Any]:
-    """A page in a browser, which must not complain."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    browser_path = shutil.which("chromium")
-    if browser_path is None:
-        pytest.skip("chromium is not installed")
-    path = folder / "r.html"
-    path.write_text(html, encoding="utf-8")
-    complaints: list[str] = []
-    with sync_api.sync_playwright() as playwright:
-        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = playwright.chromium.launch(executable_path=browser_path, args=flags)
-        page = browser.new_context(offline=True).new_page()
-        for event in ("console", "pageerror", "requestfailed"):
-            page.on(event, lambda what: complaints.append(str(what)))  # pyright: ignore # optional library
-        page.goto(path.as_uri())
-        yield page
-        browser.close()
-    assert complaints == []
 
 
 def column(page: Any, section: str, number: int) -> list[str]:

@@ -10,8 +10,9 @@ import torch
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.debug.error_walk import KernelError
 from spyre_mlir.options import CompileOptions
-from spyre_mlir.report.attempts import Attempt, attempts
+from spyre_mlir.report.accuracy.attempts import Attempt, attempts
 
 
 class Overflowing(torch.nn.Module):
@@ -25,13 +26,35 @@ def test_what_keep_float32_cures_is_measured() -> None:
     model = spyre_mlir.compile(Overflowing(), (x,))
     kept = spyre_mlir.compile(Overflowing(), (x,), keep_float32=True)
     assert isinstance(model, CompiledModel) and isinstance(kept, CompiledModel)
-    (found,) = model.accuracy(x).tried
+    found, line = model.accuracy(x).tried
     wanted = Overflowing()(x.double()).numpy()
     error = [float(np.sqrt(((c(x).numpy() - wanted) ** 2).sum() / (wanted**2).sum())) for c in (model, kept)]
     assert [found.before, found.error] == pytest.approx(error, rel=1e-3)
     assert found.helps and found.before > 0.1 and found.error < 0.01
     assert [found.us_before, found.us] == [model.timeline().kernels_us, kept.timeline().kernels_us]
     assert kept.accuracy(x).tried == ()
+    assert line.change.startswith("keep_float32_in=('test_attempts.py:") and line.helps
+    name = line.change.partition("'")[2].rstrip("',)")
+    part = spyre_mlir.compile(Overflowing(), (x,), keep_float32_in=(name,))
+    assert isinstance(part, CompiledModel)
+    assert line.error == pytest.approx(part.accuracy(x).worst) and line.us == part.timeline().kernels_us
+
+
+def test_parts_are_tried_where_the_whole_helps() -> None:
+    suspects = [
+        KernelError("sdsc_1.json", "mul", "layers.1", "m.py:7", 1.0, 0.0, overflows=2),
+        KernelError("sdsc_3.json", "mul", "layers.2", "m.py:7", 1.0, 1.0, lost=1),
+        KernelError("sdsc_2.json", "exp", "layers.0", "m.py:9", 0.5, 0.1),
+    ]
+    errors = {(): 0.01, ("layers.1", "layers.2"): 0.02, ("m.py:7",): 0.3}
+    tried = attempts(CompileOptions(), 0.5, 2.0, lambda options: (errors[options.keep_float32_in], 3.0), suspects)
+    assert [(one.change, one.error, one.helps) for one in tried] == [
+        ("keep_float32=True", 0.01, True),
+        ("keep_float32_in=('layers.1', 'layers.2')", 0.02, True),
+        ("keep_float32_in=('m.py:7',)", 0.3, False),
+    ]
+    (alone,) = attempts(CompileOptions(), 0.5, 2.0, lambda _: (0.4, 3.0), suspects)
+    assert not alone.helps
 
 
 @pytest.mark.filterwarnings("ignore::spyre_mlir.machine.overflows.DL16OverflowWarning")

@@ -1,4 +1,7 @@
-"""Accuracy of device numerics: of the results, and of every launch, the worst first, with what to try."""
+"""Accuracy of device numerics: of the results, and of every launch, the worst first, with what to try.
+
+`docs/reference/accuracy.schema.json` is the schema of the JSON file.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spyre_mlir.backend.json_file import dump_text
 from spyre_mlir.debug.error_walk import KernelError
+from spyre_mlir.dialects.superdsc.model.json_value import Json
 from spyre_mlir.hw.formats import DL16_LARGEST
-from spyre_mlir.report.attempts import Attempt
+from spyre_mlir.report.accuracy.attempts import Attempt
+from spyre_mlir.report.figures import finite, plain
 from spyre_mlir.report.shares import ROOT, UNKNOWN, without_numbers
 from spyre_mlir.report.tables import listing
 from spyre_mlir.text.notebook import ShownAsText
 
 Array = NDArray[Any]
 PAGE = "docs/dl16-exceptions.md"
+FORMAT, VERSION = "spyre-accuracy", 1
 SHOWN = 12
 SHOWN_GROUPS = 8
 # An error of this size may come from rounding alone; DLFloat16 has 10 significant bits.
@@ -45,21 +52,26 @@ class ErrorGroup:
 
 @dataclass(frozen=True)
 class Accuracy(ShownAsText):
-    """Difference between the results of device numerics and double precision; the launches are run when asked for.
+    """Difference between the results of device numerics and of more digits; the launches are run when asked for.
 
     Attributes:
-        errors: per floating result, the root mean square of the difference over that of the double; infinite where
+        errors: per floating result, the root mean square of the difference over that of the reference; infinite where
             only one of the two is NaN.
+        reference: what the results are compared with.
         walk: runs the program in both numerics, launch by launch; None if only the results are known.
         curable: whether `keep_float32` makes the error of a launch go away.
-        attempt: compiles the program with changes that may cure it, and runs it.
+        attempt: compiles the program with changes that may cure it, and runs it; gets the launches, the worst first.
+        untried: why it cannot.
     """
 
     errors: tuple[float, ...]
+    reference: str = "double precision"
     walk: Callable[[], Sequence[KernelError]] | None = field(default=None, repr=False, compare=False)
     curable: Callable[[KernelError], bool] = field(default=lambda _: False, repr=False, compare=False)
-
-    attempt: Callable[[], Sequence[Attempt]] = field(default=lambda: (), repr=False, compare=False)
+    attempt: Callable[[Sequence[KernelError]], Sequence[Attempt]] = field(
+        default=lambda _: (), repr=False, compare=False
+    )
+    untried: str = ""
 
     @staticmethod
     def of(got: Sequence[Array], expected: Sequence[Array]) -> Accuracy:
@@ -80,12 +92,18 @@ class Accuracy(ShownAsText):
     @cached_property
     def tried(self) -> tuple[Attempt, ...]:
         """Changes that may make the results more accurate, each compiled and run, with its effect and its price."""
-        return tuple(self.attempt())
+        return tuple(self.attempt(self.worst_first))
 
     def trials(self) -> list[str]:
         """Sentences about changes that were tried, if more than rounding spoils the results."""
-        spoilt = any(one.overflows or one.lost or one.error > ROUNDING for one in self.launches)
-        return [str(one) for one in self.tried] if spoilt else []
+        if not self.is_spoilt:
+            return []
+        return [self.untried] if self.untried else [str(one) for one in self.tried]
+
+    @property
+    def is_spoilt(self) -> bool:
+        """Return whether rounding alone does not explain the error of a launch."""
+        return any(one.overflows or one.lost or one.error > ROUNDING for one in self.launches)
 
     @property
     def worst_first(self) -> list[KernelError]:
@@ -154,10 +172,31 @@ class Accuracy(ShownAsText):
             f"  try: {cure}"
         )
 
+    def json(self) -> str:
+        """Return the text of the JSON file: every launch, the worst first, sums of them, and what to try.
+
+        An error that is infinite is null.
+        """
+        tried = self.tried if self.is_spoilt else ()
+        return dump_text(
+            {
+                "format": FORMAT,
+                "version": VERSION,
+                "reference": self.reference,
+                "errors": [finite(error) for error in self.errors],
+                "launches": [plain(one) for one in self.worst_first],
+                "by_function": [_group_value(group) for group in self.by_function()],
+                "by_module": [_group_value(group) for group in self.by_module()],
+                "by_line": [_group_value(group) for group in self.by_line()],
+                "advice": [*self.advice()],
+                "tried": [one.value() for one in tried],
+            }
+        )
+
     def __str__(self) -> str:
         """A line for the results; tables of launches and modules, and advice, if the launches can be run."""
         shown = ", ".join(f"{error:.2e}" for error in self.errors) or "none"
-        line = [f"RMS error against double precision: {shown}"] if self.errors or not self.launches else []
+        line = [f"RMS error against {self.reference}: {shown}"] if self.errors or not self.launches else []
         if not self.launches:
             return "\n".join(line)
         return "\n".join([*line, self._launch_table(), self._module_table(), *self.advice(), *self.trials()])
@@ -205,6 +244,16 @@ def _listing(title: str, names: Sequence[str], rows: Iterable[Sequence[str]]) ->
     right = (*_NUMBERS, "launches")
     spare = ("underflows", "before", "module", "launches")
     return listing(title, {name: "right" if name in right else "left" for name in names}, rows, spare)
+
+
+def _group_value(group: ErrorGroup) -> Json:
+    return {
+        "name": group.name,
+        "launches": group.launches,
+        "overflows": group.overflows,
+        "underflows": group.underflows,
+        "worst": plain(group.worst),
+    }
 
 
 def placed(one: KernelError) -> str:

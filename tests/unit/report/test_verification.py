@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spyre_mlir.report import error_of
+from spyre_mlir.report.verification import error_of
 
 NAN, INF = float("nan"), float("inf")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -94,7 +95,7 @@ def static(maker: Callable[[], Built]) -> Built:
 
 
 def paged(maker: Callable[[], Built]) -> Built:
-    from fms.utils.spyre import paged  # noqa: F401 - registers its attention
+    import_module("fms.utils.spyre.paged")  # registers its attention
 
     model, cache = _prompt(maker)
     attention = "spyre_paged_attn" + ("_with_sinks" if maker is fms.gpt_oss else "")

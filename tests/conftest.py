@@ -28,6 +28,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from spyre_mlir.hw.spec import SpyreSpec
+from tests.clients.other_build import mend
 from tests.left_out import mark_left_out, read_list
 from tests.warm_python import server
 
@@ -35,6 +36,8 @@ from tests.warm_python import server
 os.environ["SPYRE_MLIR_CACHE"] = "off"
 # There is a worker per core: threads of torch would wait for cores that other workers have.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Tests import transformers, which imports torchvision where the extra `clients` is installed.
+mend()
 # Many tests start Python: the modules are compiled once for all of these processes.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 

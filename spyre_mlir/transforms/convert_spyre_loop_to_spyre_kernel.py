@@ -56,7 +56,7 @@ from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.moved_weights import fillers, fold_into_weight
 from spyre_mlir.transforms.loop_to_kernel.reductions import lower_quotient, lower_reduction, output_of
-from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion
+from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion, check_host_step
 from spyre_mlir.transforms.utils.function_constants import function_constants
 from spyre_mlir.transforms.utils.integer_origins import Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, holds, inside, is_integer, wraps
@@ -355,6 +355,7 @@ def _convert(
         case loop.LoopConstantOp():
             lower_constant(p, op)
         case host.LoopHostOp() | ControlOp():
+            check_host_step(p, op)
             p.items.append(PlannedHostOp(op, [returned_buffer(p, v) for v in op.operands]))
             p.hosts.update(dict.fromkeys(op.results, False))
         case func.ReturnOp():

@@ -19,6 +19,7 @@ from tests.clients.installed import needs
 from tests.paths import ROOT
 
 DISTRIBUTION = "--no-deps aiu-fms-testing-utils==0.9.0 && pip install -e '.[clients-aiu]'"
+SITE = ROOT / "tests" / "clients" / "site"  # lets a torchvision of another build load
 SCRIPTS = "aiu_fms_testing_utils.scripts"
 RUNNER = ["-m", "spyre_mlir.torch_compile.sendnn", "--explain"]
 SPECIAL = ["<s>", "</s>", "<pad>", "<unk>", "<mask>"]
@@ -63,7 +64,8 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ran(place: Path, *words: object) -> str:
     """What a command of Python prints, with its errors; it must succeed."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    found = [str(SITE), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(found)}
     environment |= {"HF_HUB_OFFLINE": "1", "COLUMNS": "200"}
     done = subprocess.run(
         [sys.executable, *map(str, words)], cwd=place, env=environment, capture_output=True, text=True, check=False

@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.argument_notes import kind_of
+from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SpyreSpec
@@ -143,6 +144,17 @@ class PlannedRegion:
         return shared
 
 
+def check_host_step(p: LayoutPlanner, op: Operation) -> None:
+    """Refuse a step of the host in the function of a region, which runs in one launch and has no tensors of the host.
+
+    Raises:
+        LoweringError: `p` plans the function of a region.
+    """
+    if p.given is not None:
+        name = op.callee.data if isinstance(op, LoopHostOp) else op.name
+        raise LoweringError(f"the host would have to run {name} in the middle of a launch", where=_place(p), hint=_FLAT)
+
+
 def _comes(buffer: PlannedBuffer) -> int | None:
     """The number of the argument that a buffer holds; None if it holds none."""
     source = buffer.host or buffer.argument
@@ -209,4 +221,4 @@ def _place(p: LayoutPlanner) -> str | None:
     return None if p.origin is None else f"{p.origin.name} at {describe_location(p.origin)}"
 
 
-__all__ = ["PlannedRegion"]
+__all__ = ["PlannedRegion", "check_host_step"]

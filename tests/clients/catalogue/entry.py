@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module, metadata
+from importlib import metadata
 from typing import Any
 
 import torch
@@ -33,6 +31,7 @@ class Entry:
     package: str
     model: str
     make: Callable[[], Built]
+    smaller: str = ""  # what a model at its published widths has less of; narrow ones say nothing
 
     @property
     def name(self) -> str:
@@ -58,33 +57,18 @@ def entries(package: str, *makers: Callable[[], Built]) -> dict[str, Entry]:
     return {entry.name: entry for entry in made}
 
 
+def published(package: str, models: Mapping[str, tuple[str, Callable[[], Built]]]) -> dict[str, Entry]:
+    """Entries of models at their published widths, each with what is made smaller, and what makes it."""
+    made = [Entry(package, model, make, smaller) for model, (smaller, make) in models.items()]
+    return {entry.name: entry for entry in made}
+
+
 def version_of(package: str) -> str:
     """The version that is installed; "" if the package is absent."""
     try:
         return metadata.version(DISTRIBUTIONS[package])
     except metadata.PackageNotFoundError:
         return ""
-
-
-@cache
-def mend_torchvision() -> None:
-    """Let torchvision load beside a build of torch without CUDA; timm, transformers and diffusers import it too.
-
-    Its wheel on the index has operators in C++ that are linked to CUDA; where that library cannot load, importing
-    torchvision fails, because it registers shape functions for two operators that the library would have defined. The
-    classifiers need neither, so the two are declared without implementations.
-    """
-    if not version_of("torchvision"):
-        return
-    try:
-        import_module("torchvision")
-    except RuntimeError:
-        for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
-            del sys.modules[name]
-        for operator in ("nms", "qnms"):
-            schema = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
-            torch.library.define(f"torchvision::{operator}", schema)
-        import_module("torchvision")
 
 
 @torch.no_grad()

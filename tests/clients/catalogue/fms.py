@@ -41,24 +41,6 @@ def llama() -> Built:
     return _words(LLaMA(LLaMAConfig(**LLAMA)))
 
 
-class DecodeStep(nn.Module):
-    """One token behind a cache of keys and values, as `fms.utils.generation` calls a model."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, token: torch.Tensor, position: torch.Tensor, *cache: torch.Tensor) -> Any:
-        layers = list(zip(cache[::2], cache[1::2], strict=True))
-        return self.model(token, position_ids=position, past_key_value_states=layers, use_cache=True)
-
-
-def llama_decode() -> Built:
-    model, _ = llama()
-    cache = [torch.randn(2, 2, TOKENS, 16) for _ in range(4)]
-    return DecodeStep(model), (token_ids(tokens=1), torch.full((2, 1), TOKENS), *cache)
-
-
 def llama_unfused() -> Built:
     """As it is loaded for Spyre: every projection is a matrix of its own."""
     from fms.models.llama import LLaMA, LLaMAConfig
@@ -194,6 +176,19 @@ def roberta_question_answering() -> Built:
     return _words(RoBERTaForQuestionAnswering(RoBERTaQuestionAnsweringConfig(**ENCODER, max_pos=64)))
 
 
+def bert() -> Built:
+    from fms.models.roberta import RoBERTa, RoBERTaConfig
+
+    return _words(RoBERTa(RoBERTaConfig(**ENCODER, max_pos=64, pos_emb="bert")))
+
+
+def bert_classifier() -> Built:
+    from fms.models.roberta import RoBERTaClassificationConfig, RoBERTaForClassification
+
+    config = RoBERTaClassificationConfig(**ENCODER, max_pos=64, num_classes=2, pos_emb="bert")
+    return _words(RoBERTaForClassification(config))
+
+
 def mpnet() -> Built:
     from fms.models.mpnet import Mpnet, MpnetConfig
 
@@ -227,7 +222,6 @@ def llava_next() -> Built:
 FMS = entries(
     "fms",
     llama,
-    llama_decode,
     llama_unfused,
     granite,
     granite_moe_hybrid,
@@ -243,6 +237,8 @@ FMS = entries(
     roberta,
     roberta_classifier,
     roberta_question_answering,
+    bert,
+    bert_classifier,
     mpnet,
     siglip_vision,
     pixtral_vision,

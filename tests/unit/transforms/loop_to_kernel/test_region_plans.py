@@ -5,7 +5,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ComputeOp, KernelConstantOp, ToDeviceOp, device_tensor
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.convert_spyre_loop_to_spyre_kernel import ConvertSpyreLoopToSpyreKernelPass
@@ -92,3 +92,11 @@ func.func @main(%x: {T}, %w: {WEIGHT}) -> {T} {{
 }}"""
     with pytest.raises(UnsupportedError, match="a call of @inner"):
         ConvertSpyreLoopToSpyreKernelPass().apply(make_context(), parsed(main + outer + inner))
+
+
+@pytest.mark.parametrize(("operand", "type_"), [("%w", W), ("%0", T)], ids=["weight", "computed"])
+def test_a_step_of_the_host_inside_a_region_is_refused(operand: str, type_: str) -> None:
+    step = f'%h = spyre.loop.host "acme.step" because "" ({operand}) {{self = #aten.operands<1>}} : ({type_}) -> {T}'
+    layer = LAYER.replace("  func.return %0", f"  {step}\n  func.return %h")
+    with pytest.raises(LoweringError, match=r"the host would have to run acme\.step in the middle of a launch"):
+        ConvertSpyreLoopToSpyreKernelPass().apply(make_context(), parsed(MAIN + layer))

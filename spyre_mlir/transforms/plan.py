@@ -49,7 +49,7 @@ from spyre_mlir.transforms.kernel_plans.trials import (
 )
 from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.utils.hints import hinted_place, settle_hints
-from spyre_mlir.transforms.utils.loops import divided
+from spyre_mlir.transforms.utils.loops import counted_along, divided
 from spyre_mlir.transforms.utils.rebuild import functions
 
 ROUNDING = 1e-9
@@ -146,6 +146,8 @@ def _divide_as_usual(block: Block, choices: KernelChoices) -> bool:
     try:
         for op in ops:
             if op not in given:
+                if op.is_product:
+                    op.space = counted_along(op)
                 choices.divide(op)
             choices.candidates(op)
     except LoweringError:

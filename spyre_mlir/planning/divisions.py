@@ -86,10 +86,17 @@ Held = Mapping[int, tuple[Hashable, int]]  # by buffer: the slices, and the byte
 
 @dataclass(slots=True)
 class _State:
-    """Choices for the first kernels: their time, what is held behind the last of them, and how they came about."""
+    """Choices for the first kernels: their time, what is held behind the last of them, and how they came about.
+
+    `owed` has the copies that one kernel has read so far, and what that kernel gains from each. It is part of the time
+    until a second one reads the copy: a copy for one reader would only take the reader's writes apart from its reads,
+    and `place-lx` makes none.
+    """
 
     us: float = 0.0
+    last_us: float = 0.0  # of the last kernel, whatever is owed
     held: Held = field(default_factory=dict[int, tuple[Hashable, int]])
+    owed: Mapping[int, float] = field(default_factory=dict[int, float])
     before: _State | None = None
     choice: int = 0
     added: tuple[int, ...] = ()
@@ -192,7 +199,7 @@ def divide_within(
     if not states:
         return None
     path = states[0].path()
-    times = [state.us - (state.before.us if state.before else 0.0) for state in path]
+    times = [state.last_us for state in path]
     local = frozenset(b for state in path for b in state.added)
     held = tuple(state.local for state in path)
     return Division(states[0].us, tuple(s.choice for s in path), local, tuple(times), held)
@@ -244,13 +251,34 @@ class _Search:
             for added in self._additions(number, candidate, held):
                 now = {**held, **added.held} if added.held else held
                 local = frozenset([n for n, b in operands if b in now and now[b][0] == views[n]])
-                us = state.us + self.prices.us(candidate, local) + added.copy_us
-                if us > most_us or not self._fits(kernel, candidate, now, used + added.bytes, ending):
+                last_us = self.prices.us(candidate, local) + added.copy_us
+                owed = self._owed(kernel, candidate, local, state, added)
+                us = state.us + last_us + (sum(owed.values()) - sum(state.owed.values()))
+                least_us = us - sum(owed.values())
+                if least_us > most_us or not self._fits(kernel, candidate, now, used + added.bytes, ending):
                     continue
                 kept = {b: slices for b, slices in now.items() if b not in ending}
-                key = frozenset(kept.items())
+                owed = {b: gain for b, gain in owed.items() if b in kept}
+                key = frozenset(kept.items()), frozenset(owed.items())
                 if (other := best.get(key)) is None or us < other.us:
-                    best[key] = _State(us, kept, state, choice, tuple(added.held), local)
+                    best[key] = _State(us, last_us, kept, owed, state, choice, tuple(added.held), local)
+
+    def _owed(
+        self, kernel: Kernel, candidate: DividedKernel, local: frozenset[int], state: _State, added: _Addition
+    ) -> Mapping[int, float]:
+        """What first readers of copies gain, behind a kernel: second readers settle it, copies made here add to it."""
+        made = [n for n in kernel.copied if n in local and kernel.operands[n] in added.held]
+        if not made and not state.owed:
+            return _NOTHING_OWED
+        read = {kernel.operands[n] for n in local}
+        owed = {b: gain for b, gain in state.owed.items() if b not in read}
+        rest = local
+        for n in sorted(made):
+            us, rest = self.prices.us(candidate, rest), rest - {n}
+            # A copy of which nothing is gained yet is no better than none.
+            gain = self.prices.us(candidate, rest) - us - self.prices.copy_us(candidate, n)
+            owed[kernel.operands[n]] = max(0.0, gain) + ROUNDING * us
+        return owed
 
     def _additions(self, number: int, candidate: DividedKernel, held: Held) -> list[_Addition]:
         """Ways to hold the buffers that come up at this kernel, and inputs that later kernels read too."""
@@ -297,6 +325,7 @@ class _Search:
 
 
 _NOTHING = _Addition({}, 0, 0.0)
+_NOTHING_OWED: Mapping[int, float] = {}
 
 
 def _latest(kernels: Sequence[Kernel], most_us: float, prices: Prices) -> list[float]:

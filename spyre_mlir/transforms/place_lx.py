@@ -34,7 +34,7 @@ from spyre_mlir.dialects.spyre.static_loop import ancestor_in, trips_of
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.placement import Pair, Request, collisions
-from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.planning.scratchpad import place
@@ -213,12 +213,21 @@ def _copies(op: Operation, points: dict[Operation, int], launches: Launches) -> 
             groups.append(Candidate(op.result, view, [(user, use.index)]))
         else:
             group.readers.append((user, use.index))
-    return [g for g in groups if _runs(g) > 1 and _copy_op(g, None) is not None]
+    return [g for g in groups if _saved_by_copy(g) > 0 and _copy_op(g, None) is not None]
 
 
 def _runs(candidate: Candidate) -> int:
     """Return how often ops use a buffer, per creation of it."""
     return sum(trips_of(op, candidate.home) for op, _ in candidate.uses)
+
+
+def _saved_by_copy(candidate: Candidate) -> int:
+    """Return the sticks that readers take from a copy, per creation of it, less those of the copy.
+
+    Readers of different parts of a tensor are no reason to copy it.
+    """
+    read = sum(trips_of(op, candidate.home) * op.operand_bytes(number) for op, number in candidate.readers)
+    return read // STICK_BYTES - candidate.tensor.sticks
 
 
 def _times(candidate: Candidate, points: dict[Operation, int]) -> list[int]:
@@ -240,14 +249,14 @@ def _request(number: int, candidate: Candidate, points: dict[Operation, int]) ->
         address = alloc.offset.value.data
     required = alloc is not None and tensor.space == "lx"
     made = trips_of(ancestor_in(candidate.home, candidate.uses[0][0]))
-    uses = made * (_runs(candidate) - (1 if candidate.is_copy else 0))
+    uses = _saved_by_copy(candidate) if candidate.is_copy else _runs(candidate) * tensor.sticks
     return Request(
         number=number,
         size=candidate.view.bytes_per_core(tensor),
         first=min(times) - 1 if candidate.is_copy else min(times),
         last=max(times),
         # What must be in LX goes before everything that may be.
-        saved=uses * tensor.sticks + (_REQUIRED if required else 0),
+        saved=made * uses + (_REQUIRED if required else 0),
         address=address,
     )
 

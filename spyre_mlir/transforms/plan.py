@@ -11,7 +11,6 @@ Decision: docs/decisions/0129-kernels-are-planned-together.md
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -33,18 +32,28 @@ from spyre_mlir.hw.cost_parameters import CALIBRATED
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.divisions import Division, Kernel, Prices, divide_within
 from spyre_mlir.planning.trips import LoopChoice, worth_trying
+from spyre_mlir.transforms.kernel_plans.cut_sums import cut_sum, parts_of_sum
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
-from spyre_mlir.transforms.kernel_plans.plan_record import PlannedBlock, PlanRecord, TriedLoop
+from spyre_mlir.transforms.kernel_plans.plan_record import PlannedBlock, PlanRecord
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
+from spyre_mlir.transforms.kernel_plans.trials import (
+    CLEAR_GAIN,
+    InnerLoop,
+    Trial,
+    clear_gain_us,
+    cuts,
+    cuts_asked_for,
+    held_in_trip,
+    local_operands,
+)
 from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.utils.hints import hinted_place, settle_hints
 from spyre_mlir.transforms.utils.launches import launch_numbers
-from spyre_mlir.transforms.utils.loops import divided
+from spyre_mlir.transforms.utils.loops import counted_along, divided
 from spyre_mlir.transforms.utils.rebuild import functions
 
 ROUNDING = 1e-9
-CLEAR_GAIN = 0.05  # part of the time that a loop must save
 WORTH_TRYING_US = 100.0  # of a group that fits the scratchpads: too little to gain for the time of the search
 TRIAL_WIDTH = 6  # of the search for divisions while a loop is tried
 
@@ -138,6 +147,8 @@ def _divide_as_usual(block: Block, choices: KernelChoices) -> bool:
     try:
         for op in ops:
             if op not in given:
+                if op.is_product:
+                    op.space = counted_along(op)
                 choices.divide(op)
             choices.candidates(op)
     except LoweringError:
@@ -152,39 +163,6 @@ def _kernels(block: Block) -> list[kernel.KernelOp]:
 def _move(buffer: SSAValue, space: Literal["hbm", "lx"]) -> None:
     made = DeviceTensorType(replace(kernel.device_tensor(buffer), space=space))
     Rewriter.replace_value_with_new_type(buffer, made)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A group of kernels in one loop or two.
-
-    Attributes:
-        group: the kernels.
-        trips: of the loop around them.
-        inner: the loop inside of it by its name in the first kernel, and its trips, if there is one.
-        usual_us: predicted time without loops.
-        least_us: a time that the loops do not beat.
-    """
-
-    group: RowGroup
-    trips: int
-    inner: tuple[str, int] | None
-    usual_us: float
-    least_us: float
-
-    def told(self, us: float | None = None, most_us: float | None = None) -> TriedLoop:
-        """Return it for the record, with its predicted time if it was built."""
-        loops = [(self.group.loops[0], self.trips), *([self.inner] if self.inner is not None else [])]
-        return TriedLoop(tuple(self.group.ops), tuple(loops), self.usual_us, self.least_us, us, most_us)
-
-
-@dataclass(frozen=True)
-class _Inner:
-    """A loop inside of another one: its name in the first kernel, its trips, and its names in all kernels."""
-
-    name: str
-    trips: int
-    loops: Sequence[str]
 
 
 @dataclass
@@ -215,45 +193,75 @@ class _Loops:
             if op in done:
                 continue
             trials = [trial for group in grow(op, _behind(op)) for trial in self._trials(group, times)]
-            if (best := self._best(trials)) is not None:
+            gain, best = self._best(trials)
+            if (parts := self._in_parts(op, times, gain)) is not None:
+                best = parts
+            if best is not None:
                 done.update(best.group.ops)
                 self._install(best)
+
+    def _in_parts(self, op: kernel.KernelOp, times: Mapping[kernel.KernelOp, float], least_us: float) -> Trial | None:
+        """Put a product whose sum is divided in parts, if the best loops around these gain more than so much."""
+        parts = 1 if op in self.choices.fixed else parts_of_sum(op, self.spec)
+        if parts == 1 or not isinstance(op, kernel.ComputeOp):
+            return None
+        made = cut_sum(op, parts)
+        self.block.insert_ops_before(made, op)
+        kernels = [part for part in made if isinstance(part, kernel.KernelOp)]
+        following, result, place = op.next_op, op.output, len(op.operands) - 1
+        op.detach()
+        op.operands[place] = op.operands[0]  # nothing but the parts uses the result now
+        for part in kernels:
+            self.choices.divide(part)
+        # All of them stand for the product.
+        known = {**times, **dict.fromkeys(kernels, 0.0), kernels[-1]: times[op]}
+        groups = grow(kernels[0], [*kernels[1:], *_from(following)])
+        gain, best = self._best([trial for group in groups for trial in self._trials(group, known)])
+        if best is not None and gain > least_us:
+            op.erase()
+            return best
+        op.operands[place] = result
+        self.block.insert_ops_before([op], kernels[-1])
+        for part in reversed(made):
+            part.detach()
+            part.erase()
+        return None
 
     @property
     def spec(self) -> SpyreSpec:
         """The machine."""
         return self.choices.spec
 
-    def _best(self, trials: Sequence[Trial]) -> Trial | None:
-        """The loops that gain most, of equals the first; None if none gain clearly."""
+    def _best(self, trials: Sequence[Trial]) -> tuple[float, Trial | None]:
+        """The loops that gain most, of equals the first, with their gain; None if none gain clearly."""
         best, most = None, (0.0, 0)
         # The most promising first, so that most of the others need not be built.
         for number, trial in sorted(enumerate(trials), key=lambda pair: pair[1].least_us - pair[1].usual_us):
             if trial.usual_us - trial.least_us < most[0]:
                 self.record.loops.append(trial.told())
                 continue
-            most_us = trial.usual_us - max(_clear(trial.usual_us), most[0])
+            most_us = trial.usual_us - max(clear_gain_us(trial.usual_us), most[0])
             us = self._us(trial.group, trial.trips, trial.inner, most_us)
             self.record.loops.append(trial.told(us, most_us))
             gain = 0.0 if us is None else trial.usual_us - us
-            if gain > _clear(trial.usual_us) and (gain, -number) > most:
+            if gain > clear_gain_us(trial.usual_us) and (gain, -number) > most:
                 best, most = trial, (gain, -number)
-        return best
+        return most[0], best
 
     def _trials(self, group: RowGroup, times: Mapping[kernel.KernelOp, float]) -> Iterator[Trial]:
         """Loops around the first kernels of a group that may gain clearly."""
-        for count in _cuts(group):
+        for count in cuts(group):
             ops = group.ops[:count]
             usual = sum(times[op] for op in ops)
             if usual < self.shortest_us or any(op in self.choices.fixed for op in ops):
                 continue
             part = group.first(count)
-            needed, clearly = self._needed(part, usual), usual - _clear(usual)
+            needed, clearly = self._needed(part, usual), usual - clear_gain_us(usual)
             if needed is None or (floor := self._floor_us(ops, set(part.internal()))) >= clearly:
                 continue
-            if _cuts_asked_for(part):
+            if cuts_asked_for(part):
                 continue
-            held = _held(part)
+            held = held_in_trip(part)
             for trips, inner in self._loops(part, needed):
                 within = 1 if inner is None else inner.trips
                 if floor + trips * within * CALIBRATED.trip_fixed_us >= clearly:
@@ -262,7 +270,7 @@ class _Loops:
                 if least < clearly:
                     yield Trial(part, trips, None if inner is None else (inner.name, within), usual, max(least, floor))
 
-    def _least_us(self, group: RowGroup, held: Sequence[frozenset[int]], trips: int, inner: _Inner | None) -> float:
+    def _least_us(self, group: RowGroup, held: Sequence[frozenset[int]], trips: int, inner: InnerLoop | None) -> float:
         """A time that no division of a group in loops beats."""
         once, within = CALIBRATED.trip_fixed_us, 1 if inner is None else inner.trips
         for number, (op, loop, local) in enumerate(zip(group.ops, group.loops, held, strict=True)):
@@ -274,7 +282,9 @@ class _Loops:
 
     def _floor_us(self, ops: Sequence[kernel.KernelOp], internal: Container[SSAValue]) -> float:
         """The least time of kernels in any loops, if some buffers stay in the scratchpads throughout."""
-        return sum([self._kernel_floor_us(op, local) for op, local in zip(ops, _local(ops, internal), strict=True)])
+        return sum(
+            [self._kernel_floor_us(op, local) for op, local in zip(ops, local_operands(ops, internal), strict=True)]
+        )
 
     def _kernel_floor_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
         """The same of one kernel, which many groups may have."""
@@ -289,14 +299,14 @@ class _Loops:
             return None  # what the kernels hand to each other fits as it is, and no rate would rise
         return needed
 
-    def _loops(self, group: RowGroup, needed: int) -> Iterator[tuple[int, _Inner | None]]:
+    def _loops(self, group: RowGroup, needed: int) -> Iterator[tuple[int, InnerLoop | None]]:
         """Loops around a group that are worth a try: trips of the outer one, and the inner one if there is one."""
         others = (g for g in grow(group.ops[0], group.ops[1:]) if len(g.ops) == len(group.ops))
         inner = {g.loops[0]: g for g in others if g.loops[0] != group.loops[0]}
         for name, other in [(None, None), *inner.items()]:
             choice = None if other is None else LoopChoice(other.pieces)
             for trips, within in worth_trying(LoopChoice(group.pieces), choice, needed, self.spec.loop_trips):
-                yield trips, None if name is None or other is None else _Inner(name, within, other.loops)
+                yield trips, None if name is None or other is None else InnerLoop(name, within, other.loops)
 
     def _us(self, group: RowGroup, trips: int, inner: tuple[str, int] | None, most_us: float) -> float | None:
         """Predicted time of a group in loops; None if its kernels cannot be divided then, or it is longer than that."""
@@ -342,34 +352,13 @@ class _Loops:
 
 
 def _behind(op: Operation) -> Iterator[Operation]:
-    while (following := op.next_op) is not None:
-        yield following
-        op = following
+    return _from(op.next_op)
 
 
-def _clear(usual_us: float) -> float:
-    """What loops must gain of a time."""
-    return CLEAR_GAIN * usual_us
-
-
-def _held(group: RowGroup) -> list[frozenset[int]]:
-    """Operands of each kernel that the scratchpads may hold in a trip: internal ones, copies for several readers."""
-    reads = Counter(value for op in group.ops for value in {*op.inputs})
-    relaid = {value for op in group.ops if isinstance(op, kernel.RestickifyOp) for value in op.operands}
-    internal = set(group.internal())
-    may = (internal - relaid) | {value for value, count in reads.items() if count > 1 and value not in internal}
-    return _local(group.ops, may)
-
-
-def _local(ops: Sequence[kernel.KernelOp], held: Container[SSAValue]) -> list[frozenset[int]]:
-    """Operands of each kernel that are among these buffers."""
-    return [frozenset([n for n, value in enumerate(op.operands) if value in held]) for op in ops]
-
-
-def _cuts_asked_for(group: RowGroup) -> bool:
-    """Return whether a loop around a group would take a buffer in parts that a hint asks for."""
-    internal = set(group.internal())
-    return any(hinted_place(v) == "lx" and v not in internal for op in group.ops for v in op.operands)
+def _from(op: Operation | None) -> Iterator[Operation]:
+    while op is not None:
+        yield op
+        op = op.next_op
 
 
 def _inside(block: Block, name: str) -> RowGroup | None:
@@ -378,10 +367,3 @@ def _inside(block: Block, name: str) -> RowGroup | None:
     groups = (g for g in grow(first, _behind(first)) if g.loops[0] == name)
     found = next(groups, None)
     return found if found is not None and len(found.ops) == len(rest) + 1 else None
-
-
-def _cuts(group: RowGroup) -> list[int]:
-    """Where a group may end: at its end, and before and behind each product."""
-    whole = len(group.ops)
-    inner = (n for n in range(2, whole) if group.ops[n].is_product or group.ops[n - 1].is_product)
-    return sorted({whole, *inner})

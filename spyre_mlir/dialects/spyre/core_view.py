@@ -2,6 +2,8 @@
 
 A scratchpad belongs to one core. A buffer can live there only if every op that touches it gives each core the same
 slice of it: then the slice stays where it is, and the cores never need one another's bytes.
+
+Decision: docs/decisions/0147-cores-count-along-a-dimension.md
 """
 
 from __future__ import annotations
@@ -87,33 +89,44 @@ def core_view(tensor: DeviceTensor, index: IndexMap, loops: CoreLoops, table: Se
                 "so several cores would need the same elements"
             )
     owners = [_divided_by(e, loops) for e in index[: len(layout.extents)]]
-    for dim, (name, expr) in enumerate(zip(owners, index, strict=False)):
-        if name is not None:
-            _check_slices(tensor, dim, name, expr, loops)
-    parts = tuple(1 if name is None else loops[name].split for name in owners)
-    return CoreView(parts, tuple(tuple(0 if n is None else row[n] for n in owners) for row in table))
+    for dim, (names, expr) in enumerate(zip(owners, index, strict=False)):
+        if names:
+            _check_slices(tensor, dim, names, expr, loops)
+    parts = tuple([prod([loops[n].split for n in names]) for names in owners])
+    return CoreView(parts, tuple([tuple([_slice(names, row, loops) for names in owners]) for row in table]))
 
 
-def _divided_by(expr: LinearExpr, loops: CoreLoops) -> str | None:
-    divided = [n for n, _ in expr.terms if loops[n].split > 1]
-    if len(divided) > 1:
-        raise StickError(f"{' and '.join(divided)} are both divided and walk one dimension, {expr}")
-    return divided[0] if divided else None
+def _divided_by(expr: LinearExpr, loops: CoreLoops) -> tuple[str, ...]:
+    """The divided loops of a dimension, the outermost first."""
+    return tuple([n for n, _ in sorted(expr.terms, key=lambda term: -term[1]) if loops[n].split > 1])
 
 
-def _check_slices(tensor: DeviceTensor, dim: int, name: str, expr: LinearExpr, loops: CoreLoops) -> None:
-    """The divided loop is the outermost of its dimension and covers all of it."""
-    step = next(c for n, c in expr.terms if n == name)
-    inner = sum(c * (loops[n].padded - 1) for n, c in expr.terms if n != name)
-    have, lp = tensor.layout.extents[dim], loops[name]
-    if inner >= step:
-        raise StickError(f"{name} is divided but not the outermost loop of {expr}, so its slices are scattered")
-    if expr.const or step * lp.padded != have:
-        raise StickError(
-            f"{expr} covers {step * lp.padded} of the {have} elements of dimension {dim}, which is divided"
-        )
-    if dim == tensor.layout.stick and have // lp.split % tensor.block:
-        raise StickError(f"a slice of {have // lp.split} elements is no whole sticks of {tensor.block}")
+def _slice(names: Sequence[str], row: Mapping[str, int], loops: CoreLoops) -> int:
+    """The number of a core's slice of a dimension that some loops divide."""
+    number = 0
+    for name in names:
+        number = number * loops[name].split + row[name]
+    return number
+
+
+def _check_slices(tensor: DeviceTensor, dim: int, names: Sequence[str], expr: LinearExpr, loops: CoreLoops) -> None:
+    """The divided loops are the outermost of their dimension and cover it; a core has one step of all but the last."""
+    steps, have = dict(expr.terms), tensor.layout.extents[dim]
+    inner = sum(c * (loops[n].padded - 1) for n, c in expr.terms if n not in names)
+    if inner >= steps[names[-1]]:
+        raise StickError(f"{names[-1]} is divided but not the outermost loop of {expr}, so its slices are scattered")
+    whole = have
+    for name in names:
+        lp, covered = loops[name], steps[name] * loops[name].padded
+        if expr.const or covered != whole:
+            raise StickError(f"{expr} covers {covered} of the {whole} elements of dimension {dim}, which is divided")
+        if name != names[-1] and lp.padded != lp.split:
+            both = " and ".join(names)
+            raise StickError(f"{both} are both divided and walk one dimension, {expr}, and a core has more of {name}")
+        whole = steps[name]
+    cores = prod([loops[n].split for n in names])
+    if dim == tensor.layout.stick and have // cores % tensor.block:
+        raise StickError(f"a slice of {have // cores} elements is no whole sticks of {tensor.block}")
 
 
 def local_walk(

@@ -23,7 +23,7 @@ from spyre_mlir.dialects.superdsc.model.work import WorkByDivision
 from spyre_mlir.hw.cost import Work, roofline_us, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US
 from spyre_mlir.hw.division import Refusal, divide, divisions, judged_divisions
-from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices, with_local
 from spyre_mlir.transforms.divide_work import divide_kernel
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
@@ -268,14 +268,28 @@ def _may_hold(value: SSAValue, *, written: bool) -> bool:
 
 
 def _copied(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
-    """Tensors that the host sends, or tiles, that several kernels read and none writes: `place-lx` may copy them."""
-    reads = Counter(value for op in ops if isinstance(op, kernel.ComputeOp) for value in set(list(op.operands)[:-1]))
+    """Tensors that the host sends, or tiles, that several kernels read and none writes: `place-lx` may copy them.
+
+    Kernels that read a part each do not share it, unless their parts are more than the tensor together.
+    """
+    reads, read_bytes = Counter[SSAValue](), Counter[SSAValue]()
+    for op in ops:
+        if isinstance(op, kernel.ComputeOp):
+            parts = {value: op.operand_bytes(number) for number, value in enumerate(op.inputs)}
+            reads.update(parts.keys())
+            read_bytes.update(parts)
     written = {origin_of(op.output).buffer for op in ops}
     return {
         value
         for value, count in reads.items()
         if count > 1 and isinstance(value.owner, kernel.ToDeviceOp | TileOp) and origin_of(value).buffer not in written
+        if read_bytes[value] > _whole_bytes(value)
     }
+
+
+def _whole_bytes(value: SSAValue) -> int:
+    tensor = value.owner.compact() if isinstance(value.owner, TileOp) else kernel.device_tensor(value)
+    return tensor.sticks * STICK_BYTES
 
 
 def _may_be_held(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:

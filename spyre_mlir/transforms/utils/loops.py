@@ -58,4 +58,20 @@ def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:
     return SpaceAttr(tuple(replace(d, split=splits[d.name]) for d in space.data))
 
 
-__all__ = ["divided", "footprints", "loops_of", "whole_loops"]
+def counted_along(op: kernel.KernelOp) -> SpaceAttr:
+    """Return the loops of an op, those that walk one dimension of its result from the innermost to the outermost.
+
+    Cores are numbered with the first loop fastest. So neighbours get neighbouring slices of such a dimension, as from a
+    kernel that walks it in one loop.
+    """
+    dims = list(op.space.data)
+    for expr in op.maps.data[-1].data:
+        inner_first = [name for name, _ in sorted(expr.terms, key=lambda term: term[1])]
+        places = [number for number, d in enumerate(dims) if d.name in inner_first]
+        known = {d.name: d for d in dims}
+        for place, name in zip(places, inner_first, strict=True):
+            dims[place] = known[name]
+    return SpaceAttr(tuple(dims))
+
+
+__all__ = ["counted_along", "divided", "footprints", "loops_of", "whole_loops"]

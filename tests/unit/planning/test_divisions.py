@@ -67,6 +67,21 @@ def test_an_input_is_copied_if_that_pays() -> None:
     assert mixed.us == pytest.approx(expected + Prices().us(other.candidates[0], frozenset()))
 
 
+def test_a_copy_for_one_reader_gains_nothing() -> None:
+    """In slices of its own a reader would only have its reads apart from its writes, which `place-lx` does not do."""
+    rows, columns = candidate("rows", 32, MB, MB), candidate("columns", 32, MB, MB)
+    first, second = (Kernel((0, OUTSIDE), (c,), copied=frozenset({0})) for c in (rows, columns))
+    assert Prices().copy_us(rows, 0) + Prices().us(rows, frozenset({0})) < Prices().us(rows, frozenset())
+    apart = divide_together([first, second])
+    assert (apart.local, apart.us) == (frozenset(), pytest.approx(2 * Prices().us(rows, frozenset())))
+    # A limit that the gain of two readers keeps leaves nothing out on the way there.
+    both = divide_together([first, second, first])
+    expected = Prices().copy_us(rows, 0) + 2 * Prices().us(rows, frozenset({0})) + Prices().us(columns, frozenset())
+    assert (both.local, both.us) == ({0}, pytest.approx(expected))
+    assert sum(both.times) == pytest.approx(both.us)
+    assert divide_within([first, second, first], expected * (1 + 1e-9)) is not None
+
+
 def test_a_kernel_without_a_division() -> None:
     with pytest.raises(ValueError, match="kernel 0 has no division"):
         divide_together([Kernel((OUTSIDE,), ())])

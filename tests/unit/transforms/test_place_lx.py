@@ -8,6 +8,8 @@ from typing import Any
 import jsonschema_rs
 import numpy as np
 import pytest
+import torch
+from torch import Tensor
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.backend.directory import split_module
@@ -16,11 +18,14 @@ from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.errors import InputError, LoweringError
+from spyre_mlir.frontend import import_program
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 from spyre_mlir.machine.levels.run import run_function
+from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import make_context
+from tests.functions import FunctionModel
 from tests.oracles.superdsc_decoder import Decoder
 from tests.paths import DATA
 from tests.unit.dialects.superdsc.codec.test_build import schema
@@ -199,3 +204,23 @@ def test_placement_does_not_depend_on_the_run() -> None:
 def test_placed_text_goes_through_again() -> None:
     once = through(softmax(512, 1024), "divide-work", "place-lx")
     assert str(through(str(once), "place-lx")) == str(once)
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_readers_of_different_parts_share_no_copy(planned: bool) -> None:
+    """A copy of both halves would be read once: nothing but the reads would move to another kernel."""
+
+    def halves(x: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.exp(x[:, :64]), torch.neg(x[:, 64:])
+
+    def twice(x: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.exp(x), torch.neg(x)
+
+    def functions(model: Any) -> list[str]:
+        program = import_program(FunctionModel(model), (torch.zeros(8192, 128),))
+        options = {"plan": {"together": planned}}
+        made = lower(program.module, make_context(), until="spyre.kernel", options=options).modules["spyre.kernel"]
+        return [op.function_name for op in made.walk() if isinstance(op, KernelOp)]
+
+    assert functions(halves) == ["exp", "neg"]
+    assert functions(twice) == ["identity", "exp", "neg"]

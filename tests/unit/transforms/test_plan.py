@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.scf import ForOp
 
@@ -32,6 +32,7 @@ from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.transforms.plan import PlanPass
 from spyre_mlir.universe import make_context
+from tests.functions import FunctionModel
 from tests.unit.transforms.test_place_lx import softmax
 
 Array = NDArray[Any]
@@ -250,3 +251,24 @@ def test_both_entry_points_tile_unless_told_not_to(tmp_path: Path, capsys: pytes
     assert "scf.for" in capsys.readouterr().out
     assert run([str(tmp_path / "m.pt2"), "--no-tile", "--emit", "superdsc"]) == 0
     assert "scf.for" not in capsys.readouterr().out
+
+
+def test_scores_of_shared_heads_stay_in_the_scratchpads() -> None:
+    """Eight heads of keys for 32 queries: cores divide both loops over heads, and softmax the one that they make."""
+
+    def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+    generator = torch.Generator().manual_seed(5)
+    shapes = (1, 32, 1, 128), *[(1, 8, 2048, 128)] * 2
+    args = tuple(torch.randn(*shape, generator=generator) for shape in shapes)
+    program = import_program(FunctionModel(attend), args)
+    levels = lower(program.module, make_context())
+    kernels = [op for op in levels.modules["spyre.kernel"].walk() if isinstance(op, KernelOp)]
+    first, second = (op for op in kernels if op.is_product)
+    for op in (first, second):
+        assert {d.name: d.split for d in op.space.data if d.name.startswith("b")} == {"b1_1": 4, "b1_0": 8}
+    assert (first.tensors[-1].space, second.tensors[0].space) == ("lx", "lx")
+    made = CompiledModel(program, levels, CompileOptions())
+    assert (outcome := made.verify(*args)), str(outcome)
+    assert made.accuracy(*args).worst < 0.01

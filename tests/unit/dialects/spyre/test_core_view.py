@@ -65,6 +65,19 @@ def test_text_of_slices(slices: tuple[tuple[int, ...], ...], text: str) -> None:
             CoreView((2, 2), ((0, 0), (0, 1), (1, 0), (1, 1))),
         ),
         ((M, H_D), loops(m=(4, 1), h=(2, 2), d=(64, 1)), rows(h=2), CoreView((1, 2), ((0, 0), (0, 1)))),
+        # Both loops of a dimension: a core has one step of the outer one and a part of the inner one.
+        (
+            (LinearExpr(0, (("o", 2), ("i", 1))), N),
+            loops(i=(2, 2), o=(2, 2), n=(128, 1)),
+            rows(i=2, o=2, n=1),
+            CoreView((4, 1), ((0, 0), (1, 0), (2, 0), (3, 0))),
+        ),
+        (
+            (LinearExpr(0, (("o", 2), ("i", 1))), N),
+            loops(o=(2, 2), i=(2, 2), n=(128, 1)),
+            rows(o=2, i=2, n=1),
+            CoreView((4, 1), ((0, 0), (2, 0), (1, 0), (3, 0))),
+        ),
         ((M, LinearExpr(3)), loops(m=(4, 4)), rows(m=4), CoreView((4, 1), ((0, 0), (1, 0), (2, 0), (3, 0)))),
         ((M, N, LinearExpr()), loops(m=(4, 2), n=(128, 1)), rows(m=2, n=1), HALVED),
     ],
@@ -84,10 +97,16 @@ def test_slices_of_a_division(
             "k is divided over 2 cores and walks 0 dimensions of this tensor, so several cores would need the same",
         ),
         ((M, M), loops(m=(4, 2)), "m is divided over 2 cores and walks 2 dimensions of this tensor"),
+        ((M, H_D), loops(m=(4, 1), h=(2, 2), d=(64, 2)), "a slice of 32 elements is no whole sticks of 64"),
         (
-            (M, H_D),
-            loops(m=(4, 1), h=(2, 2), d=(64, 2)),
-            r"h and d are both divided and walk one dimension, h \* 64",
+            (LinearExpr(0, (("o", 1),)), LinearExpr(0, (("h", 32), ("d", 1)))),
+            loops(o=(4, 1), h=(4, 2), d=(32, 2)),
+            r"h and d are both divided and walk one dimension, h \* 32 \+ d, and a core has more of h",
+        ),
+        (
+            (LinearExpr(0, (("o", 2), ("i", 1))), N),
+            loops(o=(2, 2), i=(3, 3), n=(128, 1)),
+            "covers 3 of the 2 elements of dimension 0, which is divided",
         ),
         (
             (M, H_D),

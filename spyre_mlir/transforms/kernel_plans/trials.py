@@ -1,0 +1,93 @@
+"""Loops around groups of kernels as they are tried: what a trial is, and what of the kernels decides about it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.transforms.kernel_plans.plan_record import TriedLoop
+from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
+from spyre_mlir.transforms.utils.hints import hinted_place
+
+CLEAR_GAIN = 0.05  # part of the time that a loop must save
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A group of kernels in one loop or two.
+
+    Attributes:
+        group: the kernels.
+        trips: of the loop around them.
+        inner: the loop inside of it by its name in the first kernel, and its trips, if there is one.
+        usual_us: predicted time without loops.
+        least_us: a time that the loops do not beat.
+    """
+
+    group: RowGroup
+    trips: int
+    inner: tuple[str, int] | None
+    usual_us: float
+    least_us: float
+
+    def told(self, us: float | None = None, most_us: float | None = None) -> TriedLoop:
+        """Return it for the record, with its predicted time if it was built."""
+        loops = [(self.group.loops[0], self.trips), *([self.inner] if self.inner is not None else [])]
+        return TriedLoop(tuple(self.group.ops), tuple(loops), self.usual_us, self.least_us, us, most_us)
+
+
+@dataclass(frozen=True)
+class InnerLoop:
+    """A loop inside of another one: its name in the first kernel, its trips, and its names in all kernels."""
+
+    name: str
+    trips: int
+    loops: Sequence[str]
+
+
+def clear_gain_us(usual_us: float) -> float:
+    """Return the time that loops must save of another."""
+    return CLEAR_GAIN * usual_us
+
+
+def held_in_trip(group: RowGroup) -> list[frozenset[int]]:
+    """Operands of each kernel that the scratchpads may hold in a trip: internal ones, copies for several readers."""
+    reads = Counter(value for op in group.ops for value in {*op.inputs})
+    relaid = {value for op in group.ops if isinstance(op, kernel.RestickifyOp) for value in op.operands}
+    internal = set(group.internal())
+    may = (internal - relaid) | {value for value, count in reads.items() if count > 1 and value not in internal}
+    return local_operands(group.ops, may)
+
+
+def local_operands(ops: Sequence[kernel.KernelOp], held: Container[SSAValue]) -> list[frozenset[int]]:
+    """Operands of each kernel that are among these buffers."""
+    return [frozenset([n for n, value in enumerate(op.operands) if value in held]) for op in ops]
+
+
+def cuts_asked_for(group: RowGroup) -> bool:
+    """Return whether a loop around a group would take a buffer in parts that a hint asks for."""
+    internal = set(group.internal())
+    return any(hinted_place(v) == "lx" and v not in internal for op in group.ops for v in op.operands)
+
+
+def cuts(group: RowGroup) -> list[int]:
+    """Where a group may end: at its end, and before and behind each product."""
+    whole = len(group.ops)
+    inner = (n for n in range(2, whole) if group.ops[n].is_product or group.ops[n - 1].is_product)
+    return sorted({whole, *inner})
+
+
+__all__ = [
+    "CLEAR_GAIN",
+    "InnerLoop",
+    "Trial",
+    "clear_gain_us",
+    "cuts",
+    "cuts_asked_for",
+    "held_in_trip",
+    "local_operands",
+]

@@ -1,13 +1,13 @@
-"""Pass `keep-on-device`: what control flow hands over stays on the card where all who read and write it agree.
+"""Pass `keep-on-device`: tensors that control flow hands over stay on the card where readers and writers agree.
 
 Functions that control flow calls are converted one by one, from host tensors to host tensors. This pass then takes
 transfers out of them: what a loop carries is a device tensor if it comes back in the form in which it is read, a result
 is one if all functions give it in one form, and what is the same in every trip is sent in front of the loop.
 
 Kernels write behind the elements of tensors that they are handed, and never to elements. So a device tensor that two
-functions share holds the same elements for both; where somebody writes to its padding, nobody else may rely on that.
+functions share holds the same elements for both; where one writes to its padding, it is handed to that one alone.
 
-Decision: docs/decisions/0148-what-a-loop-carries-stays-on-the-device.md
+Decision: docs/decisions/0148-carried-tensors-stay-on-the-device.md
 """
 
 from __future__ import annotations

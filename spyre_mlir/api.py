@@ -17,11 +17,12 @@ from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dynamic import Buckets, DynamicModel
-from spyre_mlir.errors import InputError, NotCompiledError
+from spyre_mlir.errors import InputError, NotCompiledError, SpyreError, UnsupportedError
 from spyre_mlir.generation import GeneratingModel, Generation
 from spyre_mlir.machine.bundle.host_code import HostCode
 from spyre_mlir.options import CompileOptions, takes_options
 from spyre_mlir.padding.buckets import check_bucket
+from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.pickling import CopiedAsItIs
 from spyre_mlir.pipeline import LEVELS, lower
 from spyre_mlir.progress import PassLog, progress
@@ -57,7 +58,7 @@ def compile(
     specializations: int = 16,
     buckets: Sequence[int] = (),
     **choices: Any,
-) -> CompiledModel | DynamicModel | LazyModel: ...
+) -> CompiledModel | DynamicModel | LazyModel | PartedModel: ...
 
 
 @takes_options
@@ -71,7 +72,7 @@ def compile(
     buckets: Sequence[int] = (),
     generation: Generation | None = None,
     **choices: Any,
-) -> CompiledModel | DynamicModel | LazyModel | GeneratingModel:
+) -> CompiledModel | DynamicModel | LazyModel | PartedModel | GeneratingModel:
     """Compiles a model for Spyre.
 
     Args:
@@ -113,8 +114,16 @@ def compile(
         if dynamic_shapes is not None:
             raise InputError("dynamic shapes need example inputs", hint="compile(model, (x,), dynamic_shapes=…)")
         return LazyModel(model, options)
+    given = _as_tuple(example_inputs), example_kwargs
     with progress(LEVELS[-1], options.progress) as step:
-        program = _imported(model, _as_tuple(example_inputs), example_kwargs, step, dynamic_shapes)
+        try:
+            program = _imported(model, *given, step, dynamic_shapes)
+        except UnsupportedError as refused:
+            only = not buckets and dynamic_shapes is None
+            parted = _parted(model, given, options, specializations, refused) if only else None
+            if parted is None:
+                raise
+            return parted
         if program.origin is None:
             if buckets:
                 raise InputError("buckets need a program with symbols", hint="export the model with dynamic_shapes")
@@ -218,6 +227,37 @@ def _dynamic(
         static=None if is_complete(model) else static,
         buckets=Buckets(buckets, partial(check_bucket, options=options)) if buckets else None,
     )
+
+
+def _parted(
+    model: Any,
+    given: tuple[tuple[Any, ...] | None, Mapping[str, Any] | None],
+    options: CompileOptions,
+    specializations: int,
+    refused: UnsupportedError,
+) -> PartedModel | None:
+    """A model in which data decides sizes, in parts; None if that is not what was refused."""
+    from spyre_mlir.frontend import import_divided
+
+    try:
+        program = import_divided(model, *given)
+    except SpyreError as error:
+        if error.message == refused.message:
+            return None
+        raise
+    if program is None:
+        return None
+
+    def compiled(part: Any, inputs: tuple[Any, ...], symbols: Any) -> CompiledModel | DynamicModel:
+        if symbols is None:
+            return _compile(part, inputs, None, options)
+        with progress(LEVELS[-1], options.progress) as step:
+            imported = _imported(part, inputs, None, step, symbols)
+            if imported.origin is None:
+                raise UnsupportedError(f"torch takes the sizes of {imported.name} for granted")
+        return _dynamic(part, imported, options, specializations, ())
+
+    return PartedModel(model, program, compiled, specializations=specializations, fallback=options.host_fallback)
 
 
 def _imported(

@@ -18,6 +18,7 @@ from spyre_mlir.frontend.calling.tensor_states import (
     storage_of,
 )
 from spyre_mlir.frontend.capture.export import load_pt2
+from spyre_mlir.frontend.data_sizes.calls import import_divided
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.program.described import described_program
 from spyre_mlir.frontend.program.program import Argument, Program, TreeConstant
@@ -54,6 +55,7 @@ __all__ = [
     "first_elements",
     "has_gaps",
     "holds",
+    "import_divided",
     "import_program",
     "is_complete",
     "is_parameter",

@@ -76,11 +76,11 @@ def import_program(
             )
         with flat_dataclasses(args, kwargs) as see:
             exported = export_model(model, tuple(args or ()), dict(kwargs or {}), see, dynamic_shapes)
-            return _import(exported, _identifier(type(model).__name__), model)
+            return _import(exported, identifier(type(model).__name__), model)
     if given or dynamic_shapes is not None:
         raise InputError("an exported program knows its example arguments", hint="pass the program alone")
     exported = model if isinstance(model, ExportedProgram) else load_pt2(model)
-    return _import(exported, _root_class(exported), None)
+    return _import(exported, root_class(exported), None)
 
 
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
@@ -108,17 +108,17 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
     return program
 
 
-def _root_class(exported: ExportedProgram) -> str:
-    """The name of the class that was exported, which torch notes at every node."""
+def root_class(exported: ExportedProgram) -> str:
+    """Return the name of the class that was exported, which torch notes at every node."""
     for node in exported.graph.nodes:
         stack = cast("dict[str, tuple[str, object]]", node.meta.get("nn_module_stack") or {})
         for _, kind in stack.values():
             text = kind if isinstance(kind, str) else getattr(kind, "__name__", "program")
             if text != _NO_CLASS:
-                return _identifier(text.rsplit(".", 1)[-1])
+                return identifier(text.rsplit(".", 1)[-1])
     return "program"
 
 
-def _identifier(class_name: str) -> str:
-    """A class name as the name of a program; signs other than letters and digits become underscores."""
+def identifier(class_name: str) -> str:
+    """Return a class name as the name of a program; signs other than letters and digits become underscores."""
     return re.sub(r"\W", "_", class_name).strip("_") or "program"

@@ -19,8 +19,9 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.capture.export import NEEDS_VALUES, without_values
-from spyre_mlir.frontend.program.result_memory import ResultMemories, ResultMemory
+from spyre_mlir.frontend.program.result_memory import ResultMemories
 from spyre_mlir.frontend.torch_private import storage_identity
+from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.residence import CARD
 from spyre_mlir.torch_compile.dynamo_private import compile_id, recompile_reason, source_name
 from spyre_mlir.torch_compile.history import Capture, Compilation, record
@@ -30,6 +31,7 @@ from spyre_mlir.torch_compile.text import log_text
 
 # Rotary tables, masks and position numbers are smaller; a KV cache, which changes, is larger.
 FROZEN_ELEMENTS = 1 << 16
+IN_PARTS = "runs in parts: values decide sizes"
 ON_HOST = "runs on the host: it writes to inputs that share memory with others"
 _BUFFER = re.compile(r"_buffers\[")
 _CACHE = re.compile(r"past_key_values.*\.layers\[\d+\]\.\w+$")
@@ -82,6 +84,7 @@ class CapturedGraph:
     _changing: set[int] = field(default_factory=set[int])  # buffers that have changed once, and are inputs since
     _last: str = ""
     _symbolic: SymbolicGraph | None = None
+    _parted: dict[str, PartedModel] = field(default_factory=dict[str, PartedModel])
 
     def __post_init__(self, capture: Capture | None) -> None:
         # Dynamo forgets the sources once it has compiled.
@@ -99,7 +102,12 @@ class CapturedGraph:
     def __call__(self, *inputs: Any) -> Any:
         """Return the results of the graph; mutated inputs are written."""
         key = signature_of(inputs, {})
-        memory = self._memory(inputs)
+        if key in self._parted:
+            return self._parted[key](*inputs)
+        try:
+            memory = self._memories(inputs)
+        except NEEDS_VALUES as error:
+            return self._in_parts(inputs, key, without_values(error))
         if memory.writes and _share_memory(inputs):
             return self._on_host(inputs, key)
         for place in self._caches & memory.writes if self.holds else ():
@@ -113,11 +121,24 @@ class CapturedGraph:
         given = [x for place, x in enumerate(inputs) if place not in made.frozen]
         return memory.applied(made.program(*given), inputs)
 
-    def _memory(self, inputs: Sequence[Any]) -> ResultMemory:
-        try:
-            return self._memories(inputs)
-        except NEEDS_VALUES as error:
-            raise without_values(error) from error
+    def _in_parts(self, inputs: Sequence[Any], key: str, needed: UnsupportedError) -> Any:
+        """Compile a graph in which data decides sizes, and run it.
+
+        Raises:
+            UnsupportedError: it cannot be divided, or values decide more than sizes.
+        """
+        started = time.perf_counter()
+        named = type(self._function, (_Program,), {})
+        with preserve_node_meta():
+            made = api.compile(named(self.graph, {}).eval(), tuple(inputs), **self.options)
+        if not isinstance(made, PartedModel):
+            raise needed
+        self._parted[key] = made
+        kernels = sum(program.kernels for program in made.programs)
+        record(
+            Compilation(self._id, self._function, IN_PARTS, _described(inputs), kernels, time.perf_counter() - started)
+        )
+        return made(*inputs)
 
     def _on_host(self, inputs: Sequence[Any], key: str) -> Any:
         if self.options.get("host_fallback") == "error":

@@ -24,6 +24,7 @@ PASSES = (
     "convert-aten-to-spyre-loop",
     "schedule-host-steps",
     "convert-spyre-loop-to-spyre-kernel",
+    "keep-on-device",
     "plan",
     "divide-work",
     "place-lx",

@@ -18,7 +18,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values
-from spyre_mlir.dialects.ir.control import ControlOp
+from spyre_mlir.dialects.ir.control import ControlOp, carried_arguments
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.loop import body_function, combiner
 from spyre_mlir.dialects.target import spec_of
@@ -304,6 +304,7 @@ class _Conversion:
         for number, argument in enumerate(function.body.block.args):
             if argument not in planner.versions:
                 planner.hosts[argument] = kind_of(function, number) in PREPARED_KINDS
+        planner.carried |= carried_arguments(function)
         planner.written |= {function.body.block.args[number] for number in new_values(function)}
         prepared: dict[SSAValue, bool] = {a: planner.hosts.get(a, False) for a in function.body.block.args}
         weights = [a for a, ahead in prepared.items() if ahead]

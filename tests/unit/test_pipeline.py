@@ -34,7 +34,7 @@ from spyre_mlir.universe import make_context
 
 CONTEXT = make_context()
 TO_LOOP = "decompose-aten,cse,convert-aten-to-spyre-loop,schedule-host-steps"
-TO_KERNEL = "convert-spyre-loop-to-spyre-kernel,plan,divide-work,place-lx,assign-pool"
+TO_KERNEL = "convert-spyre-loop-to-spyre-kernel,keep-on-device,plan,divide-work,place-lx,assign-pool"
 
 
 @pytest.fixture(autouse=True)

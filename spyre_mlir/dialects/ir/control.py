@@ -4,7 +4,8 @@
 ``%r = control.while_loop @go do @step (%i, %n) : (tensor<i64>, tensor<i64>) -> tensor<i64>`` calls `@step` as long as
 `@go` gives true. Its first operands, one per result, are carried; the others are the same in every trip.
 
-Operands and results are host tensors at every level: functions send what their kernels read, and fetch what they give.
+Operands and results are host tensors at the aten and spyre.loop levels. Below, they are device tensors where caller and
+functions agree on a form; else functions send what their kernels read, and fetch what they give.
 
 Decision: docs/decisions/0143-the-host-decides-between-launches.md
 """
@@ -17,6 +18,7 @@ from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, ModuleOp, SymbolRefAt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, var_operand_def, var_result_def
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.places import source_of
@@ -161,6 +163,19 @@ def with_operands(op: ControlOp, operands: Sequence[SSAValue]) -> ControlOp:
     return made
 
 
+def with_types(op: ControlOp, inputs: Sequence[SSAValue], results: Sequence[Attribute]) -> ControlOp:
+    """Put an op with other inputs and types of results in the place of one, and return it."""
+    predicate = [op.predicate] if isinstance(op, CondOp) else []
+    made = type(op).create(
+        operands=[*predicate, *inputs], result_types=results, properties=op.properties, attributes=op.attributes
+    )
+    made.location = op.location
+    for old, new in zip(op.results, made.results, strict=True):
+        new.name_hint = old.name_hint
+    Rewriter.replace_op(op, made)
+    return made
+
+
 def _functions(module: ModuleOp) -> Mapping[str, FuncOp]:
     return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
 
@@ -179,6 +194,19 @@ def check_truth(type_: Attribute, what: str) -> None:
 def called_by_control(module: ModuleOp) -> set[str]:
     """Return the names of the functions of a module that its control flow calls."""
     return {callee.root_reference.data for op in _control_flow(module) for callee in op.callees}
+
+
+def carried_arguments(function: FuncOp) -> dict[SSAValue, int | None]:
+    """Return the arguments of a function that loops carry, with the numbers of their next values among its results.
+
+    The condition of a loop gives no next values: the number is None.
+    """
+    module, found = function.parent_op(), dict[SSAValue, "int | None"]()
+    for op in _control_flow(module) if isinstance(module, ModuleOp) else ():
+        if isinstance(op, WhileLoopOp) and function.sym_name.data in {c.root_reference.data for c in op.callees}:
+            is_body = op.body.root_reference.data == function.sym_name.data
+            found |= {function.body.block.args[n]: n if is_body else None for n in range(len(op.outputs))}
+    return found
 
 
 def has_control_flow(module: ModuleOp) -> bool:
@@ -217,8 +245,10 @@ __all__ = [
     "ControlOp",
     "WhileLoopOp",
     "called_by_control",
+    "carried_arguments",
     "check_truth",
     "has_control_flow",
     "refuse_control_flow",
     "with_operands",
+    "with_types",
 ]

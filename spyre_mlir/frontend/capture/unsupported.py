@@ -23,6 +23,7 @@ _SPELLED = (bool, int, float, str, type(None), torch.dtype, torch.layout, torch.
 PLACES_SHOWN = 4
 
 DATA = "sizes and branches must not depend on the values of tensors: use masks or torch.where"
+SIZES = "compile(model, example inputs) divides a model where data decides a size; else use masks or torch.where"
 EVAL = "call model.eval(), or pass the random numbers as an input"
 HIGHER = "write the operation with plain tensor operations"
 MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it is a view of"
@@ -100,7 +101,7 @@ def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
     if isinstance(node.target, HigherOrderOperator):
         return "higher-order operations have no form", HIGHER
     if node.meta.get("unbacked_bindings"):
-        return "a number or a shape in it depends on the data", DATA
+        return "a number or a shape in it depends on the data", SIZES
     if isinstance(node.target, OpOverload):
         if walks(node) and is_symbolic_node(node):
             return "it walks memory in steps that depend on symbols", STATIC

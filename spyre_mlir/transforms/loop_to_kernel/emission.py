@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, UnitAttr, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.argument_notes import new_values
 from spyre_mlir.dialects.spyre import kernel
@@ -81,6 +81,7 @@ def emit(p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: Spyr
     settled(p, spec)
     if isinstance(function := returned.parent_op(), func.FuncOp):
         align(p, new_values(function).items(), results)
+    align(p, ((a.index, n) for a, n in p.carried.items() if n is not None and isinstance(a, BlockArgument)), results)
     emission = Emission(emitter)
     emission.write(p)
     emitter.current = returned

@@ -59,6 +59,7 @@ class LayoutPlanner:
         self.given: dict[SSAValue, Known] | None = None  # of a region: what its caller knows of its arguments
         self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
         self.written = set[SSAValue]()  # host tensors that the program gives new values
+        self.carried: dict[SSAValue, int | None] = {}  # what a loop carries, and the result that is its next value
         self.room = WeightRoom()
         self.versions: dict[SSAValue, DeviceForms] = {}
         self.origin: Operation | None = None
@@ -200,7 +201,8 @@ class LayoutPlanner:
         if versions.origin is not None and (made := self._from_origin(versions, versions.origin, stick)) is not None:
             return made
         # A sparse form of an input is sent again: re-laying on the device would move 64 times its bytes.
-        if versions.free_layout or (versions.host is not None and stick == UNIT):
+        sent = versions.host is not None and versions.host not in self.carried
+        if versions.free_layout or (sent and stick == UNIT):
             made = self._provided(versions, stick)
         else:
             made = self.restickify(versions.buffers[0], stick)
@@ -209,7 +211,7 @@ class LayoutPlanner:
 
     def _provided(self, versions: DeviceForms, stick: int) -> PlannedBuffer:
         """A buffer that the host fills, or the caller of a region."""
-        ours = versions.argument is None
+        ours = versions.argument is None and versions.host not in self.carried
         made = self.define(
             PlannedBuffer(
                 versions.shape,

@@ -191,7 +191,7 @@ program = spyre_mlir.compile(model, (torch.ones(1, 2),))
 program.accuracy(torch.ones(1, 2))
 print("direct", changed(start))
 class Depends(torch.nn.Module):
-    def forward(self, x): return x.nonzero() * 2
+    def forward(self, x): return x.add_(1).nonzero()
 for refused in (lambda: spyre_mlir.compile(Depends(), (x,)),
                 lambda: torch.compile(Depends(), backend="spyre", fullgraph=True)(x)):
     try: refused()

@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.errors import InputError, UnsupportedError
-from spyre_mlir.frontend.importer import _identifier, _root_class, import_program
+from spyre_mlir.frontend.importer import identifier, import_program, root_class
 from spyre_mlir.frontend.program.program import Program, TreeConstant
 from spyre_mlir.frontend.torch_private import treespec_loads
 from spyre_mlir.text.render import module_text
@@ -215,7 +215,7 @@ def test_a_structure_that_torch_cannot_write_down_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "identifier"),
+    ("name", "program"),
     [
         ("ViT", "ViT"),
         ("GPT2Model", "GPT2Model"),
@@ -225,8 +225,8 @@ def test_a_structure_that_torch_cannot_write_down_is_left_out() -> None:
         ("", "program"),
     ],
 )
-def test_programs_are_named_as_their_class(name: str, identifier: str) -> None:
-    assert _identifier(name) == identifier
+def test_programs_are_named_as_their_class(name: str, program: str) -> None:
+    assert identifier(name) == program
 
 
 @pytest.mark.parametrize(
@@ -243,4 +243,4 @@ def test_an_exported_program_is_called_as_its_outermost_class(stack: Any, name: 
     saved = exported(nn.ReLU(), X)
     for node in saved.graph.nodes:
         node.meta["nn_module_stack"] = stack
-    assert _root_class(saved) == name
+    assert root_class(saved) == name

@@ -177,12 +177,24 @@ def test_views_share_the_memory_of_their_inputs() -> None:
     assert view.data_ptr() == x.data_ptr()
 
 
-def test_a_shape_that_depends_on_values_is_refused() -> None:
-    def function(x: Node) -> list[Node]:
-        return [x.graph.call_function(torch.nonzero, (x,))]
+def nonzero(x: Node) -> list[Node]:
+    return [x.graph.call_function(torch.nonzero, (x,))]
 
-    with pytest.raises(UnsupportedError, match="depend"):
-        captured(function, "L['x']")(X)
+
+@pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
+def test_a_shape_that_depends_on_values_is_made_by_the_host() -> None:
+    graph = captured(nonzero, "L['x']")
+    for x in (X, torch.zeros_like(X)):
+        assert torch.equal(graph(x)[0], torch.nonzero(x))
+    assert graphs.IN_PARTS in str(compilations()[-1])
+
+
+def test_a_shape_that_depends_on_values_is_refused_beside_a_write() -> None:
+    def function(x: Node) -> list[Node]:
+        return nonzero(x.graph.call_function(torch.Tensor.add_, (x, 1)))
+
+    with pytest.raises(UnsupportedError, match="in which data decides sizes writes to"):
+        captured(function, "L['x']")(X.clone())
 
 
 @pytest.mark.parametrize(

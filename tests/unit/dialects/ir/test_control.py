@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.ir.control import has_control_flow, refuse_control_flow
+from spyre_mlir.dialects.ir.control import (
+    CondOp,
+    carried_arguments,
+    has_control_flow,
+    refuse_control_flow,
+    with_types,
+)
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import module_text, parse_module, verify_module
@@ -79,3 +87,24 @@ def test_what_needs_one_order_of_ops_is_refused() -> None:
     plain = parse_module(module("%0 = aten.neg(%x) : (tensor<2xf32>) -> tensor<2xf32>"), make_context())
     refuse_control_flow(plain, "a graph")
     assert not has_control_flow(plain)
+
+
+def test_a_body_gives_the_next_values_of_what_it_carries() -> None:
+    parsed = parse_module(module(LOOP), make_context())
+    functions = {op.sym_name.data: op for op in parsed.ops if isinstance(op, FuncOp)}
+    for name, number in (("step", 0), ("go", None)):
+        assert carried_arguments(functions[name]) == {functions[name].body.block.args[0]: number}
+    assert carried_arguments(functions["same"]) == carried_arguments(functions["main"]) == {}
+
+
+def test_an_op_with_other_types_stands_where_it_stood() -> None:
+    """The predicate and the users stay."""
+    parsed = parse_module(module(COND), make_context())
+    op = next(op for op in parsed.walk() if isinstance(op, CondOp))
+    predicate, (user,) = op.predicate, (use.operation for use in op.outputs[0].uses)
+    wide = TensorType(f32, [3])
+    made = with_types(op, list(op.inputs)[1:], [wide])
+    assert isinstance(made, CondOp)
+    assert (made.predicate, list(made.inputs)) == (predicate, [predicate])
+    assert user.operands[0] is made.outputs[0]
+    assert made.outputs[0].type == wide

@@ -1,0 +1,202 @@
+"""Calls of a divided program: its inputs, what its steps give, its results, and its pieces as models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import torch
+from torch.export import Dim, ExportedProgram
+from torch.fx import GraphModule, Interpreter, Node
+from torch.fx.traceback import preserve_node_meta
+
+from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
+from spyre_mlir.frontend.capture.decomposition import decompose
+from spyre_mlir.frontend.capture.export import export_model, load_pt2
+from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
+from spyre_mlir.frontend.capture.unsupported import op_name
+from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated, makes_size
+from spyre_mlir.frontend.importer import identifier, root_class
+from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, tree_flatten
+
+# Examples of sizes: even, different, and neither 0 nor 1, for which torch traces other programs.
+_EXAMPLE_STEP = 8
+
+
+def import_divided(
+    model: Any, args: tuple[Any, ...] | None, kwargs: Mapping[str, Any] | None, dynamic_shapes: Any = None
+) -> DividedProgram | None:
+    """Import a model in which data decides sizes, divided into pieces; None if there is no such size.
+
+    Args:
+        model: a module, an exported program, or the path of a ``.pt2`` file.
+        args: positional example arguments of a module.
+        kwargs: keyword example arguments of a module.
+        dynamic_shapes: as `torch.export.export` takes it.
+
+    Raises:
+        ImportProgramError: the model cannot be read.
+        UnsupportedError: it cannot be divided, or has sizes that are symbols besides.
+    """
+    if isinstance(model, torch.nn.Module):
+        exported = export_model(model, tuple(args or ()), dict(kwargs or {}), dynamic_shapes=dynamic_shapes)
+        name = identifier(type(model).__name__)
+    else:
+        exported = model if isinstance(model, ExportedProgram) else load_pt2(model)
+        name = root_class(exported)
+    if not any(map(makes_size, exported.graph.nodes)):
+        return None
+    return divided(name, passed_functional(decompose(unroll_loops(passed_export(exported)))))
+
+
+class DividedCall:
+    """One call of a divided program.
+
+    Args:
+        program: the program.
+        args: positional inputs.
+        kwargs: keyword inputs.
+
+    Raises:
+        InputError: the inputs are not those that the program was made for.
+    """
+
+    def __init__(self, program: DividedProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+        self._program = program
+        leaves, tree = tree_flatten((args, dict(kwargs)))
+        if tree != program.call_spec.in_spec:
+            raise InputError(
+                f"the call has inputs {tree}", hint=f"call it as it was compiled, with {program.call_spec.in_spec}"
+            )
+        for node, leaf in zip(program.inputs, leaves, strict=True):
+            _check_input(node, leaf)
+        self._known: dict[Node, Any] = {**program.tensors, **dict(zip(program.inputs, leaves, strict=True))}
+
+    def run_on_host(self, step: SizingCall) -> None:
+        """Run a call that makes or checks a size with torch's operator.
+
+        Raises:
+            InputError: a check fails, or the operator refuses the values.
+        """
+        try:
+            with torch.no_grad():
+                evaluated(step.node, self._known)
+        except (RuntimeError, IndexError, ValueError) as error:
+            raise InputError(
+                f"{op_name(step.node)} refuses the values of this call: {str(error).splitlines()[0]}",
+                where=place_of(step.node),
+                hint="eager torch refuses them, too",
+            ) from error
+
+    def inputs_of(self, piece: Piece) -> tuple[Any, ...]:
+        """Return the arguments of a piece."""
+        return tuple(evaluated(node, self._known) for node in piece.inputs)
+
+    def keep(self, piece: Piece, results: Sequence[Any]) -> None:
+        """Take what a piece gave."""
+        self._known.update(zip(piece.outputs, results, strict=True))
+
+    def results(self) -> Any:
+        """Return what the model gives, nested as the model nests it."""
+        leaves = [evaluated(r, self._known) if isinstance(r, Node) else r for r in self._program.results]
+        return self._program.call_spec.out_spec.unflatten(leaves)
+
+
+def _check_input(node: Node, leaf: object) -> None:
+    wanted = node.meta.get("val")
+    if not isinstance(wanted, torch.Tensor):
+        if leaf != wanted:
+            raise InputError(f"argument '{node.name}' is {leaf!r}, expected {wanted!r}", hint="compile for this value")
+        return
+    expected = f"{wanted.dtype}{list(wanted.shape)}"
+    got = f"{leaf.dtype}{list(leaf.shape)}" if isinstance(leaf, torch.Tensor) else type(leaf).__name__
+    if got != expected:
+        raise InputError(f"argument '{node.name}' is {got}, expected {expected}", hint="compile for these shapes")
+
+
+class _PieceModel(torch.nn.Module):
+    """A piece as a model; calls keep the lines of the model that they come from."""
+
+    def __init__(self, graph: GraphModule) -> None:
+        super().__init__()
+        self._graph = graph
+
+    def forward(self, *inputs: Any) -> Any:
+        with preserve_node_meta():
+            return Interpreter(self._graph).run(*inputs)
+
+
+def piece_model(piece: Piece, name: str) -> torch.nn.Module:
+    """Return a piece as a model of this name."""
+    made: torch.nn.Module = type(name, (_PieceModel,), {})(piece.module)
+    return made.eval()
+
+
+def symbolic_examples(piece: Piece) -> tuple[tuple[Any, ...], tuple[Any, ...] | None] | None:
+    """Return example arguments of a piece and which of their sizes are symbols.
+
+    The symbols are None if all sizes are known. The result is None if a number of Python is an argument, or no example
+    can be given: then a piece is compiled for the sizes of each call.
+    """
+    values = [node.meta["val"] for node in piece.inputs]
+    if not all(isinstance(value, torch.Tensor) for value in values):
+        return None
+    found = {str(symbol): symbol for value in values for symbol in free_unbacked_symbols(value)}
+    sizes = {found[name]: _EXAMPLE_STEP * (number + 1) for number, name in enumerate(sorted(found))}
+    shapes = [[_size(extent, sizes) for extent in value.shape] for value in values]
+    if any(extent is None for shape in shapes for extent in shape):
+        return None
+    symbols = tuple(
+        {dim: Dim.AUTO for dim, extent in enumerate(value.shape) if isinstance(extent, torch.SymInt)} or None
+        for value in values
+    )
+    examples = tuple(
+        torch.zeros(cast("list[int]", shape), dtype=value.dtype) for shape, value in zip(shapes, values, strict=True)
+    )
+    return examples, symbols if any(symbols) else None
+
+
+def _size(extent: Any, sizes: Mapping[Any, int]) -> int | None:
+    """An example of a size; None if the expression gives no whole number above 1."""
+    if not isinstance(extent, torch.SymInt):
+        return int(extent)
+    found = expression_of(extent).subs(sizes)
+    return int(found) if found.is_Integer and int(found) > 1 else None
+
+
+def host_call_text(step: SizingCall) -> str:
+    """Return a host step as a line of text: what it makes, and of what."""
+    return f"%{step.node.name} = {op_name(step.node)}({', '.join(f'%{n.name}' for n in step.node.all_input_nodes)})"
+
+
+def place_of_call(step: SizingCall) -> tuple[str, str]:
+    """Return the operator of a host step, and its line and module in the model."""
+    return op_name(step.node), place_of(step.node)
+
+
+def whole_results(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
+    """Return what a model itself gives, as `flat` does; its graph if it is a file or an exported program."""
+    if not isinstance(model, torch.nn.Module):
+        model = (model if isinstance(model, ExportedProgram) else load_pt2(model)).module()
+    with torch.no_grad():
+        return flat(cast(Any, model)(*args, **kwargs))
+
+
+def flat(value: Any) -> list[torch.Tensor]:
+    """Return the leaves of results, numbers as tensors, without what is neither."""
+    leaves = cast("list[object]", tree_flatten(value)[0])
+    return [torch.as_tensor(leaf) for leaf in leaves if isinstance(leaf, (torch.Tensor, bool, int, float))]
+
+
+__all__ = [
+    "DividedCall",
+    "flat",
+    "host_call_text",
+    "import_divided",
+    "piece_model",
+    "place_of_call",
+    "symbolic_examples",
+    "whole_results",
+]

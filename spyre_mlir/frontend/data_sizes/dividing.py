@@ -1,0 +1,270 @@
+"""Division of a program at the calls whose results have sizes that depend on data.
+
+The host runs such a call, and with it knows the size. What stands between two of them is a program of its own, whose
+arguments have that size as a symbol. Sizes, and checks of sizes, are computed where the call runs.
+
+Decision: docs/decisions/0149-programs-are-divided-where-data-decides-sizes.md
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import torch
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.fx import Graph, GraphModule, Node
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.arguments import is_random
+from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
+from spyre_mlir.frontend.capture.unsupported import UnsupportedNode, op_name, refuse
+from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.torch_private import HigherOrderOperator, OpOverload
+
+_SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_CHECKS = frozenset({torch.ops.aten._assert_scalar.default, torch.ops.aten._assert_async.msg})
+_WRITES = frozenset({OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION, OutputKind.PARAMETER_MUTATION})
+_PIECES = "write to a clone, and return it"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Calls that run between two steps of the host: a program of its own.
+
+    Attributes:
+        module: the graph, with the weights that it reads.
+        inputs: nodes of the whole program that are its arguments, tensors and numbers.
+        outputs: nodes of the whole program that are its results, all tensors.
+    """
+
+    module: GraphModule
+    inputs: tuple[Node, ...]
+    outputs: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class SizingCall:
+    """A call that the host runs with torch's operator: it makes a size, or checks one."""
+
+    node: Node
+
+
+@dataclass(frozen=True)
+class DividedProgram:
+    """A program in steps.
+
+    Attributes:
+        name: of the model.
+        steps: in the order in which they run.
+        tensors: weights and constants by their placeholders.
+        inputs: placeholders of the model's inputs, in order; None for an input that is no tensor.
+        results: what the model gives: nodes, or values.
+        call_spec: nesting of inputs and results, as torch notes it.
+    """
+
+    name: str
+    steps: tuple[Piece | SizingCall, ...]
+    tensors: Mapping[Node, torch.Tensor]
+    inputs: tuple[Node, ...]
+    results: tuple[object, ...]
+    call_spec: Any
+
+
+def makes_size(node: Node) -> bool:
+    """Return whether a call has a result whose size, or value, only the data says."""
+    return bool(node.meta.get("unbacked_bindings"))
+
+
+def is_number(node: Node) -> bool:
+    """Return whether a node gives a number or a truth value of Python, such as a size."""
+    return isinstance(node.meta.get("val"), (*_SYMBOLS, int, float, bool))
+
+
+def divided(name: str, program: FunctionalProgram) -> DividedProgram:
+    """Divide a program at the calls that make sizes.
+
+    Raises:
+        UnsupportedError: it writes to tensors, draws random numbers, or has control flow besides.
+    """
+    _check(program)
+    tensors, inputs = _placeholders(program)
+    (output,) = program.graph.find_nodes(op="output")
+    results = tuple(cast("tuple[object, ...]", output.args[0]))
+    read = {n for n in results if isinstance(n, Node)}
+    steps = tuple(_Division(program, tensors, read).steps())
+    return DividedProgram(name, steps, tensors, inputs, results, program.call_spec)
+
+
+def _check(program: FunctionalProgram) -> None:
+    findings = list[UnsupportedNode]()
+    for node in program.graph.nodes:
+        reason: tuple[str, str] | None = None
+        if isinstance(node.target, HigherOrderOperator):
+            reason = "control flow in a program in which data decides sizes", "compile branches as models of their own"
+        elif node.op == "call_function" and isinstance(node.target, OpOverload) and is_random(node):
+            reason = "random numbers in a program in which data decides sizes", "draw them before, and pass them"
+        if reason is not None:
+            findings.append(UnsupportedNode(op_name(node), reason[0], place_of(node), reason[1]))
+    refuse(findings)
+    for spec in program.graph_signature.output_specs:
+        if spec.kind in _WRITES:
+            raise UnsupportedError(
+                f"a program in which data decides sizes writes to '{spec.target}', which outlives a call", hint=_PIECES
+            )
+
+
+def _placeholders(program: FunctionalProgram) -> tuple[dict[Node, torch.Tensor], tuple[Node, ...]]:
+    """Weights and constants by their placeholders, and the placeholders of inputs."""
+    nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
+    tensors, inputs = dict[Node, torch.Tensor](), list[Node]()
+    for spec in program.graph_signature.input_specs:
+        node = nodes[spec.arg.name]
+        if spec.kind is InputKind.USER_INPUT:
+            inputs.append(node)
+            continue
+        name = cast(str, spec.target)
+        value = program.state_dict[name] if name in program.state_dict else program.constants[name]
+        tensors[node] = cast(torch.Tensor, value)
+    return tensors, tuple(inputs)
+
+
+@dataclass
+class _Division:
+    """Walks a graph once; `_open` are the calls of the piece that is being collected."""
+
+    program: FunctionalProgram
+    tensors: Mapping[Node, torch.Tensor]
+    results: set[Node]
+    _open: list[Node] = field(default_factory=list[Node])
+    _checks: list[Node] = field(default_factory=list[Node])
+
+    def steps(self) -> Iterator[Piece | SizingCall]:
+        """The steps, in order."""
+        for node in _with_their_items(self.program.graph):
+            if node.target in _CHECKS:
+                self._checks.append(node)
+            elif makes_size(node):
+                yield from self._close()
+                yield SizingCall(node)
+            elif not is_number(node) and not _is_item_of_size(node):
+                self._open.append(node)
+        yield from self._close()
+
+    def _close(self) -> Iterator[Piece | SizingCall]:
+        nodes, self._open = self._open, []
+        checks, self._checks = self._checks, []
+        own = set(nodes)
+        outputs = tuple(n for n in nodes if isinstance(n.meta.get("val"), torch.Tensor) and self._is_read(n, own))
+        if outputs:
+            yield _piece(nodes, outputs, self.tensors)
+        yield from map(SizingCall, checks)
+
+    def _is_read(self, node: Node, own: set[Node]) -> bool:
+        return node in self.results or any(user not in own and user.op != "output" for user in node.users)
+
+
+def _with_their_items(graph: Graph) -> list[Node]:
+    """The calls of a graph in order, items of a call's results behind the call."""
+    ordered = list[Node]()
+    for node in graph.nodes:
+        if node.op == "call_function" and node.target is not operator.getitem:
+            ordered += [node, *_items(node)]
+    return ordered
+
+
+def _items(node: Node) -> Iterator[Node]:
+    for user in node.users:
+        if user.target is operator.getitem:
+            yield user
+            yield from _items(user)
+
+
+def _is_item_of_size(node: Node) -> bool:
+    """Return whether a node is one of several results of a call that the host runs."""
+    while node.target is operator.getitem:
+        node = cast(Node, node.args[0])
+        if makes_size(node):
+            return True
+    return False
+
+
+def _piece(nodes: Sequence[Node], outputs: tuple[Node, ...], tensors: Mapping[Node, torch.Tensor]) -> Piece:
+    """The graph of some calls; sizes that they need are asked from its own arguments."""
+    writer = _PieceWriter(tensors)
+    for node in _needed(nodes, outputs):
+        writer.copy(node)
+    writer.graph.output(tuple(writer.made[n] for n in outputs))
+    return Piece(GraphModule(writer.root, writer.graph), tuple(writer.inputs), outputs)
+
+
+def _needed(nodes: Sequence[Node], outputs: Sequence[Node]) -> list[Node]:
+    wanted, own = set(outputs), set(nodes)
+    for node in reversed(nodes):
+        if node in wanted:
+            wanted |= own & set(node.all_input_nodes)
+    return [n for n in nodes if n in wanted]
+
+
+class _PieceWriter:
+    """Copies nodes to a graph of their own; what they read from outside becomes an argument, or an attribute."""
+
+    def __init__(self, tensors: Mapping[Node, torch.Tensor]) -> None:
+        self.graph, self.root = Graph(), torch.nn.Module()
+        self.made: dict[Node, Node] = {}
+        self.inputs: list[Node] = []
+        self._tensors = tensors
+
+    def copy(self, node: Node) -> Node:
+        """Copy a call, and first what it reads."""
+        for source in node.all_input_nodes:
+            if source not in self.made:
+                self.made[source] = self._from_outside(source)
+        made = self.graph.node_copy(node, lambda source: self.made[source])
+        self.made[node] = made
+        return made
+
+    def _from_outside(self, node: Node) -> Node:
+        if node in self._tensors:
+            name = f"{node.name}_of_model"
+            value = self._tensors[node]
+            if isinstance(value, torch.nn.Parameter):
+                self.root.register_parameter(name, value)
+            else:
+                self.root.register_buffer(name, value)
+            return self._at_start(lambda: self.graph.get_attr(name), node)
+        if is_number(node) and node.op == "call_function" and not makes_size(node):
+            return self.copy(node)
+        self.inputs.append(node)
+        return self._at_start(lambda: self.graph.placeholder(node.name), node)
+
+    def _at_start(self, make: Any, like: Node) -> Node:
+        """Make an argument, which stands before all calls and behind the other arguments."""
+        calls = (n for n in self.graph.nodes if n.op == "call_function")
+        first = next(calls, None)
+        with self.graph.inserting_before(first) if first is not None else self.graph.inserting_after():
+            made = cast(Node, make())
+        made.meta = dict(like.meta)
+        return made
+
+
+def evaluated(node: Node, known: dict[Node, Any]) -> Any:
+    """Return the value of a node of the whole program: what steps gave, and numbers that follow from it."""
+    if node not in known:
+        arguments, keywords = _resolved(node.args, known), _resolved(node.kwargs, known)
+        known[node] = cast(Any, node.target)(*arguments, **keywords)
+    return known[node]
+
+
+def _resolved(argument: Any, known: dict[Node, Any]) -> Any:
+    if isinstance(argument, Node):
+        return evaluated(argument, known)
+    if isinstance(argument, tuple):
+        return tuple(_resolved(a, known) for a in cast("tuple[Any, ...]", argument))
+    if isinstance(argument, list):
+        return [_resolved(a, known) for a in cast("list[Any]", argument)]
+    if isinstance(argument, dict):
+        return {name: _resolved(a, known) for name, a in cast("dict[str, Any]", argument).items()}
+    return argument

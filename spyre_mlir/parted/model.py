@@ -1,0 +1,184 @@
+"""A model in which data decides sizes: programs of known sizes, with steps of the host between them.
+
+Decision: docs/decisions/0149-programs-are-divided-where-data-decides-sizes.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypeIs
+
+from spyre_mlir.choices import HostFallback
+from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dynamic import DynamicModel
+from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.parted.part import Compile, Part
+from spyre_mlir.pickling import NotPickled
+from spyre_mlir.pipeline import LEVELS, check_level
+from spyre_mlir.report import Verification, VerifiedLevel
+from spyre_mlir.text.no_module import missing
+from spyre_mlir.text.notebook import ShownAsText
+from spyre_mlir.transforms.utils.host_fallback import HostStep, tell_host_steps
+
+if TYPE_CHECKING:
+    from spyre_mlir.frontend.data_sizes.calls import DividedCall
+    from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
+
+_REASON = "data decides the size of its result"
+
+Run = Callable[[int, CompiledModel, tuple[Any, ...]], Any]
+
+
+class PartedModel(ShownAsText, NotPickled):
+    """A model in which values decide sizes: `nonzero`, boolean indices, `unique`, slices that `item()` ends.
+
+    The host runs what makes a size. The parts between are programs with this size as a symbol, which are specialised
+    for the sizes of a call; those that were not called for longest are dropped.
+    """
+
+    _instead = "pickle one of its programs, as .programs has them"
+
+    def __init__(
+        self, model: Any, program: DividedProgram, compile: Compile, *, specializations: int, fallback: HostFallback
+    ) -> None:
+        """Compiles the parts.
+
+        Args:
+            model: what the program was made from, which verification runs.
+            program: the divided program.
+            compile: compiles a model for example inputs and symbols.
+            specializations: how many programs for single sizes are kept of each part.
+            fallback: whether the host may run what makes a size: ``error`` refuses, ``warn`` warns once.
+
+        Raises:
+            UnsupportedError: a part with known sizes cannot be compiled, or host steps are refused.
+        """
+        from spyre_mlir.frontend.data_sizes.dividing import Piece
+
+        self.name = name = program.name
+        self._model = model
+        self._program = program
+        pieces = [step for step in program.steps if isinstance(step, Piece)]
+        self._parts = [Part(p, f"{name}_{n}", compile, specializations) for n, p in enumerate(pieces)]
+        tell_host_steps(self.host_steps, fallback)
+        for part in self._parts:
+            part.prepare()
+
+    def __repr__(self) -> str:
+        """One line: the name, and how many parts, host steps and programs there are."""
+        return f"<PartedModel {self.name}: {len(self._parts)} parts, {len(self.programs)} programs>"
+
+    @property
+    def parts(self) -> tuple[CompiledModel | DynamicModel | None, ...]:
+        """The parts in order: with symbols, or all sizes known; None for a part that is compiled for each size."""
+        return tuple(part.made for part in self._parts)
+
+    @property
+    def host_steps(self) -> tuple[HostStep, ...]:
+        """Steps of the host whose results have a size, or are a number, that data decides."""
+        from spyre_mlir.frontend.data_sizes.calls import place_of_call
+        from spyre_mlir.frontend.data_sizes.dividing import makes_size
+
+        steps = [step for step in self._program.steps if not _is_piece(step) and makes_size(step.node)]
+        return tuple(HostStep(op, _REASON, place) for op, place in map(place_of_call, steps))
+
+    @property
+    def programs(self) -> tuple[CompiledModel, ...]:
+        """The programs of single sizes at hand, part by part."""
+        return tuple(program for part in self._parts for program in part.programs())
+
+    def mlir(self, level: str = LEVELS[0], *, generic: bool = False, locations: bool = False) -> str:
+        """Text of the aten level: a module for each part, with symbols, and a line for each host step between.
+
+        Raises:
+            InputError: there is no such level, or it has no symbols.
+        """
+        if check_level(level) != LEVELS[0]:
+            raise InputError(f"the level {level} has no symbols", hint=f"ask one of .programs for .mlir({level!r})")
+        from spyre_mlir.frontend.data_sizes.calls import host_call_text
+
+        lines, parts = list[str](), iter(self._parts)
+        for step in self._program.steps:
+            if not _is_piece(step):
+                lines.append(f"// the host: {host_call_text(step)}")
+                continue
+            part = next(parts)
+            if part.made is None:
+                lines.append(f"// {part.name} is compiled for the sizes of each call")
+            else:
+                lines.append(part.made.mlir(LEVELS[0], generic=generic, locations=locations))
+        return "\n".join(lines)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the steps in order."""
+        return self._run(args, kwargs, lambda _number, program, inputs: program(*inputs))
+
+    def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Run) -> Any:
+        from spyre_mlir.frontend.data_sizes.calls import DividedCall
+
+        call: DividedCall = DividedCall(self._program, args, kwargs)
+        parts = iter(enumerate(self._parts))
+        for step in self._program.steps:
+            if not _is_piece(step):
+                call.run_on_host(step)
+                continue
+            number, part = next(parts)
+            inputs = call.inputs_of(part.piece)
+            call.keep(part.piece, run(number, part.program(inputs), inputs))
+        return call.results()
+
+    def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
+        """Compare every level of every part with torch, and the results of the whole with the model's.
+
+        Args:
+            *args: positional inputs.
+            tolerance: the largest error that counts as equal.
+            **kwargs: keyword inputs.
+        """
+        from spyre_mlir.frontend import to_numpy
+        from spyre_mlir.frontend.data_sizes.calls import flat, whole_results
+
+        found = list[Verification]()
+
+        def verified(_number: int, program: CompiledModel, inputs: tuple[Any, ...]) -> Any:
+            found.append(program.verify(*inputs, tolerance=tolerance))
+            return program(*inputs)
+
+        got = flat(self._run(args, kwargs, verified))
+        wanted = whole_results(self._model, args, kwargs)
+        levels = [
+            VerifiedLevel(f"part {n}: {level.level}", level.error, level.fault, level.explained)
+            for n, one in enumerate(found)
+            for level in one.levels
+        ]
+        different = [
+            f"a result is {tuple(a.shape)}, torch gives {tuple(b.shape)}"
+            for a, b in zip(got, wanted, strict=True)
+            if a.shape != b.shape
+        ]
+        whole = different[0] if different else [to_numpy(a) for a in got]
+        levels.append(VerifiedLevel.of("the whole", whole, [to_numpy(b) for b in wanted]))
+        divergence = next((one.divergence for one in found if one.divergence is not None), None)
+        return Verification(tuple(levels), tolerance, divergence, tuple(flip for one in found for flip in one.flips))
+
+    def __getattr__(self, name: str) -> Any:
+        """Refuse by name what a compiled model has of a single program.
+
+        Raises:
+            UnsupportedError: a compiled model has an attribute of this name.
+            AttributeError: it has none either.
+        """
+        if name.startswith("_") or not hasattr(CompiledModel, name):
+            raise missing(type(self).__name__, name)
+        raise UnsupportedError(
+            f"{name} is of one program, and data divides {self.name} into {len(self._parts)} parts with host steps",
+            hint=f"call the model, and ask one of .programs for {name}",
+        )
+
+
+def _is_piece(step: Piece | SizingCall) -> TypeIs[Piece]:
+    from spyre_mlir.frontend.data_sizes.dividing import Piece
+
+    return isinstance(step, Piece)

@@ -1,0 +1,90 @@
+"""A part of a model in which data decides sizes: a program with symbols, and programs for sizes of their own.
+
+Decision: docs/decisions/0149-programs-are-divided-where-data-decides-sizes.md
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dynamic import DynamicModel
+from spyre_mlir.errors import ImportProgramError, InputError, UnsupportedError
+
+if TYPE_CHECKING:
+    from spyre_mlir.frontend.data_sizes.dividing import Piece
+
+log = logging.getLogger(__name__)
+
+Compile = Callable[[Any, tuple[Any, ...], Any], CompiledModel | DynamicModel]
+
+
+@dataclass
+class Part:
+    """A piece of a program, compiled: once with symbols if that is possible, else for the sizes of each call.
+
+    Attributes:
+        compile: compiles a model for example inputs and symbols.
+        kept: how many programs for single sizes are kept.
+    """
+
+    piece: Piece
+    name: str
+    compile: Compile
+    kept: int
+    made: CompiledModel | DynamicModel | None = None
+    fixed: OrderedDict[str, CompiledModel] = field(default_factory=OrderedDict[str, CompiledModel])
+
+    def prepare(self) -> None:
+        """Compile it with symbols, or as it is if all of its sizes are known."""
+        from spyre_mlir.frontend.data_sizes.calls import piece_model, symbolic_examples
+
+        self.model = piece_model(self.piece, self.name)
+        found = symbolic_examples(self.piece)
+        if found is None:
+            return
+        examples, symbols = found
+        if symbols is None:
+            self.made = self.compile(self.model, examples, None)
+            return
+        try:
+            self.made = self.compile(self.model, examples, (symbols,))
+        except (ImportProgramError, UnsupportedError) as refused:
+            log.info("%s is compiled for each size: %s", self.name, refused.message)
+
+    def program(self, inputs: tuple[Any, ...]) -> CompiledModel:
+        """Return the program for these inputs."""
+        if isinstance(self.made, CompiledModel):
+            return self.made
+        if self.made is not None:
+            try:
+                return self.made.compiled_for(*inputs)
+            except InputError as refused:
+                log.info("%s has a program of its own for these sizes: %s", self.name, refused.message)
+        return self._fixed(inputs)
+
+    def _fixed(self, inputs: tuple[Any, ...]) -> CompiledModel:
+        from spyre_mlir.frontend import signature_of
+
+        key = signature_of(inputs, {})
+        found = self.fixed.pop(key, None)
+        if found is None:
+            made = self.compile(self.model, inputs, None)
+            assert isinstance(made, CompiledModel)
+            found = made
+        self.fixed[key] = found
+        while len(self.fixed) > self.kept:
+            self.fixed.popitem(last=False)
+        return found
+
+    def programs(self) -> Iterator[CompiledModel]:
+        """The programs of single sizes at hand."""
+        if isinstance(self.made, DynamicModel):
+            yield from self.made.programs
+        elif self.made is not None:
+            yield self.made
+        yield from self.fixed.values()

@@ -1,0 +1,99 @@
+"""Where a program is cut, and what the pieces read and give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.data_sizes.dividing import Piece, SizingCall, evaluated
+from tests.unit.frontend.data_sizes.programs import X, division, shifted
+
+SIZE = torch.ops.aten.sym_size.int
+
+
+def test_a_program_is_cut_at_what_makes_a_size() -> None:
+    steps = division(shifted).steps
+    kinds = [type(step) for step in steps]
+    assert kinds[:3] == [Piece, SizingCall, Piece]
+    assert isinstance(steps[1], SizingCall)
+    assert steps[1].node.target is torch.ops.aten.index.Tensor
+
+
+def test_pieces_ask_their_inputs_for_sizes() -> None:
+    """No number is an argument: a size is a symbol of the piece."""
+    piece = division(shifted).steps[2]
+    assert isinstance(piece, Piece)
+    assert all(isinstance(node.meta["val"], Tensor) for node in piece.inputs)
+    assert SIZE in {node.target for node in piece.module.graph.nodes}
+    found = X[X > 0]
+    given = [found if node.meta["val"].dim() == 1 else X for node in piece.inputs]
+    assert torch.equal(piece.module(*given)[0], found[:, None] + X.sum())
+
+
+def test_a_piece_gives_what_others_read() -> None:
+    def twice(x: Tensor) -> Any:
+        y = x * 2
+        z = y + 1
+        return y[z > 0]
+
+    first = division(twice).steps[0]
+    assert isinstance(first, Piece)
+    assert [node.meta["val"].dtype for node in first.outputs] == [torch.float32, torch.bool]
+
+
+def test_weights_are_the_pieces_own() -> None:
+    class Scaled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.arange(4.0))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return (x * self.weight)[x > 0]
+
+    from spyre_mlir.frontend.data_sizes.calls import import_divided
+
+    model = Scaled()
+    program = import_divided(model, (X,), {})
+    assert program is not None
+    piece = program.steps[0]
+    assert isinstance(piece, Piece)
+    assert [id(p) for p in piece.module.parameters()] == [id(model.weight)]
+
+
+def test_items_stand_with_their_call() -> None:
+    """The second item of a `topk` is read behind the cut."""
+
+    def best(x: Tensor) -> Any:
+        values, places = torch.topk(x, 2)
+        found = values[values > 0]
+        return found, places
+
+    program = division(best)
+    first = program.steps[0]
+    assert isinstance(first, Piece)
+    assert {node.meta["val"].dtype for node in first.outputs} >= {torch.float32, torch.int64}
+
+
+def test_numbers_follow_from_what_is_known() -> None:
+    program = division(shifted)
+    (made,) = [s.node for s in program.steps if isinstance(s, SizingCall) and s.node.meta.get("unbacked_bindings")]
+    size = next(user for user in made.users if user.target is SIZE)
+    assert evaluated(size, {made: torch.zeros(7)}) == 7
+
+
+def test_a_write_that_outlives_the_call_is_refused() -> None:
+    def written(x: Tensor) -> Any:
+        x.add_(1)
+        return x[x > 0]
+
+    with pytest.raises(UnsupportedError, match="in which data decides sizes writes to 'args_0', which outlives a call"):
+        division(written, X.clone())
+
+
+def test_a_draw_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="random numbers in a program in which data decides sizes"):
+        division(lambda x: x[torch.rand(3, 4) > 0.5])

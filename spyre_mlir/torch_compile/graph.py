@@ -128,7 +128,7 @@ class CapturedGraph:
             UnsupportedError: it cannot be divided, or values decide more than sizes.
         """
         started = time.perf_counter()
-        named = type(self._function, (_Program,), {})
+        named = type(self.named.function, (_Program,), {})
         with preserve_node_meta():
             made = api.compile(named(self.graph, {}).eval(), tuple(inputs), **self.options)
         if not isinstance(made, PartedModel):
@@ -136,7 +136,14 @@ class CapturedGraph:
         self._parted[key] = made
         kernels = sum(program.kernels for program in made.programs)
         record(
-            Compilation(self._id, self._function, IN_PARTS, _described(inputs), kernels, time.perf_counter() - started)
+            Compilation(
+                self.named.graph,
+                self.named.function,
+                IN_PARTS,
+                _described(inputs),
+                kernels,
+                time.perf_counter() - started,
+            )
         )
         return made(*inputs)
 

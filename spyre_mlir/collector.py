@@ -20,12 +20,14 @@ class _Pauses:
         running: blocks that have begun and not ended.
         unseen: objects made in blocks since all objects were last looked at.
         collections: how often that had happened then.
+        frozen: whether the caller was found to have frozen objects.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     running: int = 0
     unseen: int = 0
     collections: int = -1
+    frozen: bool = False
 
     def begin(self) -> bool:
         """Return whether the block counts: it does not where the caller has switched the collector off."""
@@ -45,14 +47,23 @@ class _Pauses:
                 gc.enable()
 
     def _pass_over(self) -> None:
-        """Count what the blocks made among the oldest objects, of which almost all of it is going to be one anyway."""
+        """Count what the blocks made among the oldest objects, of which almost all of it is going to be one anyway.
+
+        Not where the caller has frozen objects, which would thaw; that is asked until it is so, as counting them takes
+        longer than a collection.
+        """
+        if self.frozen:
+            return
         found = gc.get_stats()[_OLDEST]["collections"]
         if found != self.collections:
             self.collections, self.unseen = found, 0
         self.unseen += gc.get_count()[0]
+        self.frozen = gc.get_freeze_count() > 0
+        if self.frozen:
+            return
         if self.unseen > _MOST_UNSEEN:
             gc.collect()
-        elif not gc.get_freeze_count():  # else the caller has frozen objects, which would thaw
+        else:
             gc.freeze()
             gc.unfreeze()
 

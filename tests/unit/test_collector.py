@@ -48,8 +48,9 @@ class Ring:
 
 
 @pytest.fixture
-def collections() -> Iterator[list[int]]:
+def collections(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The generation of every collection, where nothing is frozen."""
+    monkeypatch.setattr(collector._pauses, "frozen", False)
     generations: list[int] = []
     gc.unfreeze()
 
@@ -90,10 +91,20 @@ def test_a_block_ends_with_a_look_at_everything_when_much_has_piled_up(
     assert [ring() for ring in rings] == [None, None]
 
 
-def test_what_the_caller_has_frozen_stays_frozen() -> None:
+def test_what_the_caller_has_frozen_stays_frozen_and_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector._pauses, "frozen", False)
     gc.freeze()
-    frozen = gc.get_freeze_count()
-    with paused_collector():
-        made = [[number] for number in range(10_000)]
+    frozen, counted = gc.get_freeze_count(), list[int]()
+
+    def count() -> int:
+        counted.append(frozen)
+        return frozen
+
+    with monkeypatch.context() as patched:
+        patched.setattr(gc, "get_freeze_count", count)
+        for _ in range(3):
+            with paused_collector():
+                made = [[number] for number in range(10_000)]
     assert gc.get_freeze_count() == frozen > 0
+    assert len(counted) == 1
     assert len(made) == 10_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -67,9 +66,9 @@ def _asking(timeline: Timeline) -> Advice:
 
 def _rearranging(timeline: Timeline, moving: float, total: float) -> Advice:
     worst: Share = max(by_line(timeline), key=lambda share: share.moving_us)
-    in_modules = Counter[str]()
+    in_modules: dict[str, float] = {}
     for kernel in filter(moves, worst.kernels):
-        in_modules[kernel.launch.module] += kernel.cost.total
+        in_modules[kernel.launch.module] = in_modules.get(kernel.launch.module, 0.0) + kernel.cost.total
     module = max(sorted(in_modules), key=in_modules.__getitem__)
     where = f"{worst.name} ({module})" if module else worst.name
     share = f"{moving / total:.0%} of the time, {moving:.3g} us"

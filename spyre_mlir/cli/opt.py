@@ -8,8 +8,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from io import BytesIO, StringIO
+from itertools import accumulate
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
@@ -27,7 +28,7 @@ from spyre_mlir.cli.support.output import PendingOutput
 from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes, spec_text
 from spyre_mlir.cli.support.reducing import command_succeeds, fails_with, reduced
 from spyre_mlir.cli.support.reproducer import FailureRecorder, required, separated
-from spyre_mlir.cli.support.versions import installed_version
+from spyre_mlir.cli.support.versions import ShowVersion
 from spyre_mlir.cli.support.watch import PassWatch
 from spyre_mlir.dialects.context import SpyreContext
 from spyre_mlir.errors import InputError
@@ -46,7 +47,6 @@ class SpyreOptMain(xDSLOptMain):
 
     given: bytes | None = None
     failure: Test | None = None
-    version_format: ClassVar[str] = f"spyre-opt {installed_version()} (xdsl {{xdsl_version}})"
 
     def register_all_dialects(self) -> None:
         """Register the dialects of every installed universe, and ours even in a checkout that is not installed."""
@@ -104,6 +104,7 @@ class SpyreOptMain(xDSLOptMain):
         _say(arg_parser, "target", "what to print: mlir (default), or one of xDSL's targets")
         # `-v` is --verbose in all our tools; xdsl-opt's --version keeps its long name.
         group = arg_parser.add_argument_group("spyre-opt", conflict_handler="resolve")
+        group.add_argument("--version", action=ShowVersion, libraries=("xdsl",))
         add_flags(group)
         passes = list(self.available_passes)
         group.add_argument(
@@ -166,7 +167,7 @@ class SpyreOptMain(xDSLOptMain):
         """Return the passes of a reproducer, and keep the text that has been read for them."""
         if given:
             raise InputError("both passes and --run-reproducer are given", hint="give one of them")
-        stream, _ = super().get_input_stream()
+        stream, _ = self.get_input_stream()
         with stream:
             self.given = stream.read()
         name = self.get_input_name()
@@ -175,10 +176,13 @@ class SpyreOptMain(xDSLOptMain):
         return flat_pipeline(found.pipeline)
 
     def get_input_stream(self) -> tuple[IO[bytes], str]:
-        """Open the input; a reproducer has been read already."""
-        if self.given is None:
-            return super().get_input_stream()
-        return BytesIO(self.given), "mlir"
+        """Open the input, as bytes in every version of xDSL; a reproducer has been read already."""
+        if self.given is not None:
+            return BytesIO(self.given), "mlir"
+        name: str | None = self.args.input_file
+        if name is None:
+            return sys.stdin.buffer, "mlir"
+        return open(name, "rb"), Path(name).suffix.removeprefix(".")
 
     def _recorder(self, passes: str) -> FailureRecorder | None:
         path = self.args.mlir_pass_pipeline_crash_reproducer
@@ -247,7 +251,14 @@ class SpyreOptMain(xDSLOptMain):
             raise InputError(
                 f"unknown file extension '.{extension}' of {name}", hint=f"a file named {known}, or '-f mlir'"
             )
-        return super().prepare_input()
+        stream, extension = self.get_input_stream()
+        chunks: list[tuple[IO[bytes], int]] = [(stream, 0)]
+        if self.args.split_input_file:
+            with stream:
+                texts = stream.read().split(b"// -----")
+            offsets = accumulate((text.count(b"\n") for text in texts[:-1]), initial=0)
+            chunks = [(BytesIO(text), offset) for text, offset in zip(texts, offsets, strict=True)]
+        return chunks, self.args.frontend or extension
 
     def prepare_output(self) -> IO[str]:
         """Collect output for `-o` in memory: a failed run must not modify the file."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from spyre_mlir.machine.bundle.timeline import Timeline
-from spyre_mlir.report.shares import Share, by_line, moving_us
+from spyre_mlir.report.shares import Share, by_line, moves, moving_us
 
 # A cause that costs less of the time is not worth a sentence.
 _WORTH = 0.1
@@ -66,8 +66,11 @@ def _asking(timeline: Timeline) -> Advice:
 
 def _rearranging(timeline: Timeline, moving: float, total: float) -> Advice:
     worst: Share = max(by_line(timeline), key=lambda share: share.moving_us)
-    modules = sorted({k.launch.module for k in worst.kernels if k.launch.module})
-    where = f"{worst.name} ({modules[0]})" if modules else worst.name
+    in_modules: dict[str, float] = {}
+    for kernel in filter(moves, worst.kernels):
+        in_modules[kernel.launch.module] = in_modules.get(kernel.launch.module, 0.0) + kernel.cost.total
+    module = max(sorted(in_modules), key=in_modules.__getitem__)
+    where = f"{worst.name} ({module})" if module else worst.name
     share = f"{moving / total:.0%} of the time, {moving:.3g} us"
     return Advice(
         f"{share}, only rearranges data; most of it, {worst.moving_us:.3g} us, for {where}",

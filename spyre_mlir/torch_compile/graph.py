@@ -96,8 +96,9 @@ class CapturedGraph:
 
     @property
     def programs(self) -> tuple[CompiledModel, ...]:
-        """The programs made so far, one per size of the inputs."""
-        return tuple(made.program for made in self._made.values())
+        """The programs made so far, one per size of the inputs; of graphs that data divides, those of their parts."""
+        parts = [program for model in self._parted.values() for program in model.programs]
+        return (*(made.program for made in self._made.values()), *parts)
 
     def __call__(self, *inputs: Any) -> Any:
         """Return the results of the graph; mutated inputs are written."""
@@ -143,6 +144,8 @@ class CapturedGraph:
                 _described(inputs),
                 kernels,
                 time.perf_counter() - started,
+                made=ref(made),
+                capture=self.named.number,
             )
         )
         return made(*inputs)

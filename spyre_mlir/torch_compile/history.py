@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.parted.model import PartedModel
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ class Compilation:
         kernels: its launches of hardware functions.
         seconds: what compiling took.
         cached: whether the lowered program came from the cache on disk.
-        made: the program; see `program`.
+        made: the program, or the model in parts; see `program` and `programs`.
         capture: the number of the capture.
     """
 
@@ -40,13 +41,27 @@ class Compilation:
     kernels: int
     seconds: float
     cached: bool = False
-    made: ReferenceType[CompiledModel] | None = field(default=None, repr=False, compare=False)
+    made: ReferenceType[CompiledModel] | ReferenceType[PartedModel] | None = field(
+        default=None, repr=False, compare=False
+    )
     capture: int = field(default=0, repr=False, compare=False)
 
     @property
     def program(self) -> CompiledModel | None:
-        """The program, with its report, trace, accuracy and text; None if the host runs it, or torch has dropped it."""
-        return None if self.made is None else self.made()
+        """The program, with its report, trace, accuracy and text.
+
+        None if the host runs it, torch has dropped it, or data divides it into the parts that `programs` has.
+        """
+        made = None if self.made is None else self.made()
+        return made if isinstance(made, CompiledModel) else None
+
+    @property
+    def programs(self) -> tuple[CompiledModel, ...]:
+        """The program; where data divides the graph, those of its parts for the sizes of the last calls."""
+        made = None if self.made is None else self.made()
+        if made is None:
+            return ()
+        return made.programs if isinstance(made, PartedModel) else (made,)
 
     def summary(self) -> str:
         """Return the compilation as one line for a log."""
@@ -95,17 +110,19 @@ def compilations() -> Sequence[Compilation]:
 def programs(function: Callable[..., Any] | None = None) -> list[CompiledModel]:
     """Return the programs of a compiled function or module, one per graph and size of inputs, in order of compilation.
 
+    A graph in which data decides sizes has programs for each of its parts; those for sizes of long ago are dropped.
+
     Args:
         function: what ``torch.compile`` gave, or the function or module that it was given; None for all functions.
             Modules of torch itself, such as `nn.Sequential`, share their programs.
     """
-    kept = [c for c in _compilations if c.program is not None]
+    kept: Sequence[Compilation] = _compilations
     if function is not None:
         from spyre_mlir.torch_compile.dynamo_private import compile_ids
 
         known = compile_ids(function)
         kept = [c for c in kept if c.graph in known and c.capture == _latest.get(c.graph)]
-    return [program for c in kept if (program := c.program) is not None]
+    return [program for c in kept for program in c.programs]
 
 
 def forget() -> None:

@@ -96,6 +96,9 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path / "site")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    gallery = (tmp_path / "site" / "gallery" / "index.html").read_text(encoding="utf-8")
+    shown = set(re.findall(r'(?:href|src)="((?:turned|straight|comparison)[^"]*)"', gallery))
+    assert len(shown) == 9 and {name for name in shown if not (tmp_path / "site" / "gallery" / name).is_file()} == set()
     front = (tmp_path / "site" / "reference" / "python" / "index.html").read_text(encoding="utf-8")
     assert "LevelGraphs" in front
     assert not re.findall(r'(?:src|href)="https?://[^"]*\.(?:js|css|woff2?)', front), "the site loads from elsewhere"

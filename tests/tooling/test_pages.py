@@ -26,6 +26,7 @@ FOLDERS = [ROOT / "docs" / "tutorial", ROOT / "docs" / "tools"]
 PAGES = [
     ROOT / "README.md",
     *(page for folder in FOLDERS for page in sorted(folder.glob("*.md"))),
+    ROOT / "docs" / "gallery.md",
     ROOT / "docs" / "reference" / "api.md",
     ROOT / "docs" / "reference" / "bundle.md",
 ]

@@ -59,6 +59,25 @@ def test_a_model_that_transposes_everywhere_is_told_so() -> None:
     assert "try: leave the last dimension in its place" in str(one)
 
 
+class Both(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.add, self.turn = nn.Softplus(), Turning()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.turn(self.add(x))
+
+
+def test_the_module_is_the_one_that_rearranges() -> None:
+    # A program from a file knows the line of the outermost call alone.
+    model = torch.export.export(Both().eval(), (torch.zeros(512, 512),))
+    for node in model.graph.nodes:
+        if trace := node.meta.get("stack_trace"):
+            node.meta["stack_trace"] = f'  File "model.py", line 5, in forward\n    {trace.splitlines()[-1]}\n'
+    slow = spyre_mlir.compile(model).timeline()
+    assert "for model.py:5 (turn)" in found(slow, "only rearranges data").cause
+
+
 def test_page_and_json_have_the_sentences_of_the_terminal(tmp_path: Path) -> None:
     model = spyre_mlir.compile(Turning().eval(), (torch.zeros(512, 512),))
     assert isinstance(model, spyre_mlir.CompiledModel)

@@ -187,6 +187,7 @@ def test_a_shape_that_depends_on_values_is_made_by_the_host() -> None:
     for x in (X, torch.zeros_like(X)):
         assert torch.equal(graph(x)[0], torch.nonzero(x))
     assert graphs.IN_PARTS in str(compilations()[-1])
+    assert graph.programs == compilations()[-1].programs
 
 
 def test_a_shape_that_depends_on_values_is_refused_beside_a_write() -> None:

@@ -137,6 +137,29 @@ def test_programs_of_before_a_reset_are_not_taken_for_those_of_another_function(
     assert programs() == kept + programs(after), "what its user holds is in the history"
 
 
+def chosen(x: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(torch.exp(x)[x > 0])
+
+
+@pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
+def test_programs_of_a_graph_that_data_divides_are_those_of_its_parts() -> None:
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        torch._dynamo.reset()
+        compiled = torch.compile(chosen, backend="spyre", fullgraph=True, dynamic=False)
+        compiled(torch.tensor([1.0, -1.0, 2.0]))
+        assert overloads(compiled) == overloads(chosen) == ["exp", "tanh"]
+        (made,) = compilations()
+        assert made.program is None and list(made.programs) == programs(compiled)
+        compiled(torch.ones(3))
+        assert overloads(compiled) == ["exp", "tanh", "tanh"], "the second part has another size"
+        (first, *_) = programs(compiled)
+        assert first.name == "chosen_0" and "exp" in str(first.report())
+        del compiled, first
+        torch._dynamo.reset()
+        gc.collect()
+        assert made.programs == ()
+
+
 def test_the_history_is_printed_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     torch._dynamo.reset()
     forget()

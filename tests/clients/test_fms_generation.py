@@ -14,12 +14,13 @@ from tests.clients.catalogue.entry import with_random_weights
 from tests.clients.installed import needs
 from tests.models.entry import Built, token_ids
 
+AIU = "--no-deps aiu-fms-testing-utils==0.9.0 && pip install -e '.[clients-aiu]'"
 EXACT = 1e-4
 NEW_TOKENS = 3
 PROMPT = 6
 Maker = Callable[[], Built]
 
-pytestmark = pytest.mark.slow(reason="a program per token of ten models, where ibm-fms is installed")
+pytestmark = pytest.mark.slow(reason="programs for every step of eleven models, where ibm-fms is installed")
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +40,7 @@ def made(maker: Maker) -> Any:
 def both(model: Any, generate: Callable[..., Any], prompt: torch.Tensor, **options: Any) -> list[Any]:
     """The tokens and the logits of every step, of eager and of the compiled model."""
     found: list[Any] = []
-    compiled = torch.compile(model, backend="spyre", options={"numerics": "exact"})
+    compiled = torch.compile(model, backend="spyre", options={"numerics": "exact", "host_fallback": "allow"})
     for callee in (model, compiled):
         steps: list[torch.Tensor] = []
 
@@ -62,12 +63,22 @@ def check(found: list[Any], made: int) -> None:
     assert len(programs) >= made and all(program.kernels > 0 for program in programs)
 
 
-# A step of gpt_oss does not compile with its static cache: tests/clients/test_clients.py knows the trouble.
-STATIC = [maker for maker in fms_steps.DECODERS if maker is not fms.gpt_oss]
-
-
-@pytest.mark.parametrize("maker", [*STATIC, fms.bamba], ids=lambda maker: maker.__name__)
+@pytest.mark.parametrize("maker", [*fms_steps.DECODERS, fms.bamba], ids=lambda maker: maker.__name__)
 def test_static_cache(maker: Maker) -> None:
     from fms.utils.generation import generate
 
     check(both(made(maker), generate, token_ids(tokens=PROMPT), contiguous_cache=True), 2)
+
+
+@pytest.mark.parametrize("maker", [fms.llama, fms.granite, fms.gpt_oss], ids=lambda maker: maker.__name__)
+def test_paged_cache(maker: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dynamo sees open sizes, which `generate` marks, in a `torch.compile` without `dynamic=`."""
+    needs("aiu-fms-testing-utils", "0.9", AIU)
+    from aiu_fms_testing_utils.utils.paged import generate
+    from fms.utils.generation import pad_input_ids
+
+    monkeypatch.setenv("VLLM_DT_MAX_BATCH_SIZE", "2")
+    monkeypatch.setenv("VLLM_DT_MAX_CONTEXT_LEN", str(2 * fms_steps.PAGE))
+    prompt, padding = pad_input_ids(list(token_ids(tokens=PROMPT)), min_pad_length=fms_steps.PAGE)
+    attention = "spyre_paged_attn" + ("_with_sinks" if maker is fms.gpt_oss else "")
+    check(both(made(maker), generate, prompt, extra_kwargs={**padding, "attn_name": attention}), 2)

@@ -78,6 +78,18 @@ class TreeConstant:
     name: str
     value: object
 
+    def check(self, given: object) -> None:
+        """Check that a call gives this value.
+
+        Raises:
+            InputError: it gives another one.
+        """
+        if type(given) is not type(self.value) or given != self.value:
+            raise InputError(
+                f"argument '{self.name}' is {given!r}, but the program was made for {self.value!r}",
+                hint="import the model again with this value",
+            )
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -153,11 +165,8 @@ class Program:
         for wanted, leaf in zip(self.input_leaves, leaves, strict=True):
             if isinstance(wanted, Argument):
                 tensors[wanted.name] = _checked(wanted, leaf)
-            elif type(leaf) is not type(wanted.value) or leaf != wanted.value:
-                raise InputError(
-                    f"argument '{wanted.name}' is {leaf!r}, but the program was made for {wanted.value!r}",
-                    hint="import the model again with this value",
-                )
+            else:
+                wanted.check(leaf)
         check_apart(self.mutations.values(), tensors, self.values)
         return [tensors[a.name] for a in self.inputs]
 

@@ -56,7 +56,10 @@ def _met(program: Program, leaves: Sequence[object]) -> Iterator[_Met]:
             for number, (extent, value) in enumerate(zip(extents, leaf.shape, strict=True)):
                 if isinstance(extent, str):
                     yield _Met(f"dimension {number} of '{wanted.name}'", extent, int(value))
-        elif not isinstance(wanted, Argument) and isinstance(wanted.value, SizeAttr):
+        elif not isinstance(wanted, Argument):
+            if not isinstance(wanted.value, SizeAttr):
+                wanted.check(leaf)
+                continue
             if type(leaf) is not int:
                 raise InputError(f"argument '{wanted.name}' is {leaf!r}, expected a whole number")
             yield _Met(f"argument '{wanted.name}'", wanted.value.text.data, leaf)

@@ -137,8 +137,12 @@ class Sizes:
         return int(expression) if expression.is_Integer else SizeAttr(self.text(value))
 
     def leaf(self, value: object) -> object:
-        """Return the value of an input or output that is no tensor, an attribute if it is symbolic."""
-        return to_attribute(spelled) if isinstance(spelled := self.spelled(value), SizeAttr) else value
+        """Return the value of an input or output that is no tensor, an attribute if it is symbolic.
+
+        Torch gives some sizes that an export made static as symbolic numbers, whose expression is an integer.
+        """
+        spelled = self.spelled(value)
+        return to_attribute(spelled) if isinstance(spelled, SizeAttr) else spelled
 
 
 def is_symbolic_node(node: Node) -> bool:

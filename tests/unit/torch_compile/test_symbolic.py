@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch.export import Dim
 
+import spyre_mlir
 from spyre_mlir import frontend, torch_compile
+from spyre_mlir.torch_compile.symbolic import SymbolicGraph
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +71,21 @@ def test_a_frozen_buffer_that_changes_makes_another_export() -> None:
         model.mask.mul_(factor)
         x = torch.randn(rows, 3)
         assert torch.allclose(compiled(x), model(x), atol=1e-6)
+
+
+def test_a_number_that_the_export_makes_static_has_programs_of_its_own() -> None:
+    """Paged generation of ibm-fms has one: a size of 1 that Dynamo left open."""
+
+    class Viewing(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor, n: int) -> torch.Tensor:
+            return x.sum() + y.view(2, n)
+
+    shapes: Any = ({0: Dim.AUTO}, {1: Dim.AUTO}, Dim.DYNAMIC)
+    x, y = torch.randn(3, 4), torch.randn(2, 2)
+    given = (x, y[:, :1], 1)
+    make = partial(spyre_mlir.compile, Viewing(), given, dynamic_shapes=shapes, numerics="exact")
+    graph = SymbolicGraph.of(make, {})
+    program = graph.program(given)
+    assert program is not None
+    assert torch.allclose(program(*given), x.sum() + y[:, :1], atol=1e-5)
+    assert graph.program((x, y, 2)) is None

@@ -47,3 +47,14 @@ def test_symbols_follow_from_extents_and_numbers() -> None:
 def test_calls_that_do_not_fit(call: tuple[Any, ...], text: str) -> None:
     with pytest.raises(InputError, match=text):
         sizes_of_call(program(), call)
+
+
+def test_a_constant_of_the_program_is_what_it_was() -> None:
+    class Scaled(nn.Module):
+        def forward(self, x: torch.Tensor, factor: int) -> torch.Tensor:
+            return x * factor
+
+    made = import_program(Scaled(), (torch.ones(6), 3), dynamic_shapes=({0: Dim("rows")}, None))
+    assert sizes_of_call(made, (torch.ones(9), 3)) == {"s0": 9}
+    with pytest.raises(InputError, match="argument 'factor' is 4, but the program was made for 3"):
+        sizes_of_call(made, (torch.ones(9), 4))

@@ -79,3 +79,18 @@ def test_a_function_without_a_form_is_named() -> None:
 def test_a_static_program_has_no_symbols() -> None:
     static = torch.export.export(nn.ReLU(), (torch.ones(2),))
     assert Sizes.of(static) == Sizes()
+
+
+def test_a_number_that_the_model_makes_static_is_a_number() -> None:
+    """Torch keeps it as a symbolic number, though its argument must be what it was."""
+
+    class Viewing(nn.Module):
+        def forward(self, x: torch.Tensor, y: torch.Tensor, n: int) -> Any:
+            return x.sum() + y.view(2, n)
+
+    shapes: Any = ({0: Dim.AUTO}, None, Dim.DYNAMIC)
+    made = torch.export.export(Viewing(), (torch.ones(3, 4), torch.ones(2, 1), 1), dynamic_shapes=shapes)
+    number = next(node for node in made.graph.nodes if node.name == "n").meta["val"]
+    assert isinstance(number, torch.SymInt)
+    leaf = Sizes.of(made).leaf(number)
+    assert type(leaf) is int and leaf == 1

@@ -122,7 +122,7 @@ class KernelChoices:
     def _least_of_trip_us(self, op: kernel.KernelOp, cuts: Mapping[str, int], local: frozenset[int]) -> float:
         placed = describe_kernel(op, 0)
         parts = {placed.labels[name]: trips for name, trips in cuts.items()}
-        dims = [replace(d, extent=d.extent // parts.get(d.label, 1)) for d in placed.descriptor.dims]
+        dims = [replace(d, extent=max(1, d.extent // parts.get(d.label, 1))) for d in placed.descriptor.dims]
         works = WorkByDivision(replace(placed.descriptor, dims=tuple(dims)))
         loops = [replace(lp, units=max(1, lp.units // cuts.get(lp.name, 1))) for lp in loops_of(op)]
         # What lies far apart may have fewer divisions, which is no reason to take less time.

@@ -88,14 +88,25 @@ def _function(module: ModuleOp, caller: func.FuncOp, region: Region, path: str) 
     block = Block(arg_types=[values[0].type for values in region.parameters])
     for argument, values in zip(block.args, region.parameters, strict=True):
         argument.name_hint = _short(values[0].name_hint, path)
-    known = {v: block.args[place] for v, place in zip(first.outside, region.places, strict=True)}
-    copies = clone_into(first.ops, known)
+    copies = clone_into(first.ops, dict(zip(first.outside, first.outside, strict=True)))
+    _read_parameters(copies, first.outside, [block.args[place] for place in region.places])
     block.add_ops(copies)
     block.add_op(func.ReturnOp(*[copies[n].results[m] for n, m in region.results]))
     inputs = [argument.type for argument in block.args]
     outputs = [copies[n].results[m].type for n, m in region.results]
     notes = ArrayAttr([DictionaryAttr(_notes(caller, values)) for values in region.parameters])
     return func.FuncOp(_free_name(module, path), (inputs, outputs), Body(block), "private", arg_attrs=notes)
+
+
+def _read_parameters(ops: Sequence[Operation], outside: Sequence[SSAValue], parameters: Sequence[SSAValue]) -> None:
+    """Let each operand from outside read its parameter: one value here may be several at other places of the region."""
+    own, places = {result for op in ops for result in op.results}, iter(zip(outside, parameters, strict=True))
+    for op in ops:
+        for number, value in enumerate(op.operands):
+            if value not in own:
+                before, parameter = next(places)
+                assert value is before
+                op.operands[number] = parameter
 
 
 def _first_numbers(region: Region) -> list[int]:

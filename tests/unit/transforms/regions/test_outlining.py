@@ -5,7 +5,7 @@ from xdsl.dialects.builtin import StringAttr
 from spyre_mlir.dialects.places import Source, location_of, source_of
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.regions.outlining import outline
-from tests.unit.transforms.regions.programs import OPS, calls, functions, layer, program, stacked
+from tests.unit.transforms.regions.programs import OPS, T, calls, functions, layer, program, stacked
 
 
 def test_layers_become_calls_with_their_weights_and_places() -> None:
@@ -32,6 +32,29 @@ def test_notes_say_which_parameters_are_weights() -> None:
     assert notes is not None
     # The first is an argument of the program at the first call only.
     assert [dict(note.data) for note in notes] == [{}, {"aten.kind": StringAttr("parameter")}]
+
+
+def test_a_value_that_the_first_layer_reads_twice_is_two_parameters_where_others_read_two() -> None:
+    """The first layer adds its own input to its result; the second reads a normalised one, and adds what it was."""
+    place, names = 'loc("layers.{}.inner"("m.py":1:0))', [OPS[at % len(OPS)] for at in range(45)]
+
+    def chain(number: int, start: str, added: str) -> list[str]:
+        at = place.format(number)
+        lines = [f"%v{number}_0 = aten.neg(%{start}) : ({T}) -> {T} {at}"]
+        lines += [f"%v{number}_{n + 1} = aten.{op}(%v{number}_{n}) : ({T}) -> {T} {at}" for n, op in enumerate(names)]
+        last = f"%v{number}_{len(names)}"
+        return [*lines, f"%x{number + 1} = aten.sub.Tensor({last}, %{added}) : ({T}, {T}) -> {T} {at}"]
+
+    between = f'%n = aten.tan(%x1) : ({T}) -> {T} loc("norm"("m.py":2:0))'
+    module = program([*chain(0, "x0", "x0"), between, *chain(1, "n", "x1")], 2)
+    outline(module, functions(module)["main"])
+    verify_module(module)
+    made = functions(module)["layers"]
+    read, added = made.body.block.args
+    first, *_, last, _returned = made.body.block.ops
+    assert (first.operands[0], last.operands[1]) == (read, added)
+    names_of = [[v.name_hint for v in call.arguments] for call in calls(module)]
+    assert names_of == [["x0", "x0"], ["n", "x1"]]
 
 
 def test_another_number_is_another_layer() -> None:

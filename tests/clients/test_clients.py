@@ -11,7 +11,10 @@ from tests.clients.page import FILE, load, page_text
 EXACT, DEVICE, LARGE = 1e-4, 0.05, 0.01
 GROUPED = ("torchvision/resnext50_32x4d", "torchvision/regnet_y_400mf", "transformers/efficientnet_b0")
 # Models with trouble, by the first words of it. Whoever mends one takes it off.
-TROUBLE = {"fms/gpt_oss_decode": "compiling: LoweringError: [SPY-L001] two launches use a buffer"}
+TROUBLE = {
+    "timm/fastvit_t8": "crash in compiling: ZeroDivisionError: float division by zero",  # hw/cost.py, compute_ns
+    "transformers/modernbert_base": "wrong: an exact error of 2.2e-01",  # wrong from the aten level on
+}
 
 
 def test_every_model_has_a_row() -> None:
@@ -42,9 +45,9 @@ def test_large_errors_and_steps_of_the_host_are_explained() -> None:
 
 
 @pytest.mark.parametrize("package", ["torchvision", "timm", "transformers", "diffusers"])
-def test_packages_have_ten_models_and_some_at_published_widths(package: str) -> None:
+def test_packages_have_ten_models_at_published_widths(package: str) -> None:
     smaller = [entry.smaller for entry in CATALOGUE.values() if entry.package == package]
-    assert any(smaller) and len(smaller) >= 10
+    assert sum(map(bool, smaller)) >= 10
 
 
 def test_grouped_and_depthwise_convolutions_and_average_pooling_need_no_host() -> None:

@@ -49,15 +49,6 @@ def unet_1d() -> Built:
     return _picked(model, "sample", "timestep"), (torch.randn(2, 2, 32), _step())
 
 
-def autoencoder_kl() -> Built:
-    """The autoencoder of Stable Diffusion, both halves, without sampling."""
-    from diffusers import AutoencoderKL
-
-    blocks = {"down_block_types": ("DownEncoderBlock2D",) * 2, "up_block_types": ("UpDecoderBlock2D",) * 2}
-    model = AutoencoderKL(**blocks, block_out_channels=(8, 16), norm_num_groups=4, sample_size=16)
-    return _picked(model, "sample"), (torch.randn(1, 3, 16, 16),)
-
-
 def autoencoder_tiny() -> Built:
     from diffusers import AutoencoderTiny
 
@@ -146,7 +137,6 @@ DIFFUSERS = entries(
     unet_2d,
     unet_2d_condition,
     unet_1d,
-    autoencoder_kl,
     autoencoder_tiny,
     vq_model,
     dit,

@@ -23,12 +23,6 @@ def resnext() -> Built:
     return ResNet(Bottleneck, STAGES, CLASSES, groups=4, width_per_group=8), (image(),)
 
 
-def mobilenet_v2() -> Built:
-    from torchvision.models import MobileNetV2
-
-    return MobileNetV2(CLASSES, 0.25, [[1, 32, 1, 1], [4, 64, 2, 2]]), (image(),)
-
-
 def mobilenet_v3() -> Built:
     from torchvision.models.mobilenetv3 import InvertedResidualConfig, MobileNetV3
 
@@ -108,7 +102,6 @@ TORCHVISION = entries(
     "torchvision",
     resnet,
     resnext,
-    mobilenet_v2,
     mobilenet_v3,
     efficientnet,
     shufflenet_v2,

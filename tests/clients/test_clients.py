@@ -11,10 +11,7 @@ from tests.clients.page import FILE, load, page_text
 EXACT, DEVICE, LARGE = 1e-4, 0.05, 0.01
 GROUPED = ("torchvision/resnext50_32x4d", "torchvision/regnet_y_400mf", "transformers/efficientnet_b0")
 # Models with trouble, by the first words of it. Whoever mends one takes it off.
-TROUBLE = {
-    "timm/fastvit_t8": "crash in compiling: ZeroDivisionError: float division by zero",  # hw/cost.py, compute_ns
-    "transformers/modernbert_base": "wrong: an exact error of 2.2e-01",  # wrong from the aten level on
-}
+TROUBLE: dict[str, str] = {}
 
 
 def test_every_model_has_a_row() -> None:

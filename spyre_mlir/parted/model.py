@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _REASON = "data decides the size of its result"
 
-Run = Callable[[int, CompiledModel, tuple[Any, ...]], Any]
+Run = Callable[[CompiledModel, tuple[Any, ...]], Any]
 
 
 class PartedModel(ShownAsText, NotPickled):
@@ -113,20 +113,20 @@ class PartedModel(ShownAsText, NotPickled):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the steps in order."""
-        return self._run(args, kwargs, lambda _number, program, inputs: program(*inputs))
+        return self._run(args, kwargs, lambda program, inputs: program(*inputs))
 
     def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Run) -> Any:
         from spyre_mlir.frontend.data_sizes.calls import DividedCall
 
         call: DividedCall = DividedCall(self._program, args, kwargs)
-        parts = iter(enumerate(self._parts))
+        parts = iter(self._parts)
         for step in self._program.steps:
             if not _is_piece(step):
                 call.run_on_host(step)
                 continue
-            number, part = next(parts)
+            part = next(parts)
             inputs = call.inputs_of(part.piece)
-            call.keep(part.piece, run(number, part.program(inputs), inputs))
+            call.keep(part.piece, run(part.program(inputs), inputs))
         return call.results()
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
@@ -142,7 +142,7 @@ class PartedModel(ShownAsText, NotPickled):
 
         found = list[Verification]()
 
-        def verified(_number: int, program: CompiledModel, inputs: tuple[Any, ...]) -> Any:
+        def verified(program: CompiledModel, inputs: tuple[Any, ...]) -> Any:
             found.append(program.verify(*inputs, tolerance=tolerance))
             return program(*inputs)
 

@@ -19,29 +19,27 @@ from spyre_mlir.frontend.capture.unsupported import op_name
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated, makes_size
 from spyre_mlir.frontend.importer import identifier, root_class
 from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.program.program import TreeConstant
 from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, tree_flatten
 
 # Examples of sizes: even, different, and neither 0 nor 1, for which torch traces other programs.
 _EXAMPLE_STEP = 8
 
 
-def import_divided(
-    model: Any, args: tuple[Any, ...] | None, kwargs: Mapping[str, Any] | None, dynamic_shapes: Any = None
-) -> DividedProgram | None:
+def import_divided(model: Any, args: tuple[Any, ...] | None, kwargs: Mapping[str, Any] | None) -> DividedProgram | None:
     """Import a model in which data decides sizes, divided into pieces; None if there is no such size.
 
     Args:
         model: a module, an exported program, or the path of a ``.pt2`` file.
         args: positional example arguments of a module.
         kwargs: keyword example arguments of a module.
-        dynamic_shapes: as `torch.export.export` takes it.
 
     Raises:
         ImportProgramError: the model cannot be read.
-        UnsupportedError: it cannot be divided, or has sizes that are symbols besides.
+        UnsupportedError: it cannot be divided.
     """
     if isinstance(model, torch.nn.Module):
-        exported = export_model(model, tuple(args or ()), dict(kwargs or {}), dynamic_shapes=dynamic_shapes)
+        exported = export_model(model, tuple(args or ()), dict(kwargs or {}))
         name = identifier(type(model).__name__)
     else:
         exported = model if isinstance(model, ExportedProgram) else load_pt2(model)
@@ -107,8 +105,7 @@ class DividedCall:
 def _check_input(node: Node, leaf: object) -> None:
     wanted = node.meta.get("val")
     if not isinstance(wanted, torch.Tensor):
-        if leaf != wanted:
-            raise InputError(f"argument '{node.name}' is {leaf!r}, expected {wanted!r}", hint="compile for this value")
+        TreeConstant(node.name, wanted).check(leaf)
         return
     expected = f"{wanted.dtype}{list(wanted.shape)}"
     got = f"{leaf.dtype}{list(leaf.shape)}" if isinstance(leaf, torch.Tensor) else type(leaf).__name__

@@ -88,7 +88,7 @@ def _function(module: ModuleOp, caller: func.FuncOp, region: Region, path: str) 
     block = Block(arg_types=[values[0].type for values in region.parameters])
     for argument, values in zip(block.args, region.parameters, strict=True):
         argument.name_hint = _short(values[0].name_hint, path)
-    copies = clone_into(first.ops, dict(zip(first.outside, first.outside, strict=True)))
+    copies = clone_into(first.ops, {})
     _read_parameters(copies, first.outside, [block.args[place] for place in region.places])
     block.add_ops(copies)
     block.add_op(func.ReturnOp(*[copies[n].results[m] for n, m in region.results]))

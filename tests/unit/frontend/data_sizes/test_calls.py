@@ -71,8 +71,10 @@ def test_inputs_that_do_not_fit(args: tuple[Any, ...], message: str) -> None:
 def test_a_number_is_the_one_that_it_was_made_for() -> None:
     program = division(lambda x, n: x[x > n] * n, X, 0)
     assert torch.equal(run(program, X, 0), X[X > 0] * 0)
-    with pytest.raises(InputError, match="is 2, expected 0"):
+    with pytest.raises(InputError, match="is 2, but the program was made for 0"):
         DividedCall(program, (X, 2), {})
+    with pytest.raises(InputError, match="is False, but the program was made for 0"):
+        DividedCall(program, (X, False), {})
 
 
 def test_what_eager_refuses_is_an_error_with_a_place() -> None:

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from torch.autograd.graph import increment_version
 
 from spyre_mlir.frontend.torch_private import (
     FakeTensorMode,
@@ -28,6 +29,8 @@ from spyre_mlir.frontend.torch_private import (
 )
 
 _KEPT = 128  # forms of inputs; a loop over slices of one tensor has a new one in every trip
+# In training it writes the running statistics, arguments 3 and 4, which its schema does not tell and no version counts.
+_BATCH_NORM, _STATISTICS, _IN_TRAINING = "aten::native_batch_norm", slice(3, 5), 5
 
 
 @dataclass(frozen=True)
@@ -176,6 +179,8 @@ class _BySchema(TorchDispatchMode):
         if any(v.alias_info is not None and v.alias_info.is_write for v in schema.arguments):
             args, kwargs = tree_map(_unwritable, (args, kwargs or {}))
         results: Any = func(*args, **(kwargs or {}))
+        if schema.name == _BATCH_NORM and args[_IN_TRAINING]:
+            increment_version([x for x in args[_STATISTICS] if x is not None])
         if func.namespace in ("aten", "prims") or any(v.alias_info for v in (*schema.arguments, *schema.returns)):
             return results
         taken = {storage_identity(x) for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)}

@@ -91,6 +91,17 @@ def test_changed_small_buffer_is_noticed() -> None:
     assert reasons.count("a buffer of the model has changed") == 1, "it is an input from then on"
 
 
+def test_statistics_of_batch_norm_are_written_in_training() -> None:
+    model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)).train()
+    twin, fast = copy.deepcopy(model), compiled(model)
+    for _ in range(3):
+        x = torch.randn(5, 4)
+        close(fast(x), twin(x))
+    for got, wanted in zip(model.buffers(), twin.buffers(), strict=True):
+        close(got, wanted)
+    assert len(torch_compile.compilations()) == 1
+
+
 def test_buffer_with_nan_is_compiled_once() -> None:
     model = Counted()
     model.scale[1] = torch.nan

@@ -335,3 +335,14 @@ def test_state_of_a_graph_is_not_written_when_its_results_are_placed() -> None:
     found = ResultMemories(run)([torch.ones(2)])
     assert (state.tolist(), view.sum().item()) == ([0, 0], 0)
     assert not found.views and len(found.own) == 1
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norm_in_training_writes_its_statistics(training: bool) -> None:
+    """Its schema does not say so."""
+
+    def run(x: torch.Tensor, mean: torch.Tensor, variance: torch.Tensor) -> list[torch.Tensor]:
+        return [nn.functional.batch_norm(x, mean, variance, training=training)]
+
+    found = ResultMemories(run)([torch.ones(2, 3, 4), torch.zeros(3), torch.ones(3)])
+    assert found.writes == (frozenset({1, 2}) if training else frozenset())

@@ -17,7 +17,7 @@ def __getattr__(name: str) -> Any:
     if name != "spyre":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from spyre_mlir.torch_compile.backend import spyre
-    from spyre_mlir.torch_compile.dynamo_private import trace_recurrent_layers_for
+    from spyre_mlir.torch_compile.dynamo_private import trace_whole_graphs_for
 
-    trace_recurrent_layers_for(spyre)
+    trace_whole_graphs_for(spyre)
     return spyre

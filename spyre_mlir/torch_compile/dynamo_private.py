@@ -40,15 +40,20 @@ __all__ = [
     "register_back_end",
     "source_name",
     "trace_artifact",
-    "trace_recurrent_layers_for",
+    "trace_whole_graphs_for",
 ]
 
 
-def trace_recurrent_layers_for(back_end: Callable[..., Any]) -> None:
-    """Let Dynamo trace `nn.LSTM` and related layers while it compiles for a back end, and only then.
+# Recurrent layers, which Dynamo leaves to eager; and a program per value of a Python float, which Dynamo makes a tensor
+# once it changes: the layer_norm of such an epsilon cannot be exported.
+_SETTINGS: Mapping[str, Any] = {"allow_rnn": True, "specialize_float": True}
 
-    It leaves them to eager by default, by a setting that it reads while it traces, long before a back end is called.
-    So its tracer sets it for the thread, where the graph is for this back end.
+
+def trace_whole_graphs_for(back_end: Callable[..., Any]) -> None:
+    """Let Dynamo trace recurrent layers and take floats for constants while it compiles for a back end, and only then.
+
+    Dynamo reads its settings while it traces, long before a back end is called. So its tracer sets them for the thread,
+    where the graph is for this back end.
     """
     tracer = ConvertFrameAssert.__call__
     if getattr(tracer, "_for", None) is back_end:
@@ -57,7 +62,7 @@ def trace_recurrent_layers_for(back_end: Callable[..., Any]) -> None:
     @wraps(tracer)
     def trace(self: Any, *args: Any, skip: int = 0, **kwargs: Any) -> Any:
         mine = _innermost(self._torchdynamo_orig_backend) is back_end
-        with cast(Any, _dynamo_config).patch(allow_rnn=True) if mine else nullcontext():
+        with cast(Any, _dynamo_config).patch(_SETTINGS) if mine else nullcontext():
             return tracer(self, *args, skip=skip + 1, **kwargs)
 
     cast(Any, trace)._for = back_end

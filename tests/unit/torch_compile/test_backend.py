@@ -16,7 +16,7 @@ from torch._dynamo.convert_frame import ConvertFrameAssert
 
 from spyre_mlir import torch_compile
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.torch_compile.dynamo_private import trace_recurrent_layers_for
+from spyre_mlir.torch_compile.dynamo_private import trace_whole_graphs_for
 
 EXACT = {"numerics": "exact"}
 
@@ -231,7 +231,7 @@ def test_recurrent_layers_are_traced_for_one_back_end_in_one_thread() -> None:
 
     tracer = ConvertFrameAssert.__call__
     try:
-        trace_recurrent_layers_for(mine)
+        trace_whole_graphs_for(mine)
         for back_end in (mine, partial(mine, fail=True), other):
             torch._dynamo.reset()
             with pytest.raises(Exception, match="no") if isinstance(back_end, partial) else nullcontext():
@@ -240,6 +240,26 @@ def test_recurrent_layers_are_traced_for_one_back_end_in_one_thread() -> None:
     finally:
         ConvertFrameAssert.__call__ = tracer
     assert seen == [True, False, True, False], "the third one has no graph at all: it leaves the layer to eager"
+
+
+@pytest.mark.parametrize("make", [lambda: nn.LayerNorm(4), lambda: nn.RMSNorm(4, eps=1e-3), lambda: nn.Softplus(2.0)])
+def test_floats_of_a_model_are_constants_of_its_dynamic_graph(make: Callable[[], nn.Module]) -> None:
+    model = nn.Sequential(nn.Linear(4, 4), make())
+    fast = torch.compile(model, backend=torch_compile.spyre, options=EXACT, dynamic=True)
+    for rows in (1, 2, 5):
+        close(fast(x := torch.randn(rows, 4)), model(x))
+    assert all(c.kernels for c in torch_compile.compilations())
+
+
+def test_a_float_that_changes_has_a_program_per_value() -> None:
+    def shifted(x: torch.Tensor, by: float) -> torch.Tensor:
+        return nn.functional.layer_norm(x, (4,), eps=by) + by
+
+    fast, x = compiled(shifted), torch.randn(2, 4)
+    for by in (0.1, 0.2, 0.3, 0.2):
+        close(fast(x, by), shifted(x, by))
+    assert len(torch_compile.compilations()) == 3
+    assert all(c.kernels for c in torch_compile.compilations())
 
 
 def test_places_are_those_of_the_model() -> None:

@@ -22,7 +22,7 @@ from spyre_mlir.torch_compile.dynamo_private import (
     recompile_reason,
     source_name,
     trace_artifact,
-    trace_recurrent_layers_for,
+    trace_whole_graphs_for,
 )
 
 
@@ -47,9 +47,9 @@ def tracer(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, int]]:
 def test_recurrent_layers_are_traced_for_one_back_end(tracer: list[tuple[bool, int]]) -> None:
     def mine() -> None: ...
 
-    trace_recurrent_layers_for(mine)
+    trace_whole_graphs_for(mine)
     once = ConvertFrameAssert.__call__
-    trace_recurrent_layers_for(mine)
+    trace_whole_graphs_for(mine)
     assert ConvertFrameAssert.__call__ is once
     for back_end in (mine, SimpleNamespace(compiler_fn=SimpleNamespace(func=mine)), print):
         assert once(SimpleNamespace(_torchdynamo_orig_backend=back_end), "frame", skip=2) == ("frame",)  # type: ignore[arg-type]

@@ -271,9 +271,8 @@ def only_new_garbage() -> None:
 def every_emitted_bundle_is_checked() -> Iterator[None]:
     """What a test emits is checked at once: SuperDSCs against schemas and rules, bundles as a whole."""
     import spyre_mlir.compiled
-    from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
     from spyre_mlir.transforms.kernel_to_superdsc import bundle_function
-    from tests.emitted import check_bundle_once, check_value_once
+    from tests.emitted import check_built_once, check_bundle_once
 
     write = spyre_mlir.compiled.write_bundle
 
@@ -285,7 +284,7 @@ def every_emitted_bundle_is_checked() -> Iterator[None]:
 
     def build_and_check(descriptor: Any, version: Any, spec: SpyreSpec) -> Any:
         op = build(descriptor, version, spec)
-        check_value_once(op.root_key, sdsc_to_json(op), spec)
+        check_built_once(op, descriptor, spec)
         return op
 
     with pytest.MonkeyPatch.context() as patch:

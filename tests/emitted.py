@@ -1,7 +1,7 @@
 """What holds for every bundle the tests emit: an independent reader agrees with the machine about every address.
 
 The session's fixture in conftest.py calls `check_bundle_once` on each directory as soon as it is written, and
-`check_value_once` on each SuperDSC as soon as it is built. A run of the whole suite checks a share of them, always the
+`check_built_once` on each SuperDSC as soon as it is built. A run of the whole suite checks a share of them, always the
 same one for the same bytes; a run of some files or suites checks all.
 """
 
@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,9 @@ from spyre_mlir.backend.check import check_bundle as our_findings
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.dialects.superdsc.check import check_value as our_rules
 from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.dialects.target import TARGET, spec_at
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.machine.superdsc.run import element_addresses_on
@@ -147,10 +151,18 @@ def key_of(value: dict[str, Any], symbols: Mapping[int, int], spec: SpyreSpec = 
     return hashlib.sha256(f"{numbered}{places}{spec}".encode()).hexdigest()
 
 
-def check_value_once(name: str, value: dict[str, Any], spec: SpyreSpec = SPYRE) -> None:
-    """Holds one SuperDSC against the schemas and our rules, if it is in the share."""
-    if is_chosen(key_of(value, {}, spec)):
-        check_value(name, value, spec)
+def check_built_once(op: SdscOp, descriptor: Descriptor, spec: SpyreSpec = SPYRE) -> None:
+    """Holds one SuperDSC against the schemas and our rules, if it is in the share.
+
+    The descriptor chooses, as the JSON of every op would take more time than the checks.
+    """
+    if SHARE == 1 or is_chosen(descriptor_key(descriptor)):
+        check_value(op.root_key, sdsc_to_json(op), spec)
+
+
+def descriptor_key(descriptor: Descriptor) -> str:
+    """What descriptors share that differ in their number alone."""
+    return hashlib.sha256(repr(replace(descriptor, index=0)).encode()).hexdigest()
 
 
 def check_value(name: str, value: dict[str, Any], spec: SpyreSpec = SPYRE) -> None:

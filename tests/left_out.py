@@ -61,9 +61,11 @@ def mark_left_out(items: Iterable[pytest.Item], listed: Mapping[str, LeftOut], *
         whole: whether all tests of a collected file are among the items.
 
     Raises:
-        pytest.UsageError: the list names a test that its file does not have.
+        pytest.UsageError: the list names a test that its file does not have, or leaves no case of a test of which one
+            in so many is to stay.
     """
     missing = {name: {*row.tests, *row.one_in} for name, row in listed.items()}
+    without = {(name, test) for name, row in listed.items() for test in row.one_in}
     collected = set[str]()
     for item in items:
         file, _, name = item.nodeid.partition("::")
@@ -71,7 +73,12 @@ def mark_left_out(items: Iterable[pytest.Item], listed: Mapping[str, LeftOut], *
         if (row := listed.get(file)) is not None:
             if found := row.names_for(name):
                 item.add_marker(pytest.mark.slow(reason=row.reason))
+            else:
+                without.discard((file, name.partition("[")[0]))
             missing[file] -= {*found, name.partition("[")[0]} & {*found, *row.one_in}
     wrong = [f"{file}::{name}" for file in sorted(collected) for name in sorted(missing.get(file, ()))]
     if whole and wrong:
         raise pytest.UsageError(f"{LIST.name} names tests that are not there: {', '.join(wrong)}")
+    none = [f"{file}::{test}" for file, test in sorted(without) if file in collected]
+    if whole and none:
+        raise pytest.UsageError(f"{LIST.name} leaves out all cases of {', '.join(none)}: take a smaller number")

@@ -6,14 +6,28 @@ import os
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, OpClass
 from spyre_mlir.hw.spec import SPYRE
 from tests import conftest, emitted
-from tests.emitted import SEGMENT_BYTES, assert_same, content_key, is_chosen, key_of, let_pass
+from tests.emitted import (
+    SEGMENT_BYTES,
+    assert_same,
+    check_built_once,
+    content_key,
+    descriptor_key,
+    is_chosen,
+    key_of,
+    let_pass,
+)
+
+if TYPE_CHECKING:
+    from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 
 COORDS = {"mb": np.asarray([0, 0, 1, 1]), "out": np.asarray([2, 3, 2, 3])}
 ADDRESSES = np.asarray([0, 2, 4, 6])
@@ -48,6 +62,25 @@ def test_a_share_is_chosen_by_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 60 < sum(map(is_chosen, keys)) < 140
     monkeypatch.setattr(emitted, "SHARE", 1)
     assert all(map(is_chosen, keys))
+
+
+def test_the_number_of_an_operation_does_not_choose() -> None:
+    third = Descriptor(3, "add", "sfp", OpClass.POINTWISE, (), ())
+    assert descriptor_key(third) == descriptor_key(replace(third, index=4)) != descriptor_key(replace(third, unit="pt"))
+
+
+def test_an_operation_outside_the_share_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    monkeypatch.setattr(emitted, "sdsc_to_json", str)
+    monkeypatch.setattr(emitted, "check_value", lambda name, value, spec: written.append(value))
+    descriptor = Descriptor(0, "add", "sfp", OpClass.POINTWISE, (), ())
+    op = cast("SdscOp", SimpleNamespace(root_key="0_add"))
+    for share, least, most in ((1, 40, 40), (4, 3, 20)):
+        monkeypatch.setattr(emitted, "SHARE", share)
+        written.clear()
+        for mask in range(40):
+            check_built_once(op, replace(descriptor, mask_constant=mask))
+        assert least <= len(written) <= most
 
 
 @dataclass

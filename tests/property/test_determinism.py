@@ -34,7 +34,7 @@ def test_twice_in_one_process() -> None:
 
 def test_with_other_hash_seeds() -> None:
     found = {fingerprint()}
-    for hash_seed in ("0", "1", "4242"):
+    for hash_seed in ("0", "4242"):
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         command = [
             sys.executable,

@@ -91,3 +91,11 @@ def test_one_in_some_cases_stays_always_the_same() -> None:
     assert alone.reasons == []
     with pytest.raises(pytest.UsageError, match=r"not there: tests/test_x\.py::test_many"):
         mark_left_out(cast("list[pytest.Item]", [Collected("tests/test_x.py::test_few")]), listed, whole=True)
+
+
+def test_one_in_some_cases_may_not_be_none() -> None:
+    listed = {"tests/test_x.py": LeftOut("others run", one_in={"test_many": 1000})}
+    items = cast("list[pytest.Item]", [Collected(f"tests/test_x.py::test_many[{n}]") for n in range(3)])
+    mark_left_out(items, listed, whole=False)
+    with pytest.raises(pytest.UsageError, match=r"leaves out all cases of tests/test_x\.py::test_many: take a smaller"):
+        mark_left_out(items, listed, whole=True)

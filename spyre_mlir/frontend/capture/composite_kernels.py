@@ -26,28 +26,32 @@ _RULES = cast("dict[Operator, Callable[..., Any]]", cast(Any, fake_impls).op_imp
 
 
 class CompositeKernels:
-    """Kernels for the composite operators of a table of decompositions."""
+    """Kernels for the composite operators of a table of decompositions.
+
+    Attributes:
+        table: what takes each of them apart.
+    """
 
     def __init__(self, composites: Composites) -> None:
         """Keeps the table; the first trace makes the kernels."""
-        self._composites = dict(composites)
+        self.table = dict(composites)
         self._usual: _State | None = None
         self._kept = _State([], {})
 
     @contextmanager
     def installed(self) -> Generator[None]:
         """Have the kernels in place while the block runs."""
-        usual = _State.of(self._composites)
+        usual = _State.of(self.table)
         if usual == self._usual:
-            self._kept.put_in_place(self._composites)
+            self._kept.put_in_place(self.table)
             try:
                 yield
             finally:
-                usual.put_in_place(self._composites)
+                usual.put_in_place(self.table)
             return
         # The first trace, or an operator has got another kernel since, as from a library that was imported.
-        with cast(Any, exported_program)._override_composite_implicit_decomp(dict(self._composites)):
-            self._usual, self._kept = usual, _State.of(self._composites)
+        with cast(Any, exported_program)._override_composite_implicit_decomp(dict(self.table)):
+            self._usual, self._kept = usual, _State.of(self.table)
             yield
 
 

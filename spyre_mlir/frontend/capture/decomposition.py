@@ -133,7 +133,8 @@ def decompose(exported: ExportedProgram) -> FunctionalProgram:
             return functional_program(exported, _tables(whole), stays)
     except (Unfollowed, *NEEDS_VALUES, *REFUSED) as error:
         log.debug("torch decomposes the graph as a whole: %s: %s", type(error).__name__, first_line(error))
-        return _decomposed_by_torch(exported, table)
+        with _tables(whole).given_to_torch():
+            return _decomposed_by_torch(exported, table)
 
 
 def _decomposed_by_torch(exported: ExportedProgram, table: Any) -> FunctionalProgram:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -30,6 +30,7 @@ from spyre_mlir.frontend.torch_private import FakeTensorMode, Operator, disable_
 
 _SUFFIX = re.compile(r"_\d+$")
 _MOST_KEPT = 4096  # traced calls, from one program to the next
+_OF_WHOLE_GRAPHS = ("_split_decomp_table_to_cia_and_python_decomp", "_override_composite_implicit_decomp")
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,29 @@ class Tables:
         composites, self.others = cast("tuple[Composites, Composites]", parts)
         self.composites = CompositeKernels(composites)
         self.traced: dict[Hashable, TracedCall] = {}
+
+    @contextmanager
+    def given_to_torch(self) -> Generator[None]:
+        """Torch, asked in the block to decompose a graph by the table, takes these parts and these kernels.
+
+        It would split the table anew and make all kernels twice, which takes longer than to decompose a small graph.
+        """
+        private, composites = cast(Any, exported_program), dict(self.composites.table)
+        split, override = (getattr(private, name) for name in _OF_WHOLE_GRAPHS)
+
+        def parts(_table: object) -> tuple[Composites, Composites]:
+            return composites, dict(self.others)
+
+        def kept(operators: Composites) -> AbstractContextManager[None]:
+            return self.composites.installed() if operators is composites else override(operators)
+
+        private._split_decomp_table_to_cia_and_python_decomp = parts
+        private._override_composite_implicit_decomp = kept
+        try:
+            yield
+        finally:
+            for name, function in zip(_OF_WHOLE_GRAPHS, (split, override), strict=True):
+                setattr(private, name, function)
 
     def keep(self, key: Hashable, traced: TracedCall) -> None:
         """Keep a traced call."""

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch._higher_order_ops.while_loop import while_loop
 
-VOCABULARY, HIDDEN, HEADS, ROOM, END = 37, 32, 2, 12, 0
+VOCABULARY, HIDDEN, HEADS, ROOM, END = 37, 32, 2, 8, 0
 _WIDTH = HIDDEN // HEADS
 
 
@@ -54,7 +54,7 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class Decoder(nn.Module):
     """Greedy generation: tokens [ROOM] begin with `given` of a prompt, and come back with what follows it."""
 
-    def __init__(self, layers: int = 2) -> None:
+    def __init__(self, layers: int = 1) -> None:
         super().__init__()
         torch.manual_seed(5)
         self.embedding = nn.Embedding(VOCABULARY, HIDDEN)

@@ -13,16 +13,26 @@ from tests.end_to_end.importing.decoder import END, Decoder, by_hand, prompt
 PROMPTS = ((3, 9), (20,), (1, 2, 3, 4), (5, END, 7))
 
 
+LAYERS = (1, pytest.param(2, marks=pytest.mark.slow(reason="takes a minute; one layer runs by default")))
+
+
+@pytest.fixture(scope="module", params=LAYERS)
+def model(request: pytest.FixtureRequest) -> Decoder:
+    return Decoder(request.param).eval()
+
+
 @pytest.fixture(scope="module")
-def generating() -> spyre_mlir.CompiledModel:
-    compiled = spyre_mlir.compile(Decoder().eval(), prompt(3, 9), numerics="exact")
+def generating(model: Decoder) -> spyre_mlir.CompiledModel:
+    compiled = spyre_mlir.compile(model, prompt(3, 9), numerics="exact")
     assert isinstance(compiled, spyre_mlir.CompiledModel)
     return compiled
 
 
 @pytest.mark.parametrize("tokens", PROMPTS, ids=str)
-def test_tokens_are_those_of_a_loop_in_python(tokens: tuple[int, ...], generating: spyre_mlir.CompiledModel) -> None:
-    wanted = by_hand(Decoder().eval(), *prompt(*tokens))
+def test_tokens_are_those_of_a_loop_in_python(
+    tokens: tuple[int, ...], model: Decoder, generating: spyre_mlir.CompiledModel
+) -> None:
+    wanted = by_hand(model, *prompt(*tokens))
     assert torch.equal(generating(*prompt(*tokens)), wanted)
     assert len(set(wanted.tolist())) > 2
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,20 +72,29 @@ def checked(text: str, kind: str) -> dict[str, Any]:
     return value
 
 
-def tool(*arguments: object, code: int = 0) -> str:
-    """What a tool prints, in a pipe."""
-    command = [sys.executable, "-m", "spyre_mlir.cli.run", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
-    return done.stdout
+@pytest.fixture
+def tool(python: list[str]) -> Callable[..., str]:
+    """Runs a tool in a pipe, and gives what it prints."""
+
+    def run(*arguments: object, code: int = 0) -> str:
+        command = [*python, "-m", "spyre_mlir.cli.run", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        return done.stdout
+
+    return run
 
 
-def in_browser(page: Path, section: str, folder: Path) -> str:
+def in_browser(section: str, *pages: Path) -> list[str]:
     """The text of a section as a browser shows it, at the width of a phone too."""
-    with shown(page.read_text(encoding="utf-8"), folder) as browser:
+    texts: list[str] = []
+    with shown(pages[0].read_text(encoding="utf-8"), pages[0].parent) as browser:
         browser.set_viewport_size({"width": 390, "height": 800})
-        assert browser.evaluate("document.documentElement.scrollWidth") <= 390
-        return browser.inner_text(f"#{section}")
+        for page in pages:
+            browser.goto(page.as_uri())
+            assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+            texts.append(browser.inner_text(f"#{section}"))
+    return texts
 
 
 @pytest.fixture
@@ -94,7 +103,7 @@ def given(tmp_path: Path) -> list[str]:
     return ["--input", f"x={tmp_path / 'x.npy'}"]
 
 
-def test_an_overflow(given: list[str], tmp_path: Path) -> None:
+def test_an_overflow(given: list[str], tool: Callable[..., str], tmp_path: Path) -> None:
     model = compiled(Overflowing(), X)
     bundle = model.save(tmp_path / "bundle", levels=True)
     count = int(((X.double() * 1e5) ** 2 > LARGEST_DL16).sum())
@@ -108,8 +117,7 @@ def test_an_overflow(given: list[str], tmp_path: Path) -> None:
     printed = tool(bundle, *given, "--accuracy", *files)
     for text in (str(found), printed):
         assert cause in text and f"try: {cure}" in text and "keep_float32=True, tried: the error of " in text
-    for one in (page, tmp_path / "tool.html"):
-        section = in_browser(one, "accuracy", tmp_path)
+    for section in in_browser("accuracy", page, tmp_path / "tool.html"):
         assert cause in section and cure in section and "keep_float32=True, tried: the error of " in section
     for text in (found.json(), (tmp_path / "a.json").read_text()):
         value = checked(text, "accuracy")
@@ -119,7 +127,7 @@ def test_an_overflow(given: list[str], tmp_path: Path) -> None:
         assert tried["helps"] and tried["error"] < 1e-3 < 0.1 < tried["before"]
 
 
-def test_a_slow_model(tmp_path: Path) -> None:
+def test_a_slow_model(tool: Callable[..., str], tmp_path: Path) -> None:
     model = compiled(Turning(), torch.zeros(512, 512))
     report = model.report(tmp_path / "python.html")
     bundle = model.save(tmp_path / "bundle")
@@ -130,12 +138,11 @@ def test_a_slow_model(tmp_path: Path) -> None:
     assert place("# turned here") in cause and hint.startswith("leave the last dimension in its place")
     for text in (str(report), printed):
         assert cause in text and hint in text
-    for page in ("python.html", "tool.html"):
-        section = in_browser(tmp_path / page, "advice", tmp_path)
+    for section in in_browser("advice", tmp_path / "python.html", tmp_path / "tool.html"):
         assert cause in section and hint in section
 
 
-def test_a_wrong_kernel(given: list[str], tmp_path: Path) -> None:
+def test_a_wrong_kernel(given: list[str], tool: Callable[..., str], tmp_path: Path) -> None:
     model = compiled(Summing(), X)
     bundle = model.save(tmp_path / "bundle", levels=True)
     assert model.verify(X)
@@ -151,7 +158,7 @@ def test_a_wrong_kernel(given: list[str], tmp_path: Path) -> None:
     model.report(tmp_path / "python.html", verification=found)
     files = ["--json", tmp_path / "b.json", "--report", tmp_path / "tool.html"]
     printed = tool(bundle, *given, "--bisect", "--no-check", *files, code=3)
-    sections = [in_browser(tmp_path / page, "verification", tmp_path) for page in ("python.html", "tool.html")]
+    sections = in_browser("verification", tmp_path / "python.html", tmp_path / "tool.html")
     for text in (str(found), printed, *sections):
         assert all(part in text for part in said), text
     for text, kind in ((found.json(), "verification"), ((tmp_path / "b.json").read_text(), "bisection")):
@@ -171,11 +178,11 @@ def test_a_wrong_kernel(given: list[str], tmp_path: Path) -> None:
     }
 
 
-def test_where_nothing_is_wrong_nothing_is_said(given: list[str], tmp_path: Path) -> None:
+def test_where_nothing_is_wrong_nothing_is_said(given: list[str], tool: Callable[..., str], tmp_path: Path) -> None:
     bundle = compiled(Summing(), X).save(tmp_path / "bundle", levels=True)
     printed = tool(bundle, *given, "--bisect", "--json", tmp_path / "b.json", "--report", tmp_path / "p.html")
     assert printed.startswith("no divergence: the bundle agrees with aten, spyre.loop, spyre.kernel, superdsc")
     value = checked((tmp_path / "b.json").read_text(), "bisection")
     assert (value["agrees"], value["divergence"], value["numerics"]) == (True, None, "exact")
-    assert "no divergence" in in_browser(tmp_path / "p.html", "verification", tmp_path)
+    assert "no divergence" in in_browser("verification", tmp_path / "p.html")[0]
     assert checked(compiled(Summing(), X).verify(X).json(), "verification")["agrees"] is True

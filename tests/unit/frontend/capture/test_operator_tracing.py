@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
+from torch.export import exported_program
 
 from spyre_mlir.frontend.capture.operator_tracing import Tables, TensorForm, TensorNumber, TracedCall, trace_calls
+from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.value_memory import Unfollowed
 
 aten = torch.ops.aten
@@ -114,3 +116,30 @@ def test_as_many_calls_are_kept_as_fit(tables: Tables, monkeypatch: pytest.Monke
     for key in "abc":
         tables.keep(key, call)
     assert list(tables.traced) == ["c"]
+
+
+class Scores(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(torch.nn.functional.linear(x, x), -1).var(-1)
+
+
+def test_torch_makes_the_same_graph_with_the_parts_and_kernels_that_are_kept() -> None:
+    table = dict(cast("dict[Any, Any]", torch.export.default_decompositions()))
+    del table[torch.ops.aten.linear.default]
+    exported = torch.export.export(Scores(), (torch.ones(4, 4),))
+
+    def graph() -> str:
+        with torch_noise_hidden():
+            return str(exported.run_decompositions(dict(table)).graph)
+
+    wanted = graph()
+    kept = Tables(dict(table))
+    private = cast(Any, exported_program)
+    before = private._split_decomp_table_to_cia_and_python_decomp, private._override_composite_implicit_decomp
+    for _ in range(3):
+        with kept.given_to_torch():
+            assert private._split_decomp_table_to_cia_and_python_decomp is not before[0]
+            assert graph() == wanted
+        after = private._split_decomp_table_to_cia_and_python_decomp, private._override_composite_implicit_decomp
+        assert after == before
+    assert "aten.linear" in wanted and "aten.softmax" not in wanted

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.formats import DL16, FP8
 from spyre_mlir.hw.spec import STICK_BYTES
 
 STANDARD = "standard"
@@ -49,9 +49,13 @@ def _regrouped(values: NDArray[Any], axis: int, parts: tuple[int, int, int]) -> 
 
 def as_stored(values: NDArray[Any], stick: int, arrangement: str) -> NDArray[Any]:
     """Return a tensor with its elements along dimension `stick` in memory order."""
+    if arrangement == PACKED:
+        return narrowed(values, stick, FP8.elements_per_stick())
     return widened(values, stick, DL16.elements_per_stick()) if arrangement == WIDENED else values
 
 
 def as_read(values: NDArray[Any], stick: int, arrangement: str) -> NDArray[Any]:
     """The inverse of `as_stored`."""
+    if arrangement == PACKED:
+        return widened(values, stick, FP8.elements_per_stick())
     return narrowed(values, stick, DL16.elements_per_stick()) if arrangement == WIDENED else values

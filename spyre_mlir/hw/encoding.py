@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-from spyre_mlir.hw import dl16
-from spyre_mlir.hw.formats import DL16, FP32, INDEX, INFINITY_STAND_IN, INT32
+from spyre_mlir.hw import dl16, fp8
+from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX, INFINITY_STAND_IN, INT32
 
 Stored = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -25,6 +26,7 @@ STORED_TYPES: dict[str, np.dtype[Any]] = {
     FP32.name: np.dtype(np.float32),
     INT32.name: np.dtype(np.int32),
     INDEX.name: np.dtype(np.uint32),
+    FP8.name: np.dtype(ml_dtypes.float8_e4m3fn),
 }
 _INTEGER_RANGE = 2.0**INT32.bits
 
@@ -37,6 +39,8 @@ def encode(values: npt.ArrayLike, format_name: str, overflow: dl16.OverflowRule 
         codes[codes & dl16.NAN_CODE == dl16.NAN_CODE] = dl16.NAN_CODE
         return codes
     wide = np.asarray(values, dtype=np.float64)
+    if format_name == FP8.name:
+        return fp8.encode(wide)
     if kind.kind == "f":
         with np.errstate(over="ignore"):
             return wide.astype(kind)

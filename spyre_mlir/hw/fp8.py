@@ -19,5 +19,10 @@ from spyre_mlir.hw.formats import FP8_LARGEST
 
 def round_trip(values: NDArray[Any]) -> NDArray[Any]:
     """Return the nearest numbers of the format, in their original type."""
+    return encode(values).astype(values.dtype)
+
+
+def encode(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the nearest numbers of the format, in a type of eight bits."""
     wide = np.clip(values, -FP8_LARGEST, FP8_LARGEST)
-    return wide.astype(np.float32).astype(ml_dtypes.float8_e4m3fn).astype(values.dtype)
+    return wide.astype(np.float32).astype(ml_dtypes.float8_e4m3fn)

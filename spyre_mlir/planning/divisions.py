@@ -54,12 +54,14 @@ class Kernel:
         candidates: the divisions to choose from.
         copied: inputs in device memory that are no buffers of the sequence, and may be copied to the scratchpads.
         required: buffers among its operands that have to be in the scratchpads.
+        wished: those of them that may be in device memory if no plan has them in the scratchpads.
     """
 
     operands: tuple[int, ...]
     candidates: tuple[DividedKernel, ...]
     copied: frozenset[int] = frozenset()
     required: frozenset[int] = frozenset()
+    wished: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from spyre_mlir.transforms.utils.hints import hinted_divisions, refused_division
 from spyre_mlir.transforms.utils.loops import divided, footprints, loops_of
 from spyre_mlir.transforms.utils.patterns import apply_once
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
+from spyre_mlir.transforms.utils.widened_weights import keeps_widened
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class DivideLoops(RewritePattern):
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: kernel.KernelOp, rewriter: PatternRewriter, /) -> None:
         """Set the split of one op."""
-        if any(d.split > 1 for d in op.space.data):
+        if any(d.split > 1 for d in op.space.data) or keeps_widened(op):
             return
         self.divided.add(op)
         try:

@@ -47,11 +47,13 @@ from spyre_mlir.transforms.kernel_plans.trials import (
     held_in_trip,
     local_operands,
 )
+from spyre_mlir.transforms.kernel_plans.wished_buffers import STORED_WIDE_US, not_wished, without_impossible
 from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.utils.hints import hinted_place, settle_hints
 from spyre_mlir.transforms.utils.launches import launch_numbers
 from spyre_mlir.transforms.utils.loops import counted_along, divided
 from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.widened_weights import counted_as_read, is_widened
 
 ROUNDING = 1e-9
 WORTH_TRYING_US = 100.0  # of a group that fits the scratchpads: too little to gain for the time of the search
@@ -121,6 +123,9 @@ def divide_or_refuse(ops: Sequence[kernel.KernelOp], kernels: Sequence[Kernel], 
         HintError: none has all the buffers in the scratchpads that hints ask for.
     """
     found = divide_within(kernels, inf, prices)
+    if found is None and any(k.wished for k in kernels):
+        kernels = without_impossible(kernels, prices)
+        found = divide_within(kernels, inf, prices) or divide_within([not_wished(k) for k in kernels], inf, prices)
     if found is not None:
         return found
     asked = {b: op for op, k in zip(ops, kernels, strict=True) for b in k.required if k.operands[-1] == b}
@@ -149,6 +154,8 @@ def _divide_as_usual(block: Block, choices: KernelChoices) -> bool:
             if op not in given:
                 if op.is_product:
                     op.space = counted_along(op)
+                elif is_widened(op.output):
+                    op.space = counted_as_read(op)
                 choices.divide(op)
             choices.candidates(op)
     except LoweringError:
@@ -181,13 +188,15 @@ class _Loops:
     def put(self) -> None:
         """Put groups of kernels into loops that are predicted to gain."""
         kernels = _kernels(self.block)
-        flat = divide_or_refuse(kernels, self.choices.sequence(kernels)[0], self.choices.prices)
+        sequence = self.choices.sequence(kernels)[0]
+        flat = divide_or_refuse(kernels, sequence, self.choices.prices)
+        extra = [len(k.wished - flat.local) * STORED_WIDE_US for k in sequence]
         # Buffers of the block may be in the scratchpads throughout: no loop saves more than that.
         held = {v for op in kernels for v in op.operands if isinstance(v.owner, kernel.AllocOp)}
-        if flat.us - self._floor_us(kernels, held) <= CLEAR_GAIN * max(self.shortest_us, 0):
+        if sum(extra) + flat.us - self._floor_us(kernels, held) <= CLEAR_GAIN * max(self.shortest_us, 0):
             return
         self._slow = {op for op in kernels if self.choices.has_slow_batch(op)}
-        times = dict(zip(kernels, flat.times, strict=True))
+        times = {op: us + more for op, us, more in zip(kernels, flat.times, extra, strict=True)}
         done = set[Operation]()
         for op in kernels:
             if op in done:

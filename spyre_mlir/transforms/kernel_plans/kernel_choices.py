@@ -31,6 +31,7 @@ from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.transforms.utils.hints import hinted_divisions, hinted_place
 from spyre_mlir.transforms.utils.launches import Launches, one_launch
 from spyre_mlir.transforms.utils.loops import footprints, loops_of
+from spyre_mlir.transforms.utils.widened_weights import is_widened
 
 # A division that takes so many times the quickest one's time is not considered. Kernels that are shorter than anything
 # a choice could change much have the usual one, or one over more cores.
@@ -91,9 +92,10 @@ class KernelChoices:
                     numbers[value] = len(numbers)
             buffers = tuple([numbers.get(value, OUTSIDE) for value in operands])
             copies = frozenset([n for n, value in enumerate(operands) if value in copied])
-            required = frozenset([numbers[value] for value in operands if value in wanted])
+            wished = frozenset([numbers[v] for v in operands if v in numbered and v not in copied and is_widened(v)])
+            required = wished | {numbers[value] for value in operands if value in wanted}
             candidates = self.candidates(op)[: 1 if op in self.fixed else None]
-            found.append(Kernel(buffers, candidates, copies, required))
+            found.append(Kernel(buffers, candidates, copies, required, wished))
         return found, list(numbers)
 
     def floor_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
@@ -157,7 +159,7 @@ class KernelChoices:
         """Return the divisions of a kernel, the present one first: the only one of a short kernel."""
         written = len(op.operands) - 1
         held = [_may_hold(value, written=number == written) for number, value in enumerate(op.operands)]
-        facts = [(isinstance(value.owner, TileOp), hinted_place(value)) for value in op.operands]
+        facts = [(isinstance(value.owner, TileOp), hinted_place(value), is_widened(value)) for value in op.operands]
         key = _shape(op, op.space_splits()), _least_us(op), *held, *facts
         if (known := self._known.get(key)) is None:
             known = self._known[key] = self._found(op, held)
@@ -201,7 +203,8 @@ class KernelChoices:
         if (hinted := hinted_divisions(op, self.spec)) is not None:
             others = (s for s in hinted if s != usual)
             return (first, *(DividedKernel(splits, work(splits), *slices.of(splits)) for splits in others))
-        wanted = any(hinted_place(value) == "lx" for value in op.operands)  # what keeps it there may be slow
+        # What keeps a buffer there may be slow.
+        wanted = any(hinted_place(value) == "lx" or is_widened(value) for value in op.operands)
         short = self.prices.us(first, frozenset()) < _least_us(op) and not wanted
         if short and (op.is_product or prod(usual.values()) == self.spec.cores_per_card):
             return (first,)

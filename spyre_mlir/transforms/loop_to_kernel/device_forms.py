@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import prod
 
+from xdsl.dialects.builtin import Float8E4M3FNType
 from xdsl.ir import Attribute, SSAValue
 
-from spyre_mlir.dialects.tensors import shape_of
-from spyre_mlir.hw.formats import DL16
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.formats import DL16, FP8
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import round_up
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
@@ -47,6 +48,17 @@ class DeviceForms:
     origin: DeviceForms | None = None
     saturate: bool = False
     argument: SSAValue | None = None
+
+    def given(self, host: SSAValue, *, prepared: bool) -> DeviceForms:
+        """Return these forms as those of a host tensor.
+
+        A weight of eight-bit floats keeps its eight bits on the card: its readers make DL16 of it, in scratchpads.
+        """
+        if prepared and self.shape and isinstance(element_of(host), Float8E4M3FNType):
+            self.origin = DeviceForms(self.shape, FP8.name, host=host, prepared=True)
+        else:
+            self.host, self.prepared = host, prepared
+        return self
 
     @property
     def free_layout(self) -> bool:

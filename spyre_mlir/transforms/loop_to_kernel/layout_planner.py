@@ -103,7 +103,7 @@ class LayoutPlanner:
         if value not in self.versions:
             made = DeviceForms(shape_of(value), stored_format(element_of(value), keep_float32=self.keep_float32))
             if value in self.hosts:
-                made.host, made.prepared = value, self.hosts[value]
+                made = made.given(value, prepared=self.hosts[value])
             self.versions[value] = made
         return self.versions[value]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spyre_mlir.hw.arrangement import STANDARD, WIDENED, as_read, as_stored, block, narrowed, widened
+from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED, as_read, as_stored, block, narrowed, widened
 
 
 def test_widening_as_published() -> None:
@@ -26,6 +26,17 @@ def test_narrowing_as_published() -> None:
             for g in range(8):
                 for e in range(4):
                     assert lanes[t, 8 * g + 4 * h + e] == 64 * t + 32 * h + 4 * g + e
+
+
+def test_packing_as_published() -> None:
+    """Element 128i + 64h + 8s + e of eight-bit floats stands at lane 16s + 8h + e of stick i."""
+    lanes = as_stored(np.arange(256), 0, PACKED).reshape(2, 128)
+    for i in range(2):
+        for h in range(2):
+            for s in range(8):
+                for e in range(8):
+                    assert lanes[i, 16 * s + 8 * h + e] == 128 * i + 64 * h + 8 * s + e
+    assert np.array_equal(as_read(lanes.reshape(-1), 0, PACKED), np.arange(256))
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

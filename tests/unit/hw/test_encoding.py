@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from spyre_mlir.hw.dl16 import OverflowRule
 from spyre_mlir.hw.encoding import STORED_TYPES, decode, encode, from_host
 
-DL16, FP32, INT32, INDEX = "SEN169_FP16", "IEEE_FP32", "IEEE_INT32", "SENUINT32"
+DL16, FP32, INT32, INDEX, FP8 = "SEN169_FP16", "IEEE_FP32", "IEEE_INT32", "SENUINT32", "SEN143_FP8"
 
 
 def test_the_types_that_hold_the_formats() -> None:
-    assert {DL16: np.uint16, FP32: np.float32, INT32: np.int32, INDEX: np.uint32} == STORED_TYPES
+    narrow = {FP8: ml_dtypes.float8_e4m3fn}
+    assert {DL16: np.uint16, FP32: np.float32, INT32: np.int32, INDEX: np.uint32, **narrow} == STORED_TYPES
+
+
+def test_eight_bit_floats_have_three_fraction_bits_below_an_exponent_with_bias_7() -> None:
+    stored = encode([0.0, 1.0, -1.5, 448.0, 1e6], FP8)
+    assert stored.view(np.uint8).tolist() == [0, 7 << 3, 0x80 | 7 << 3 | 4, 0x7E, 0x7E]
+    assert decode(stored, FP8).tolist() == [0.0, 1.0, -1.5, 448.0, 448.0]
 
 
 def test_dl16_has_nine_fraction_bits_below_an_exponent_with_bias_31() -> None:

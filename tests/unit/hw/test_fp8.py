@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spyre_mlir.hw.fp8 import round_trip
+from spyre_mlir.hw.fp8 import encode, round_trip
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,7 @@ def test_nan_stays() -> None:
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_the_type_of_the_numbers_is_kept(dtype: type[np.floating]) -> None:
     assert round_trip(np.array([[3.1, 500.0]], dtype)).dtype == dtype
+
+
+def test_codes_have_eight_bits() -> None:
+    assert encode(np.array([1.0, -448.0, 1e6])).view(np.uint8).tolist() == [0x38, 0xFE, 0x7E]

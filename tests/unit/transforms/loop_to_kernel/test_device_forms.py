@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from xdsl.dialects.builtin import Float8E4M3FNType
 
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import LinearExpr
@@ -69,3 +70,23 @@ def test_a_program_has_five_percent_and_a_mebibyte_at_least() -> None:
     assert WeightRoom.of(weights, region=False).elements == pytest.approx(0.05 * (4096 * 4096 + 640))
     assert WeightRoom.of(weights[1:], region=False).elements == MORE_AT_LEAST // 2
     assert WeightRoom.of(weights[1:], region=True).elements == pytest.approx(32)
+
+
+def test_a_weight_of_eight_bit_floats_keeps_its_eight_bits() -> None:
+    weight = tensor(70, 6, element=Float8E4M3FNType())
+    forms = DeviceForms((70, 6), "SEN169_FP16").given(weight, prepared=True)
+    assert (forms.host, forms.format) == (None, "SEN169_FP16")
+    assert forms.origin is not None
+    assert (forms.origin.format, forms.origin.host, forms.origin.prepared) == ("SEN143_FP8", weight, True)
+
+
+@pytest.mark.parametrize(("shape", "prepared"), [((70, 6), False), ((), True)])
+def test_inputs_and_numbers_are_sent_wide(shape: tuple[int, ...], prepared: bool) -> None:
+    weight = tensor(*shape, element=Float8E4M3FNType())
+    forms = DeviceForms(shape, "SEN169_FP16").given(weight, prepared=prepared)
+    assert (forms.host, forms.prepared, forms.origin) == (weight, prepared, None)
+
+
+def test_other_weights_are_sent_as_they_are() -> None:
+    weight = tensor(70, 6)
+    assert DeviceForms((70, 6), "SEN169_FP16").given(weight, prepared=True).host is weight

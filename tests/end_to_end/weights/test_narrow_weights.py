@@ -1,0 +1,161 @@
+"""Weights of eight bits: eight in files and on the card, wide in scratchpads alone, and right at every level."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from torch import nn
+
+import spyre_mlir
+from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dialects.spyre.kernel import ConvertOp, ToDeviceOp, device_tensor
+from spyre_mlir.text.render import parse_module
+from spyre_mlir.universe import make_context
+
+FP8 = torch.float8_e4m3fn
+
+
+class Linear8(nn.Module):
+    """A linear layer with a weight of eight-bit floats and a scale per row, applied to the weight or to the result."""
+
+    def __init__(self, rows: int, columns: int, *, scaled_first: bool, dtype: torch.dtype = torch.float16) -> None:
+        super().__init__()
+        wide = torch.randn(rows, columns, generator=torch.Generator().manual_seed(rows))
+        scale = wide.abs().amax(1) / 448
+        self.dtype, self.scaled_first = dtype, scaled_first
+        self.register_buffer("weight", (wide / scale[:, None]).to(FP8))
+        self.register_buffer("scale", scale.to(dtype))
+        self.weight: torch.Tensor
+        self.scale: torch.Tensor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        wide = self.weight.to(self.dtype)
+        if self.scaled_first:
+            return x @ (wide * self.scale[:, None]).t()
+        return (x @ wide.t()) * self.scale
+
+
+def compiled(model: nn.Module, x: torch.Tensor, **options: Any) -> CompiledModel:
+    made = spyre_mlir.compile(model, (x,), host_fallback="error", **options)
+    assert isinstance(made, CompiledModel)
+    return made
+
+
+def inputs(rows: int, columns: int) -> torch.Tensor:
+    return torch.randn(rows, columns, generator=torch.Generator().manual_seed(columns)).half()
+
+
+def wide_stores(program: CompiledModel) -> list[str]:
+    """Results of conversions from eight bits that are in device memory."""
+    module = parse_module(program.mlir("spyre.kernel"), make_context())
+    converted = [op for op in module.walk() if isinstance(op, ConvertOp)]
+    assert converted
+    return [str(op) for op in converted if device_tensor(op.output).space != "lx"]
+
+
+def sent_bytes(program: CompiledModel) -> dict[str, int]:
+    """Bytes on the card by the names of host tensors."""
+    module = parse_module(program.mlir("spyre.kernel"), make_context())
+    sent = [op for op in module.walk() if isinstance(op, ToDeviceOp)]
+    return {str(op.source.name_hint): device_tensor(op.result).sticks * 128 for op in sent}
+
+
+@pytest.mark.parametrize("scaled_first", [False, True])
+@pytest.mark.parametrize(("rows", "columns", "tokens"), [(128, 256, 4), (192, 320, 1), (70, 65, 3)])
+def test_every_level_agrees_with_torch(rows: int, columns: int, tokens: int, scaled_first: bool) -> None:
+    model, x = Linear8(rows, columns, scaled_first=scaled_first), inputs(tokens, columns)
+    program = compiled(model, x)
+    checked = program.verify(x)
+    assert checked, str(checked)
+    wanted = reference(model, x)
+    assert float((program(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
+
+
+def reference(model: Linear8, x: torch.Tensor) -> torch.Tensor:
+    """The layer in double precision."""
+    return (x.double() @ model.weight.double().t()) * model.scale.double()
+
+
+@pytest.mark.parametrize(("rows", "columns", "tokens"), [(512, 512, 32), (1024, 1024, 1)])
+@pytest.mark.parametrize("scaled_first", [False, True])
+def test_the_card_holds_eight_bits(rows: int, columns: int, tokens: int, scaled_first: bool) -> None:
+    program = compiled(Linear8(rows, columns, scaled_first=scaled_first), inputs(tokens, columns))
+    assert wide_stores(program) == []
+    sent = sent_bytes(program)
+    assert sent["b_weight"] == rows * columns
+    assert sent["b_weight"] + sent["b_scale"] <= 0.55 * rows * columns * 2
+
+
+def test_a_weight_larger_than_the_scratchpads_is_converted_in_a_loop() -> None:
+    """As DL16 it would take 128 MiB, twice what the scratchpads of all cores have."""
+    program = compiled(Linear8(8192, 8192, scaled_first=False), inputs(1, 8192))
+    assert wide_stores(program) == []
+    assert "scf.for" in program.mlir("spyre.kernel")
+
+
+def test_the_files_hold_its_codes_in_the_published_order(tmp_path: Path) -> None:
+    """Lane 16s + 8h + e of a stick has element 64h + 8s + e."""
+    model, x = Linear8(128, 64, scaled_first=False), inputs(2, 64)
+    program = compiled(model, x)
+    program.save(tmp_path / "saved")
+    (file,) = (tmp_path / "saved").rglob("weights.safetensors")
+    opened: Any = safe_open(file, framework="pt")
+    with opened as tensors:
+        stored = tensors.get_tensor("weight")
+    assert stored.dtype == FP8 and stored.numel() == 128 * 64
+    bytes_, wanted = stored.view(torch.uint8).numpy(), model.weight.view(torch.uint8).numpy()
+    lanes = [64 * h + 8 * s + e for s in range(8) for h in range(2) for e in range(8)]
+    np.testing.assert_array_equal(bytes_, wanted[lanes].T)
+    loaded: Any = spyre_mlir.load(tmp_path / "saved")
+    assert torch.equal(loaded(x), program(x))
+
+
+def test_every_code_arrives() -> None:
+    """All finite numbers of the format, by a product that picks each."""
+    codes = np.arange(256, dtype=np.uint8)
+    finite = codes[np.isfinite(codes.view(ml_dtypes.float8_e4m3fn).astype(np.float32))]
+    model = Linear8(len(finite), 64, scaled_first=False)
+    model.weight[:, 0] = torch.tensor(finite).view(FP8)
+    model.scale.fill_(1)
+    x = torch.zeros(1, 64).half()
+    x[0, 0] = 1
+    assert torch.equal(compiled(model, x)(x)[0].float(), model.weight[:, 0].float())
+
+
+@pytest.mark.slow(reason="a Llama layer of width 1024 takes half a minute; smaller layers run by default")
+def test_a_llama_quantized_by_torchao() -> None:
+    """Half the bytes of float16 with scales, the error of torchao's own run, and less time than float16."""
+    pytest.importorskip("torchao")
+    transformers = pytest.importorskip("transformers")
+    from torchao.quantization import Float8WeightOnlyConfig, quantize_
+
+    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
+    config = transformers.LlamaConfig(
+        hidden_size=1024,
+        intermediate_size=2816,
+        num_hidden_layers=1,
+        num_attention_heads=16,
+        num_key_value_heads=4,
+        vocab_size=1024,
+        use_cache=False,
+    )
+    model = transformers.LlamaForCausalLM(config).half().eval()
+    tokens = torch.randint(0, 1024, (1, 1))
+    linears = [m.weight.numel() for m in model.modules() if isinstance(m, nn.Linear)]
+    usual: Any = spyre_mlir.compile(model, (tokens,))
+    quantize_(model, Float8WeightOnlyConfig())
+    program: Any = spyre_mlir.compile(model, (tokens,))
+    assert wide_stores(program) == []
+    sent = sent_bytes(program)
+    narrow = sum(n for name, n in sent.items() if "parametrizations" in name)
+    assert narrow <= 0.55 * 2 * sum(linears)
+    with torch.no_grad():
+        ours, theirs = program(tokens).logits.double(), model(tokens).logits.double()
+    assert float((ours - theirs).abs().max() / theirs.abs().max()) < 4e-3
+    assert program.timeline().total_us < 0.75 * usual.timeline().total_us

@@ -1,4 +1,4 @@
-"""Named alternatives that options of several packages share."""
+"""Named alternatives and numbers that several packages share."""
 
 from __future__ import annotations
 
@@ -14,3 +14,6 @@ LoopForm = Literal["loop", "unroll"]
 SdscVersion = Literal["TS25", "TS26", "TSNEW"]
 Progress = bool | Callable[[str], object] | None
 CacheKind = Literal["static", "sliding", "growing"]
+
+# Made-up integers count from 0 to below this.
+RANDOM_INTEGERS_BELOW = 10

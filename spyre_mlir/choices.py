@@ -13,6 +13,7 @@ Addresses = Literal["symbolic", "concrete"]
 LoopForm = Literal["loop", "unroll"]
 SdscVersion = Literal["TS25", "TS26", "TSNEW"]
 Progress = bool | Callable[[str], object] | None
+Integers = Literal["auto", "device", "exact"]
 CacheKind = Literal["static", "sliding", "growing"]
 
 # Made-up integers count from 0 to below this.

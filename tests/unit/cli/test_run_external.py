@@ -1,4 +1,4 @@
-"""Runs of a bundle that somebody else wrote: two additions on two cores, by hand; and runs on the stand-in of a card."""
+"""Runs of a bundle that somebody else wrote: two additions on two cores, by hand; and the stand-in of a card."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named alternatives that options of several packages share."""
+"""Named alternatives and numbers that several packages share."""
 
 from __future__ import annotations
 
@@ -13,4 +13,8 @@ Addresses = Literal["symbolic", "concrete"]
 LoopForm = Literal["loop", "unroll"]
 SdscVersion = Literal["TS25", "TS26", "TSNEW"]
 Progress = bool | Callable[[str], object] | None
+Integers = Literal["auto", "device", "exact"]
 CacheKind = Literal["static", "sliding", "growing"]
+
+# Made-up integers count from 0 to below this.
+RANDOM_INTEGERS_BELOW = 10

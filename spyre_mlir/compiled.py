@@ -7,7 +7,6 @@ Decision: docs/decisions/0062-infinities-have-to-agree.md
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 import warnings
 import weakref
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
 from spyre_mlir.backend.held import HeldBundle
@@ -39,13 +39,14 @@ from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.overflows import DL16OverflowWarning, Overflow, tell_overflows
 from spyre_mlir.options import CompileOptions
-from spyre_mlir.pickling import PickledAsBundle
+from spyre_mlir.pickling import PickledAsBundle, remove_folder
 from spyre_mlir.pipeline import LEVELS, Lowered, check_level
 from spyre_mlir.report import Accuracy, Verification, VerifiedLevel
 from spyre_mlir.report.accuracy.attempts import Attempt, attempts
 from spyre_mlir.report.inspection import InspectedProgram
 from spyre_mlir.report.judging import judged
 from spyre_mlir.residence import CARD
+from spyre_mlir.runtime.larger_integers import CalledExactly
 from spyre_mlir.text.no_module import IsNoModule
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import would_be_kept
 from spyre_mlir.universe import make_context
@@ -57,13 +58,7 @@ Array = NDArray[Any]
 BUNDLE = "bundle"
 
 
-def remove_folder(folder: Path, owner: int) -> None:
-    """Remove the folder of a compiled model, unless this is a fork of the process that uses it."""
-    if os.getpid() == owner:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-class CompiledModel(InspectedProgram, PickledAsBundle, IsNoModule):
+class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule):
     """A model on the hardware model: calling it runs its bundle, from disk once its files are asked for.
 
     Attributes:
@@ -169,14 +164,14 @@ class CompiledModel(InspectedProgram, PickledAsBundle, IsNoModule):
     def _drop(self) -> None:
         self._stored, self._runnable, self._resident = None, None, ResidentTensors()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the bundle and returns what the model would.
+    @override
+    def _compiled_again(self, options: CompileOptions) -> CompiledModel:
+        """The same program with other options."""
+        made = lower_once(self._program.module, make_context(options.spec), options)
+        return CompiledModel(self._program, made, options)
 
-        Raises:
-            InputError: the inputs are not of the shapes it was compiled for.
-            MachineFault: the program misbehaved on the machine.
-            OverflowFault: numbers went beyond DLFloat16, and the model was compiled to refuse that.
-        """
+    @override
+    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         from spyre_mlir.frontend import finish_call
 
         self.log, self._called = FaultLog(self._options.on_fault), True
@@ -286,8 +281,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, IsNoModule):
             return kernel_errors(stored_program(stored), inputs, launches, stored.manifest.extents)
 
         def measure(options: CompileOptions) -> tuple[float, float]:
-            made = lower_once(self._program.module, make_context(options.spec), options)
-            other = CompiledModel(self._program, made, options)
+            other = self._compiled_again(options)
             return other.accuracy(*args, **kwargs).worst, other.timeline().kernels_us
 
         def attempt(worst: Sequence[KernelError]) -> Sequence[Attempt]:

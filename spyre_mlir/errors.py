@@ -63,6 +63,10 @@ class InputError(SpyreError):
     code = "SPY-I002"
 
 
+class IntegerRangeError(InputError):
+    """An integer of a call that the device has no exact number for."""
+
+
 class NotCompiledError(InputError, AttributeError):
     """A question about the program of a model that is compiled at its first call, and has none yet, or several."""
 

@@ -21,7 +21,7 @@ from spyre_mlir.backend.levels import read_levels
 from spyre_mlir.backend.replacing import replacing
 from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.stored import DATA_FILE, StoredBundle
-from spyre_mlir.compiled import CompiledModel, remove_folder
+from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.machine.bundle.host_code import HostCode
@@ -29,7 +29,7 @@ from spyre_mlir.machine.bundle.host_program import DeviceProgram
 from spyre_mlir.machine.bundle.host_times import host_times
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.options import CompileOptions
-from spyre_mlir.pickling import write_files
+from spyre_mlir.pickling import remove_folder, write_files
 from spyre_mlir.pipeline import LEVELS, Lowered
 from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.accuracy.stored import stored_accuracy

@@ -13,7 +13,17 @@ from difflib import get_close_matches
 from textwrap import fill
 from typing import Any, TypeVar, cast, get_args
 
-from spyre_mlir.choices import Addresses, HostFallback, LoopForm, Numerics, OnFault, OnOverflow, Progress, SdscVersion
+from spyre_mlir.choices import (
+    Addresses,
+    HostFallback,
+    Integers,
+    LoopForm,
+    Numerics,
+    OnFault,
+    OnOverflow,
+    Progress,
+    SdscVersion,
+)
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec, spec_with
 
@@ -159,6 +169,14 @@ class CompileOptions:
         False,
         "an operation that takes many kernels runs on the device whatever their number",
         sets=("decompose-aten", "prefer_device"),
+    )
+    integers: Integers = _option(
+        "auto",
+        "integers that may be beyond 2^24: ``device`` computes them on the device and refuses a larger one at the "
+        "call, ``exact`` computes them on the host, as torch does, ``auto`` is device until a call meets a larger "
+        "one; then the program is compiled again as exact, once, with a warning",
+        of=Integers,
+        sets=("decompose-aten", "integers"),
     )
     keep_float32: bool = _option(
         False,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import tempfile
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -13,6 +15,12 @@ from spyre_mlir.errors import InputError
 
 # By name: a room above, which loads when it is asked for.
 _UNPICKLED = "spyre_mlir.loaded:unpickled"
+
+
+def remove_folder(folder: Path, owner: int) -> None:
+    """Remove the folder of a compiled model, unless this is a fork of the process that uses it."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class CopiedAsItIs:

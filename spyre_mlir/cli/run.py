@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spyre_mlir.cli.run_json import RunRecord, pending_json, write_json
-from spyre_mlir.cli.run_options import RANDOM_INTEGERS_BELOW, parse_arguments
+from spyre_mlir.cli.run_options import parse_arguments
 from spyre_mlir.cli.support.endings import guarded, log_to_stderr
 from spyre_mlir.cli.support.findings import refuse_errors
 from spyre_mlir.cli.support.inputs import read_inputs
@@ -64,7 +64,13 @@ def run(argv: Sequence[str] | None = None) -> int:
     log_to_stderr(options.verbose)
     limit_memory(options.memory_limit)
     given = read_inputs(options.input)
+    if options.card is not None:
+        from spyre_mlir.cli.run_external import run_on_card
+
+        refuse_errors(Path(options.path), insist=options.no_check)
+        return run_on_card(Path(options.path), given, options)
     from spyre_mlir.cli.support.overflows import say_overflows
+    from spyre_mlir.debug.named_inputs import argument_types, bound_inputs
     from spyre_mlir.debug.stored_runs import seed_draws
     from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.options import MachineOptions
@@ -86,8 +92,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         check_directory(path)
     runnable = _load(path, machine, met, options.numerics)
     refuse_errors(path, insist=options.no_check or options.bisect)
-    names = _names(runnable.main, "arg_attrs") if runnable.takes is None else list(runnable.takes)
-    inputs = _bind(runnable, names, given, options.seed)
+    takes = argument_types(runnable.main) if runnable.takes is None else list(runnable.takes.items())
+    inputs = bound_inputs(takes, given, runnable.values, runnable.held, options.seed)
     seed_draws(runnable.main, options.seed)
     if options.bisect:
         from spyre_mlir.cli.run_probe import bisect_directory
@@ -151,8 +157,10 @@ def _finish(
 def _outputs(runnable: Runnable, inputs: list[Array | None]) -> Mapping[str, Array]:
     if runnable.gives is not None:
         return runnable.gives(inputs)
+    from spyre_mlir.debug.named_inputs import argument_names
+
     results = runnable.run(inputs)
-    return dict(zip(_names(runnable.main, "res_attrs", len(results)), results, strict=True))
+    return dict(zip(argument_names(runnable.main, "res_attrs", len(results)), results, strict=True))
 
 
 def _load(path: Path, options: MachineOptions, met: FaultLog, asked: Numerics | None) -> Runnable:
@@ -261,68 +269,6 @@ def _runnable_level(module: ModuleOp, asked: Numerics | None) -> Runnable:
         {},
         observe=lambda inputs: observe_function(module, [x for x in inputs if x is not None], own_draws()),
     )
-
-
-def _names(module: ModuleOp, which: str, count: int | None = None) -> list[str]:
-    """Names of main's arguments or results: their ``aten.name``, else as the text calls them, else a number."""
-    from xdsl.dialects.builtin import StringAttr
-
-    from spyre_mlir.machine.levels.run import find_function
-
-    function = find_function(module, "main")
-    arguments = which == "arg_attrs"
-    types = function.function_type.inputs if arguments else function.function_type.outputs
-    hints = [argument.name_hint for argument in function.args] if arguments else []
-    attributes = getattr(function, which)
-    stem, names = ("arg" if arguments else "result"), list[str]()
-    for number in range(len(types.data) if count is None else count):
-        name = None if attributes is None else attributes.data[number].data.get("aten.name")
-        hint = hints[number] if number < len(hints) and hints.count(hints[number]) == 1 else None
-        names.append(name.data if isinstance(name, StringAttr) else hint or f"{stem}{number}")
-    return names
-
-
-def _bind(runnable: Runnable, names: Sequence[str], given: Mapping[str, Array], seed: int) -> list[Array | None]:
-    import numpy as np
-
-    from spyre_mlir.machine.levels.run import find_function
-
-    unknown = [name for name in given if name not in names]
-    if unknown:
-        raise InputError(f"the program has no argument '{unknown[0]}'", hint=f"its arguments are {', '.join(names)}")
-    types = (
-        find_function(runnable.main, "main").function_type.inputs.data
-        if runnable.takes is None
-        else list(runnable.takes.values())
-    )
-    random = np.random.default_rng(seed)
-    bound: list[Array | None] = []
-    for name, kind in zip(names, types, strict=True):
-        value = given.get(name)
-        if value is None and name not in runnable.held:
-            value = runnable.values.get(name)
-            value = _random(kind, random, name) if value is None else value
-        bound.append(value)
-    return bound
-
-
-def _random(kind: Attribute, random: Any, name: str) -> Array:
-    import numpy as np
-    from xdsl.dialects.builtin import IntegerType, i1
-
-    from spyre_mlir.dialects.tensors import as_tensor_type
-
-    tensor = as_tensor_type(kind)
-    if tensor is None or not tensor.has_static_shape():
-        raise InputError(
-            f"the argument '{name}' is {kind}, only tensors of known shape can be made up", hint="run a whole program"
-        )
-    shape, element = tensor.get_shape(), tensor.get_element_type()
-    if not isinstance(element, IntegerType):
-        return random.uniform(-1.0, 1.0, shape)
-    if element == i1:
-        return random.integers(0, 2, shape).astype(np.bool_)
-    return random.integers(0, RANDOM_INTEGERS_BELOW, shape)
 
 
 def _write(directory: Path, outputs: Mapping[str, Array]) -> None:

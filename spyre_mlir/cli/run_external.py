@@ -1,12 +1,14 @@
-"""`spyre-run` on an external bundle: its description, the unknowns, and the run."""
+"""`spyre-run` beyond our own bundles on the machine: external bundles, with what is unknown of them, and cards."""
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, MachineFault
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -117,3 +119,44 @@ def _count(number: int, what: str, plural: str = "s") -> str:
 
 def _origin(tensor: ExternalTensor, given: Mapping[str, Array]) -> str:
     return ", given" if tensor.name in given else ", random"
+
+
+def add_card_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a run on a card."""
+    parser.add_argument(
+        "--card",
+        choices=("run", "compile"),
+        help="give a bundle directory to the software of a card, and compare every kernel with the machine; compile "
+        "only asks its back-end compiler whether it takes the files",
+    )
+    parser.add_argument(
+        "--card-compiler",
+        metavar="COMMAND",
+        help="command of the back-end compiler, which the directory follows (default 'dxp_standalone -d')",
+    )
+    parser.add_argument("--card-python", metavar="PYTHON", help="interpreter that has torch-spyre (default: this one)")
+    parser.add_argument("--card-keep", metavar="DIR", help="keep the directories that the card is given")
+    parser.add_argument(
+        "--card-seconds", metavar="N", type=float, default=600.0, help="longest time for one directory (default 600)"
+    )
+
+
+def run_on_card(path: Path, given: Mapping[str, Array], options: argparse.Namespace) -> int:
+    """Compare a bundle on a card with the machine, and print the verdicts; return the exit code.
+
+    Raises:
+        UnsupportedError: there is no software of a card.
+        InputError: this is no bundle directory.
+    """
+    from spyre_mlir.runtime import compare_with_card, find_card
+
+    if not path.is_dir():
+        raise InputError(
+            "a card is given bundle directories", where=str(path), hint="name a directory with a bundle.mlir"
+        )
+    card = find_card(
+        options.card_compiler, options.card_python, runs=options.card == "run", seconds=options.card_seconds
+    )
+    comparison = compare_with_card(path, card, given, seed=options.seed, keep=options.card_keep)
+    sys.stdout.write(f"{comparison}\n")
+    return 0 if comparison else MachineFault.exit_code

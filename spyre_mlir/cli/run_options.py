@@ -6,12 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import get_args
 
-from spyre_mlir.choices import Numerics
+from spyre_mlir.choices import RANDOM_INTEGERS_BELOW, Numerics
+from spyre_mlir.cli.run_external import add_card_options
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity
 from spyre_mlir.cli.support.memory_limit import add_memory_limit
 from spyre_mlir.cli.support.timing import add_time_options
-
-RANDOM_INTEGERS_BELOW = 10
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -49,6 +48,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         ".mlir file; 'list' lists the names",
     )
     _add_comparisons(parser)
+    add_card_options(parser)
     parser.add_argument(
         "--no-check",
         action="store_true",
@@ -71,6 +71,13 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         )
     if options.accuracy and options.numerics is not None:
         parser.error("--accuracy runs in device and in exact numerics; leave out --numerics")
+    if options.card and (
+        options.bisect or options.accuracy or options.probe or options.output or options.json or options.numerics
+    ):
+        parser.error(
+            "--card compares in device numerics and prints verdicts; --bisect, --accuracy, --probe, --output, --json "
+            "and --numerics go with a run of their own"
+        )
     if options.bisect and options.accuracy:
         parser.error("--bisect and --accuracy are two comparisons; choose one")
     return options
@@ -125,4 +132,4 @@ def _seed(text: str) -> int:
 
 _seed.__name__ = "whole number"  # argparse names it where the text is none
 
-__all__ = ["RANDOM_INTEGERS_BELOW", "parse_arguments"]
+__all__ = ["parse_arguments"]

@@ -36,6 +36,11 @@ class AtenBuild(ABC):
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Raw:
         """Return the result of one op that is not rewritten."""
 
+    def bounds(self, value: Value) -> tuple[int, int] | None:
+        """Return the bounds of a number; nothing is known of tensors here, see `ops.build.Build`."""
+        number = value.number
+        return (number, number) if isinstance(number, int) else None
+
     def call(self, overload: str, *tensors: Operand, **attributes: Argument) -> Value:
         """Add an op of the table, or its decomposition; see `ops.value.Caller`."""
         made = self._called(overload, tensors, attributes)

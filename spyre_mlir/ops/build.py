@@ -22,6 +22,10 @@ class Build(Caller, Protocol):
         """A value as numbers of an element type, given by its MLIR name or by a value that has it."""
         ...
 
+    def bounds(self, value: Value) -> tuple[int, int] | None:
+        """Return the least and the largest integer that a value may be, if anything is known but its type."""
+        ...
+
     def rounded(self, value: Value) -> Value:
         """A value that eager also rounds to the element type before the next step."""
         ...

@@ -138,7 +138,7 @@ class PartedModel(ShownAsText, NotPickled):
             **kwargs: keyword inputs.
         """
         from spyre_mlir.frontend import to_numpy
-        from spyre_mlir.frontend.data_sizes.calls import flat, whole_results
+        from spyre_mlir.frontend.data_sizes.calls import as_it_was, copied, flat, whole_results
 
         found = list[Verification]()
 
@@ -146,8 +146,12 @@ class PartedModel(ShownAsText, NotPickled):
             found.append(program.verify(*inputs, tolerance=tolerance))
             return program(*inputs)
 
-        got = flat(self._run(args, kwargs, verified))
-        wanted = whole_results(self._model, args, kwargs)
+        with as_it_was(self._program):
+            own = copied(args, kwargs)
+            got = flat([self._run(*own, verified), own])
+        with as_it_was(self._program):
+            own = copied(args, kwargs)
+            wanted = [*whole_results(self._model, *own), *flat(own)]
         levels = [
             VerifiedLevel(f"part {n}: {level.level}", level.error, level.fault, level.explained)
             for n, one in enumerate(found)

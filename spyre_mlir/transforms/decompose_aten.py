@@ -7,7 +7,7 @@ becomes amax, sub, exp, sum and div. The rewrites are the `decompose` functions 
 unused result, such as the positions of a `sort` whose values alone are read, are dropped.
 
 An op that the device cannot run, and one that would take more kernels than `cap`, stays whole: `host because "…"`
-says why the host runs it.
+says why the host runs it. With `integers=exact` so do ops whose 32 or 64-bit integers may be beyond 2^24.
 
 Decision: docs/decisions/0052-host-steps-are-in-the-program.md
 """
@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
+from spyre_mlir.choices import Integers
 from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
 from spyre_mlir.dialects.aten_value import AtenValue, typed
@@ -41,6 +42,7 @@ from spyre_mlir.ops.value import Value
 from spyre_mlir.plugins import registry
 from spyre_mlir.transforms.convert_aten_to_spyre_loop import lowering_of
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
+from spyre_mlir.transforms.utils.aten_ranges import AtenRanges
 from spyre_mlir.transforms.utils.hints import number_hints
 from spyre_mlir.transforms.utils.host_support import ReadOnHost, mark
 from spyre_mlir.transforms.utils.open_symbols import check_closed
@@ -64,6 +66,7 @@ class _Builder(AtenBuild):
 
     emitter: Emitter
     cap: int | None = None
+    ranges: AtenRanges = field(default_factory=AtenRanges)
     _rounded: list[SSAValue] = field(default_factory=list[SSAValue])
 
     def whole(self, op: AtenOp, entry: OpEntry, bound: Mapping[str, Any]) -> list[SSAValue] | None:
@@ -120,6 +123,12 @@ class _Builder(AtenBuild):
         self._rounded.append(_written(value))
         return value
 
+    @override
+    def bounds(self, value: Value) -> tuple[int, int] | None:
+        """Return the least and the largest integer that a value may be."""
+        raw = typed(value)
+        return self.ranges.of(raw) if isinstance(raw, SSAValue) else super().bounds(value)
+
     def _kernels(self) -> int:
         """Return the number of kernels of the decomposition: its ops, without those that move nothing."""
         made = (op.entry for op in self.emitter.ops if isinstance(op, AtenOp))
@@ -174,12 +183,14 @@ class DecomposeAtenPass(ModulePass):
     Attributes:
         cap: most kernels that a composition may take; one that takes more goes to the host.
         prefer_device: lifts the cap.
+        integers: `exact` also marks ops whose integers may be beyond those of the device.
     """
 
     name = "decompose-aten"
 
     cap: int = CAP
     prefer_device: bool = False
+    integers: Integers = "device"
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -187,7 +198,8 @@ class DecomposeAtenPass(ModulePass):
         check_closed(op)
         number_hints(op)
         for function in functions(op):
-            decompose = DecomposeOp(None if self.prefer_device else self.cap)
+            cap = None if self.prefer_device else self.cap
+            decompose = DecomposeOp(cap, exact=self.integers == "exact")
             apply_once(decompose, function.body)
             apply_once(DropUnused(decompose.made), function.body, users_first=True)
             apply_once(ReadOnHost(), function.body)
@@ -199,10 +211,14 @@ class DecomposeOp(RewritePattern):
 
     Attributes:
         cap: most kernels that a composition may take, None for any number.
+        exact: whether integers beyond those of the device are the host's.
+        ranges: of the integers of the function.
         made: the ops of all compositions.
     """
 
     cap: int | None = None
+    exact: bool = False
+    ranges: AtenRanges = field(default_factory=AtenRanges)
     made: set[Operation] = field(default_factory=set[Operation])
 
     @op_type_rewrite_pattern
@@ -210,8 +226,16 @@ class DecomposeOp(RewritePattern):
         """Rewrite one op of the program; its composition is written whole, with every part decomposed."""
         if op.on_host:
             return
-        builder = _Builder(Emitter(op), self.cap)
+        for result in op.results:  # while its operands are known: it may be gone when a reader asks
+            self.ranges.note(result)
+        if self.exact and (beyond := self.ranges.beyond(op)) is not None:
+            mark(op, beyond)
+            rewriter.notify_op_modified(op)
+            return
+        builder = _Builder(Emitter(op), self.cap, self.ranges)
         results, reason = _composition(op, builder)
+        if results is not None:
+            self.ranges.replaced(op.results, results)
         if results is not None:
             builder.widen_inside(() if op.is_wide else results)
             self.made.update(builder.emitter.ops)

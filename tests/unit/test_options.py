@@ -35,7 +35,7 @@ def test_fields_of_passes_follow_from_the_options() -> None:
             "version": "TS26",
         },
         "convert-spyre-loop-to-spyre-kernel": {"keep_float32": True, "keep_float32_in": ()},
-        "decompose-aten": {"prefer_device": False},
+        "decompose-aten": {"prefer_device": False, "integers": "auto"},
         "outline-regions": {},
         "plan": {"loops": True},
     }

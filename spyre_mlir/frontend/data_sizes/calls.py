@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
@@ -15,11 +16,13 @@ from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.export import export_model, load_pt2
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
+from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.unsupported import op_name
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated, makes_size
 from spyre_mlir.frontend.importer import identifier, root_class
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.program.program import TreeConstant
+from spyre_mlir.frontend.reference.generator import generator_kept
 from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, tree_flatten
 
 # Examples of sizes: even, different, and neither 0 nor 1, for which torch traces other programs.
@@ -46,7 +49,8 @@ def import_divided(model: Any, args: tuple[Any, ...] | None, kwargs: Mapping[str
         name = root_class(exported)
     if not any(map(makes_size, exported.graph.nodes)):
         return None
-    return divided(name, passed_functional(decompose(unroll_loops(passed_export(exported)))))
+    whole = explicit_draws(unroll_loops(passed_export(exported)))
+    return divided(name, passed_functional(decompose(whole)))
 
 
 class DividedCall:
@@ -97,8 +101,12 @@ class DividedCall:
         self._known.update(zip(piece.outputs, results, strict=True))
 
     def results(self) -> Any:
-        """Return what the model gives, nested as the model nests it."""
+        """Write to inputs and buffers what the model writes, and return what it gives, nested as the model nests it."""
         leaves = [evaluated(r, self._known) if isinstance(r, Node) else r for r in self._program.results]
+        written = [(self._known[node], evaluated(value, self._known)) for node, value in self._program.writes]
+        with torch.no_grad():
+            for tensor, value in written:
+                tensor.copy_(value)
         return self._program.call_spec.out_spec.unflatten(leaves)
 
 
@@ -181,6 +189,27 @@ def whole_results(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) 
         return flat(cast(Any, model)(*args, **kwargs))
 
 
+@contextmanager
+def as_it_was(program: DividedProgram) -> Generator[None]:
+    """Leave torch's generator and the model's buffers as they were, whatever runs inside the block."""
+    held = {
+        node: tensor.clone() for node, tensor in program.tensors.items() if any(node is w for w, _ in program.writes)
+    }
+    with generator_kept():
+        try:
+            yield
+        finally:
+            with torch.no_grad():
+                for node, tensor in held.items():
+                    program.tensors[node].copy_(tensor)
+
+
+def copied(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Return inputs whose tensors are copies."""
+    leaves, tree = tree_flatten((args, dict(kwargs)))
+    return tree.unflatten([leaf.clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves])
+
+
 def flat(value: Any) -> list[torch.Tensor]:
     """Return the leaves of results, numbers as tensors, without what is neither."""
     leaves = cast("list[object]", tree_flatten(value)[0])
@@ -189,6 +218,8 @@ def flat(value: Any) -> list[torch.Tensor]:
 
 __all__ = [
     "DividedCall",
+    "as_it_was",
+    "copied",
     "flat",
     "host_call_text",
     "import_divided",

@@ -17,7 +17,6 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Graph, GraphModule, Node
 
-from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.arguments import is_random
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.unsupported import UnsupportedNode, op_name, refuse
@@ -27,7 +26,6 @@ from spyre_mlir.frontend.torch_private import HigherOrderOperator, OpOverload
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _CHECKS = frozenset({torch.ops.aten._assert_scalar.default, torch.ops.aten._assert_async.msg})
 _WRITES = frozenset({OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION, OutputKind.PARAMETER_MUTATION})
-_PIECES = "write to a clone, and return it"
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class SizingCall:
-    """A call that the host runs with torch's operator: it makes a size, or checks one."""
+    """A call that the host runs with torch's operator: it makes a size, checks one, or draws random numbers."""
 
     node: Node
 
@@ -62,6 +60,7 @@ class DividedProgram:
         tensors: weights and constants by their placeholders.
         inputs: placeholders of the model's inputs, in order; None for an input that is no tensor.
         results: what the model gives: nodes, or values.
+        writes: placeholders of inputs and buffers, each with the node of what it holds behind a call.
         call_spec: nesting of inputs and results, as torch notes it.
     """
 
@@ -70,6 +69,7 @@ class DividedProgram:
     tensors: Mapping[Node, torch.Tensor]
     inputs: tuple[Node, ...]
     results: tuple[object, ...]
+    writes: tuple[tuple[Node, Node], ...]
     call_spec: Any
 
 
@@ -87,15 +87,30 @@ def divided(name: str, program: FunctionalProgram) -> DividedProgram:
     """Divide a program at the calls that make sizes.
 
     Raises:
-        UnsupportedError: it writes to tensors, draws random numbers, or has control flow besides.
+        UnsupportedError: it draws random numbers by those of a tensor, or has control flow besides.
     """
     _check(program)
     tensors, inputs = _placeholders(program)
     (output,) = program.graph.find_nodes(op="output")
-    results = tuple(cast("tuple[object, ...]", output.args[0]))
-    read = {n for n in results if isinstance(n, Node)}
-    steps = tuple(_Division(program, tensors, read).steps())
-    return DividedProgram(name, steps, tensors, inputs, results, program.call_spec)
+    given = tuple(cast("tuple[object, ...]", output.args[0]))
+    writes = tuple(_writes(program, given))
+    read = {n for n in given if isinstance(n, Node)}
+    # A tensor that calls write to is an argument of the pieces: a weight of theirs would be laid out anew each time.
+    own = {node: tensor for node, tensor in tensors.items() if all(node is not written for written, _ in writes)}
+    steps = tuple(_Division(program, own, read).steps())
+    return DividedProgram(name, steps, tensors, inputs, given[len(writes) :], writes, program.call_spec)
+
+
+def _writes(program: FunctionalProgram, given: tuple[object, ...]) -> Iterator[tuple[Node, Node]]:
+    """What a call leaves in inputs and buffers; the results that say it come first."""
+    nodes = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
+    held = {
+        spec.target: nodes[spec.arg.name] for spec in program.graph_signature.input_specs if spec.target is not None
+    }
+    for spec, value in zip(program.graph_signature.output_specs, given, strict=True):
+        if spec.kind in _WRITES:
+            target = cast(str, spec.target)
+            yield nodes[target] if spec.kind is OutputKind.USER_INPUT_MUTATION else held[target], cast(Node, value)
 
 
 def _check(program: FunctionalProgram) -> None:
@@ -104,16 +119,16 @@ def _check(program: FunctionalProgram) -> None:
         reason: tuple[str, str] | None = None
         if isinstance(node.target, HigherOrderOperator):
             reason = "control flow in a program in which data decides sizes", "compile branches as models of their own"
-        elif node.op == "call_function" and isinstance(node.target, OpOverload) and is_random(node):
-            reason = "random numbers in a program in which data decides sizes", "draw them before, and pass them"
+        elif _draws(node) and any(isinstance(n.meta.get("val"), torch.Tensor) for n in node.all_input_nodes):
+            what = "random numbers that follow a tensor's, in a program in which data decides sizes"
+            reason = what, "draw uniform numbers of a known shape, and compute with them"
         if reason is not None:
             findings.append(UnsupportedNode(op_name(node), reason[0], place_of(node), reason[1]))
     refuse(findings)
-    for spec in program.graph_signature.output_specs:
-        if spec.kind in _WRITES:
-            raise UnsupportedError(
-                f"a program in which data decides sizes writes to '{spec.target}', which outlives a call", hint=_PIECES
-            )
+
+
+def _draws(node: Node) -> bool:
+    return node.op == "call_function" and isinstance(node.target, OpOverload) and is_random(node)
 
 
 def _placeholders(program: FunctionalProgram) -> tuple[dict[Node, torch.Tensor], tuple[Node, ...]]:
@@ -149,6 +164,8 @@ class _Division:
             elif makes_size(node):
                 yield from self._close()
                 yield SizingCall(node)
+            elif _draws(node):
+                yield SizingCall(node)  # it reads no tensor, so it may go before the piece that is being collected
             elif not is_number(node) and not _is_item_of_size(node):
                 self._open.append(node)
         yield from self._close()

@@ -17,6 +17,7 @@ from math import prod
 import numpy as np
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 
+from spyre_mlir.choices import RANDOM_INTEGERS_BELOW
 from spyre_mlir.dialects.sdscbundle import InputArgType, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind, Operand
 from spyre_mlir.dialects.superdsc.model.keys import LX
@@ -38,7 +39,6 @@ from spyre_mlir.machine.superdsc.stale_reads import History
 
 # Far apart, and behind the segments and the scratchpads: a symbolic bundle runs wherever its arguments are.
 _ARGUMENT_BYTES = 1 << 40
-_RANDOM_BELOW = 10
 
 
 @dataclass(frozen=True)
@@ -261,6 +261,7 @@ def run_foreign(
     options: MachineOptions,
     watch: Callable[[ExternalLaunch, Memory], None] | None = None,
     log: FaultLog | None = None,
+    before: Callable[[ExternalLaunch, Memory], None] | None = None,
 ) -> dict[str, Array]:
     """Run an external bundle on the values of its inputs.
 
@@ -270,6 +271,7 @@ def run_foreign(
         options: numerics.
         watch: sees every launch after it ran.
         log: takes the faults, if the run does not stop at the first.
+        before: sees every launch before it runs.
 
     Returns:
         The results in their shapes; NaN where nothing was written.
@@ -288,6 +290,8 @@ def run_foreign(
             raise InputError(f"{tensor.name} has no value", hint="pass one")
         _fill(memory, tensor, values[tensor.name])
     for step in program.steps:
+        if before is not None:
+            before(step, memory)
         BoundLaunch(step.op, step.view, step.symbols).run(memory, history)
         if watch is not None:
             watch(step, memory)
@@ -337,14 +341,14 @@ def random_value(tensor: ExternalTensor, random: np.random.Generator) -> Array:
     """Return random input elements: numbers uniform in [-1, 1), integers from 0 to 9, valid indices of a table."""
     if device_format(tensor.operand.format).floating:
         return random.uniform(-1.0, 1.0, tensor.shape)
-    return random.integers(0, min(_RANDOM_BELOW, _rows(tensor)), tensor.shape)
+    return random.integers(0, min(RANDOM_INTEGERS_BELOW, _rows(tensor)), tensor.shape)
 
 
 def _rows(tensor: ExternalTensor) -> int:
     """Rows of the table that an index tensor picks from; no limit for other integers."""
     link = tensor.operand.indirect
     if link is None or link.kind is not IndirectKind.INDEX:
-        return _RANDOM_BELOW
+        return RANDOM_INTEGERS_BELOW
     table = tensor.step.view.operands[link.partner]
     picked = tensor.operand.order
     extents = zip(table.order, table.extents, strict=True)

@@ -12,7 +12,7 @@ from xdsl.ir import BlockArgument
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, IntegerRangeError
 from spyre_mlir.hw.arrangement import as_read, as_stored
 from spyre_mlir.hw.dl16 import round_trip
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32, device_format
@@ -139,7 +139,7 @@ def sent_integers(
     if wrong.any():
         at = first_index(wrong)
         known = f"every whole number up to {EXACT_INTEGERS[form.name]:,}" if form is DL16 else f"{low:,} to {high:,}"
-        raise InputError(
+        raise IntegerRangeError(
             f"{name} holds {int(values[tuple(at)]):,} at {at}, and {tensor.format} holds {known}",
             where=place_of(op),
             hint=_HINTS.get(form.name, "no index is negative"),
@@ -163,7 +163,7 @@ def _in_slots(op: ToDeviceOp, values: Array, form: str, name: str) -> Array:
 
 _HINTS = {
     DL16.name: "it is converted to floats, which have 10 significant bits on the device; keep it an integer",
-    FP32.name: "integers on the device are exact up to 2^24; split larger ones into parts, or subtract an offset",
+    FP32.name: "integers on the device are exact up to 2^24; compile with integers='exact', or subtract an offset",
 }
 
 

@@ -249,6 +249,19 @@ class Memory(ABC):
         Raises:
             MachineFault: an address lies in no region.
         """
+        region, at, width = self._put_at(addresses, values, format_name)
+        if self.tracked:
+            region.states.write_elements(at, width, format_name, None, self.step)
+
+    def amend(self, addresses: Ints, values: npt.ArrayLike, format_name: str) -> None:
+        """Change single elements as if their writer had written these values.
+
+        Raises:
+            MachineFault: an address lies in no region.
+        """
+        self._put_at(addresses, values, format_name)
+
+    def _put_at(self, addresses: Ints, values: npt.ArrayLike, format_name: str) -> tuple[MemoryRegion, Ints, int]:
         region, at, width = self._bytes(addresses, format_name)
         region.clear()
         region.own()
@@ -256,8 +269,7 @@ class Memory(ABC):
         stored = np.empty(at.shape, self.stored_type(format_name))
         self.put(stored, wide, format_name)
         self._elements(region, width, format_name)[at] = stored
-        if self.tracked:
-            region.states.write_elements(at, width, format_name, None, self.step)
+        return region, at, width
 
     def load(self, addresses: Ints, format_name: str) -> tuple[Floats, Bools]:
         """Read single elements, as a transfer to the host does.

@@ -245,8 +245,73 @@ class Remembering(nn.Module):
         return found
 
 
+class Counting(nn.Module):
+    """Reads what it wrote in the call before, and an input that it writes to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("least", torch.full((6,), 9.0))
+
+    def forward(self, x: Tensor, _i: Tensor) -> Any:
+        rows = x[(x > self.least.amin()).any(-1)]
+        self.calls += 1
+        self.least.copy_(torch.minimum(self.least, x.amin(0)))
+        x.mul_(0.5)
+        return rows * 2, self.calls + rows.shape[0]
+
+
 def drawn(x: Tensor, _i: Tensor) -> Any:
-    return x[x > 0] + torch.rand(1)
+    first = torch.rand(6)
+    rows = x[(x > 0).any(-1)] + first
+    return rows * torch.randint(0, 5, (6,)), torch.nn.functional.dropout(x, 0.5, training=True) + torch.rand(4, 6)
+
+
+def drawn_for_each(x: Tensor, _i: Tensor) -> Any:
+    return torch.bernoulli(x.clamp(0, 1))[x > 0]
+
+
+@pytest.mark.parametrize("model", [Remembering(), Counting()], ids=["one", "several"])
+def test_what_a_call_writes_is_eagers(model: nn.Module) -> None:
+    """Three calls of the model and of its copy: results, buffers and inputs stay equal."""
+    eager, inputs = copy.deepcopy(model), MANY[: 1 if isinstance(model, Remembering) else 2]
+    compiled = parted(model, inputs)
+    for call in range(3):
+        own, theirs = ([x.clone() + call if x.is_floating_point() else x for x in inputs] for _ in range(2))
+        close(results(compiled, own), results(eager, theirs))
+        close([*own, *model.buffers()], [*theirs, *eager.buffers()])
+
+
+def test_a_call_that_fails_writes_nothing() -> None:
+    class Checked(Remembering):
+        def forward(self, x: Tensor, i: Tensor) -> Tensor:
+            found = super().forward(x)
+            return found[: i[0].item()] if torch._check(i[0].item() < 5) is None else found
+
+    model = Checked()
+    compiled = parted(model, MANY)
+    with pytest.raises(InputError, match="refuses the values of this call"):
+        compiled(MANY[0], torch.tensor([9, 1, 3, 0]))
+    assert model.seen.item() == 0
+
+
+def test_numbers_that_are_drawn_are_eagers() -> None:
+    compiled = parted(FunctionModel(drawn), MANY)
+    for _ in range(2):
+        close(results(compiled, MANY), results(drawn, MANY))
+        after = torch.get_rng_state()
+        results(drawn, MANY)
+        assert torch.equal(torch.get_rng_state(), after)
+
+
+@pytest.mark.parametrize("model", [Counting(), FunctionModel(drawn)], ids=["writes", "draws"])
+def test_verification_leaves_all_as_it_was(model: nn.Module) -> None:
+    inputs = tuple(x.clone() for x in MANY)
+    compiled = parted(model, inputs)
+    before, state = [x.clone() for x in (*inputs, *model.buffers())], torch.get_rng_state()
+    assert compiled.verify(*inputs)
+    close([*inputs, *model.buffers()], before)
+    assert torch.equal(torch.get_rng_state(), state)
 
 
 def branching(x: Tensor, _i: Tensor) -> Any:
@@ -256,11 +321,10 @@ def branching(x: Tensor, _i: Tensor) -> Any:
 @pytest.mark.parametrize(
     ("model", "args", "message"),
     [
-        (Remembering(), MANY[:1], "in which data decides sizes writes to 'seen', which outlives a call"),
-        (FunctionModel(drawn), MANY, "random numbers in a program in which data decides sizes"),
+        (FunctionModel(drawn_for_each), MANY, "random numbers that follow a tensor's, in a program in which data"),
         (FunctionModel(branching), MANY, "control flow in a program in which data decides sizes"),
     ],
-    ids=["writes", "draws", "branches"],
+    ids=["draws", "branches"],
 )
 def test_what_cannot_be_divided_is_named(model: nn.Module, args: tuple[Tensor, ...], message: str) -> None:
     with pytest.raises(UnsupportedError, match=message):

@@ -1,21 +1,25 @@
-"""Runs of a bundle that somebody else wrote: two additions on two cores, by hand."""
+"""Runs of a bundle that somebody else wrote: two additions on two cores, by hand; and the stand-in of a card."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from spyre_mlir.cli import run as run_tool
 from spyre_mlir.cli.run_external import NOT_KNOWN, foreign_at, run_foreign_files
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.bundle.external_bundle import ExternalProgram, ExternalTensor, described, random_value
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.options import MachineOptions
+from tests.card.conftest import stand_in
 from tests.paths import DATA
 from tests.unit.backend.check.bundles import write
 
+__all__ = ["stand_in"]
 BYTES = 128 * 256 * 2
 A, B, C = "sdsc_0.Tensor0", "sdsc_0.Tensor1", "sdsc_1.Tensor2"
 
@@ -145,3 +149,31 @@ def test_a_program_without_inputs_says_so() -> None:
     with pytest.raises(InputError) as caught:
         run_foreign_files(ExternalProgram(()), {"x": np.zeros(1)}, 0, MachineOptions(), FaultLog())
     assert caught.value.hint == "its inputs are none"
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_verdicts_and_exit_codes(
+    bundle: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_tool.run([str(bundle), "--card", "run"]) == 0
+    assert "card: 3 kernels: 2 not seen, 1 agrees" in capsys.readouterr().out
+    monkeypatch.setenv("STAND_IN_IS_WRONG_AT", "sdsc_0")
+    assert run_tool.run([str(bundle), "--card", "run"]) == 3
+    assert "1 differs" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_compilation_alone_by_a_card(bundle: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run_tool.run([str(bundle), "--card", "compile", "--card-keep", str(tmp_path / "steps")]) == 0
+    assert "3 compiled" in capsys.readouterr().out
+    assert list(tmp_path.glob("steps/*/spyreCodeDir/spyrecode.json"))
+
+
+def test_without_a_card(refused: Callable[..., str], bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    refused(run_tool.run, [bundle, "--card", "run"], "no back-end compiler", "no module 'torch_spyre'", code=2)
+
+
+def test_what_cannot_be_given_to_a_card(refused: Callable[..., str], bundle: Path) -> None:
+    refused(run_tool.run, [bundle / "program.mlir", "--card", "run"], "a card is given bundle directories")
+    refused(run_tool.run, [bundle, "--card", "run", "--bisect"], "--card compares in device numerics")

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from spyre_mlir.cli.run_options import RANDOM_INTEGERS_BELOW, parse_arguments
+from spyre_mlir.choices import RANDOM_INTEGERS_BELOW
+from spyre_mlir.cli.run_options import parse_arguments
 from spyre_mlir.errors import SpyreError
 
 DEFAULTS = {
+    "card": None,
+    "card_compiler": None,
+    "card_python": None,
+    "card_keep": None,
+    "card_seconds": 600.0,
     "path": "b",
     "input": [],
     "numerics": None,  # exact, unless the weights are there in device form only

@@ -109,10 +109,10 @@ def test_integers_of_any_size(function: Function, numbers: torch.Tensor) -> None
 def test_the_device_still_refuses_what_it_cannot_hold() -> None:
     a = torch.tensor([2**40])
     with pytest.raises(InputError, match=r"1,099,511,627,776"):
-        spyre_mlir.compile(FunctionModel(lambda a: a + 1), (a,))(a)
+        spyre_mlir.compile(FunctionModel(lambda a: a + 1), (a,), integers="device")(a)
     b = torch.full((20,), 1_000_000)
     with pytest.raises(MachineFault, match="int32-overflow"):
-        spyre_mlir.compile(FunctionModel(lambda b: b.sum()), (b,))(b)
+        spyre_mlir.compile(FunctionModel(lambda b: b.sum()), (b,), integers="device")(b)
 
 
 SPECIAL = torch.tensor([1.0, NAN, INF, 0.0, -INF, 2.0, INF, NAN])

@@ -16,6 +16,8 @@ from spyre_mlir.ops.helpers.truth_values import negated
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
+_MOST = 2**24  # whole numbers below it are exact on the device
+
 
 def _split(b: Build, x: Value) -> tuple[Value, Value]:
     """The number without its lowest bit, halved; and that bit. The sign spreads, as in two's complement."""
@@ -45,18 +47,35 @@ def _and(b: Build, x: Value, y: Value) -> Value:
         x, y = y, x
     if y.number is not None:
         return _and_number(b, x, int(y.number))
-    bits = SHORT_BITS.get(x.element)
-    if bits is None:  # some ten kernels per bit are above the cap
+    bits, signed = SHORT_BITS.get(x.element), not x.element.startswith("u")
+    if bits is None:
+        bits, signed = _known_bits(b, x, y)
+    return reduce(add, _common_bits(b, x, y, bits, signed=signed))
+
+
+def _known_bits(b: Build, x: Value, y: Value) -> tuple[int, bool]:
+    """Bits that two tensors of long integers have in common, and whether the last one is a sign.
+
+    Raises:
+        UnsupportedError: they may be beyond the integers of the device.
+    """
+    bounds = [b.bounds(x), b.bounds(y)]
+    known = [one for one in bounds if one is not None and one[0] > -_MOST and one[1] < _MOST]
+    if len(known) < len(bounds):
         raise UnsupportedError(
-            f"bitwise operations of two {x.element} tensors", hint="8 and 16 bits, or a number, are possible"
+            f"bitwise operations of two {x.element} tensors that may be beyond {_MOST - 1:,}",
+            hint="bound them, as `x & 0xffff` does; 8 and 16 bits, or a number, are possible too",
         )
-    return reduce(add, _common_bits(b, x, y, bits))
+    signed = all(low < 0 for low, _ in known)
+    if signed:
+        return max(max(-low - 1, high).bit_length() for low, high in known) + 1, True
+    return max(1, min(high.bit_length() for low, high in known if low >= 0)), False
 
 
-def _common_bits(b: Build, x: Value, y: Value, bits: int) -> Iterator[Value]:
+def _common_bits(b: Build, x: Value, y: Value, bits: int, *, signed: bool) -> Iterator[Value]:
     """The bits that both have, each with its weight."""
     for place in range(bits):
-        if place == bits - 1 and not x.element.startswith("u"):
+        if place == bits - 1 and signed:
             one_x, one_y, weight = -x, -y, -(2**place)  # what is left is 0 or -1
         else:
             (x, one_x), (y, one_y), weight = _split(b, x), _split(b, y), 2**place
@@ -122,19 +141,19 @@ def bitwise_and(b: Build, self: Value, other: Value) -> Value:
 
 @ATEN.composed(aten=["bitwise_or.Tensor"], promote=True, ulps=1)
 def bitwise_or(b: Build, self: Value, other: Value) -> Value:
-    """The bits that one has: a + b - (a & b)."""
+    """The bits that one has: a + (b - (a & b))."""
     if (truth := _truth_first(self, other)) is not None:
         return truth[0].where(True, truth[1])
-    return self + other - _and(b, self, other)
+    return self + (other - _and(b, self, other))  # no step is beyond the operands
 
 
 @ATEN.composed(aten=["bitwise_xor.Tensor"], promote=True, ulps=1)
 def bitwise_xor(b: Build, self: Value, other: Value) -> Value:
-    """The bits that exactly one has: a + b - 2 (a & b)."""
+    """The bits that exactly one has: (a - (a & b)) + (b - (a & b))."""
     if (truth := _truth_first(self, other)) is not None:
         return truth[0].where(negated(truth[1]), truth[1])
-    both = _and(b, self, other) * 2
-    return self + other - both
+    both = _and(b, self, other)
+    return (self - both) + (other - both)
 
 
 def _power_of_two(b: Build, count: Value) -> Value | int:

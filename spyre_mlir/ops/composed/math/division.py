@@ -28,6 +28,8 @@ _HALF_BITS = 5
 
 def _parts(y: Divisor) -> list[Divisor]:
     """Numbers that add up to one, the larger first, with few bits each."""
+    if isinstance(y, int):
+        return [y]
     if not isinstance(y, Value):
         mantissa, exponent = frexp(y)
         first = ldexp(round(mantissa * 2**_HALF_BITS), exponent - _HALF_BITS)

@@ -85,15 +85,26 @@ def test_numbers_follow_from_what_is_known() -> None:
     assert evaluated(size, {made: torch.zeros(7)}) == 7
 
 
-def test_a_write_that_outlives_the_call_is_refused() -> None:
+def test_what_is_written_is_an_argument_and_no_result() -> None:
     def written(x: Tensor) -> Any:
         x.add_(1)
         return x[x > 0]
 
-    with pytest.raises(UnsupportedError, match="in which data decides sizes writes to 'args_0', which outlives a call"):
-        division(written, X.clone())
+    program = division(written, X.clone())
+    ((target, value),) = program.writes
+    assert target is program.inputs[0]
+    assert len(program.results) == 1
+    first = program.steps[0]
+    assert isinstance(first, Piece)
+    assert value in first.outputs
 
 
-def test_a_draw_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="random numbers in a program in which data decides sizes"):
-        division(lambda x: x[torch.rand(3, 4) > 0.5])
+def test_a_draw_is_a_step_of_its_own() -> None:
+    program = division(lambda x: x[torch.rand(3, 4) > 0.5])
+    assert isinstance(program.steps[0], SizingCall)
+    assert torch.Tag.nondeterministic_seeded in program.steps[0].node.target.tags  # type: ignore[union-attr]
+
+
+def test_a_draw_that_reads_a_tensor_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="random numbers that follow a tensor's, in a program in which data"):
+        division(lambda x: x[torch.bernoulli(x.abs()) > 0.5])

@@ -19,7 +19,7 @@ LARGEST = 2**24 - 1
 
 
 def compiled(function: Callable[..., Any], *inputs: torch.Tensor) -> Any:
-    return spyre_mlir.compile(FunctionModel(function), inputs, numerics="device")
+    return spyre_mlir.compile(FunctionModel(function), inputs, numerics="device", integers="device")
 
 
 def exact(function: Callable[..., Any], *inputs: torch.Tensor) -> Any:
@@ -246,7 +246,7 @@ class Doubled(nn.Module):
 
 def test_overflow_is_seen_where_files_are_shared() -> None:
     a, b = torch.full((4, 70), 9999, dtype=torch.int16), torch.full((4, 70), LARGEST)
-    made = spyre_mlir.compile(Doubled(), (a, b), share_files=True)
+    made = spyre_mlir.compile(Doubled(), (a, b), share_files=True, integers="device")
     with pytest.raises(MachineFault, match="int32-overflow"):
         made(a, b)
     small = b // 4

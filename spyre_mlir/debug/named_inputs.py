@@ -1,0 +1,95 @@
+"""Inputs of a program by name: those that are given, those stored with it, and random ones for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, i1
+from xdsl.ir import Attribute
+
+from spyre_mlir.choices import RANDOM_INTEGERS_BELOW
+from spyre_mlir.dialects.tensors import as_tensor_type
+from spyre_mlir.errors import InputError
+from spyre_mlir.machine.levels.run import find_function
+
+Array = NDArray[Any]
+
+
+def argument_names(module: ModuleOp, which: str, count: int | None = None) -> list[str]:
+    """Names of main's arguments or results: their ``aten.name``, else as the text calls them, else a number."""
+    function = find_function(module, "main")
+    arguments = which == "arg_attrs"
+    types = function.function_type.inputs if arguments else function.function_type.outputs
+    hints = [argument.name_hint for argument in function.args] if arguments else []
+    attributes = getattr(function, which)
+    stem, names = ("arg" if arguments else "result"), list[str]()
+    for number in range(len(types.data) if count is None else count):
+        name = None if attributes is None else attributes.data[number].data.get("aten.name")
+        hint = hints[number] if number < len(hints) and hints.count(hints[number]) == 1 else None
+        names.append(name.data if isinstance(name, StringAttr) else hint or f"{stem}{number}")
+    return names
+
+
+def bound_inputs(
+    types: Sequence[tuple[str, Attribute]],
+    given: Mapping[str, Array],
+    stored: Mapping[str, Array],
+    held: Collection[str],
+    seed: int,
+) -> list[Array | None]:
+    """Return a value per argument, in order.
+
+    Args:
+        types: names and types of the arguments.
+        given: values of the caller.
+        stored: values that came with the program.
+        held: arguments whose value the program has as the device has it; None stands for them.
+        seed: of random values, for arguments without another.
+
+    Raises:
+        InputError: a value is of no argument, or an argument's shape is not known.
+    """
+    names = [name for name, _ in types]
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise InputError(f"the program has no argument '{unknown[0]}'", hint=f"its arguments are {', '.join(names)}")
+    random = np.random.default_rng(seed)
+    bound: list[Array | None] = []
+    for name, kind in types:
+        value = given.get(name)
+        if value is None and name not in held:
+            value = stored.get(name)
+            value = random_argument(kind, random, name) if value is None else value
+        bound.append(value)
+    return bound
+
+
+def argument_types(module: ModuleOp) -> list[tuple[str, Attribute]]:
+    """Return names and types of main's arguments."""
+    types: Sequence[Attribute] = find_function(module, "main").function_type.inputs.data
+    return list(zip(argument_names(module, "arg_attrs"), types, strict=True))
+
+
+def random_argument(kind: Attribute, random: np.random.Generator, name: str) -> Array:
+    """Return a random value for an argument: floats uniform in [-1, 1), integers from 0 to 9.
+
+    Raises:
+        InputError: its shape is not known.
+    """
+    tensor = as_tensor_type(kind)
+    if tensor is None or not tensor.has_static_shape():
+        raise InputError(
+            f"the argument '{name}' is {kind}, only tensors of known shape can be made up", hint="run a whole program"
+        )
+    shape, element = tensor.get_shape(), tensor.get_element_type()
+    if not isinstance(element, IntegerType):
+        return random.uniform(-1.0, 1.0, shape)
+    if element == i1:
+        return random.integers(0, 2, shape).astype(np.bool_)
+    return random.integers(0, RANDOM_INTEGERS_BELOW, shape)
+
+
+__all__ = ["argument_names", "argument_types", "bound_inputs", "random_argument"]

@@ -1,0 +1,93 @@
+"""Calls that meet larger integers than the device has.
+
+Decision: docs/decisions/0159-large-integers-are-the-hosts.md
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+from xdsl.dialects.builtin import ModuleOp
+
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.ir.draw_effects import draws_numbers
+from spyre_mlir.errors import FaultKind, IntegerRangeError, MachineFault, frames_of_ours
+from spyre_mlir.machine.faults import FaultLog
+from spyre_mlir.options import CompileOptions
+
+if TYPE_CHECKING:
+    from spyre_mlir.frontend import Program
+
+
+class LargerIntegersWarning(UserWarning):
+    """A program was compiled again because a call had integers beyond those of the device."""
+
+
+class CalledExactly:
+    """Base of programs that are compiled again where a call meets larger integers than the device has."""
+
+    log: FaultLog
+    _program: Program
+    _options: CompileOptions
+    _exact: Self | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the bundle and returns what the model would.
+
+        Raises:
+            InputError: the inputs are not of the shapes it was compiled for.
+            MachineFault: the program misbehaved on the machine.
+            OverflowFault: numbers went beyond DLFloat16, and the model was compiled to refuse that.
+        """
+        if self._exact is None:
+            try:
+                return self._call(args, kwargs)
+            except (IntegerRangeError, MachineFault) as met:
+                if (options := exact_options(met, self._options, self._program.module)) is None:
+                    raise
+                self._exact = self._compiled_again(options)
+        returned = self._exact(*args, **kwargs)
+        self.log = self._exact.log
+        return returned
+
+    @abstractmethod
+    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Run the bundle."""
+
+    @abstractmethod
+    def _compiled_again(self, options: CompileOptions) -> Self:
+        """Return the same program with other options."""
+
+
+def exact_options(
+    met: IntegerRangeError | MachineFault, options: CompileOptions, module: ModuleOp
+) -> CompileOptions | None:
+    """Return the options with which a call that failed runs exactly; None if it is to fail, as other faults do.
+
+    A program that has drawn random numbers would draw others, one that was read from files cannot be compiled, and
+    one that refuses host steps has no other way: all three fail.
+
+    Args:
+        met: what ended the call.
+        options: those of the program.
+        module: what it was compiled from.
+    """
+    integers = isinstance(met, IntegerRangeError) or met.kind is FaultKind.INT32_OVERFLOW
+    if not integers or options.integers != "auto" or options.host_fallback == "error":
+        return None
+    if draws_numbers(module) or not any(isinstance(op, AtenOp) for op in module.walk()):
+        return None
+    warnings.warn(
+        f"{met.message}: the program is compiled again, and its larger integers are computed on the host; "
+        "compile with integers='exact' to have that from the first call on",
+        LargerIntegersWarning,
+        stacklevel=frames_of_ours(),
+    )
+    return replace(options, integers="exact")
+
+
+__all__ = ["CalledExactly", "LargerIntegersWarning", "exact_options"]

@@ -1,0 +1,43 @@
+"""The stand-in of a card, and bundles to give it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+import spyre_mlir
+from spyre_mlir.hw.spec import SPYRE
+from tests.card.conftest import stand_in
+
+__all__ = ["stand_in"]
+
+
+class Layers(torch.nn.Module):
+    """Two layers whose rows are no multiple of a core's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.a, self.b = torch.nn.Linear(128, 256), torch.nn.Linear(256, 64)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.b(torch.relu(self.a(x)))
+
+
+def saved(directory: Path, scratchpad: int) -> Path:
+    spec = replace(SPYRE, lx_usable_bytes=scratchpad)
+    spyre_mlir.compile(Layers().eval(), (torch.zeros(64, 128),), spec=spec, cache=False).save(directory)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def apart(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Kernels whose results are all in device memory."""
+    return saved(tmp_path_factory.mktemp("card") / "apart", 128)
+
+
+@pytest.fixture(scope="session")
+def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Kernels that hand everything on through the scratchpads."""
+    return saved(tmp_path_factory.mktemp("card") / "tied", SPYRE.lx_usable_bytes)

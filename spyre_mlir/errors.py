@@ -103,6 +103,12 @@ class ReadError(SpyreError):
     code = "SPY-R001"
 
 
+class CollectiveError(SpyreError):
+    """A collective that the ranks of its group did not complete: one is gone, or calls something else."""
+
+    code = "SPY-D001"
+
+
 @dataclass(frozen=True, kw_only=True)
 class FaultPlace:
     """Location of a fault; unknown parts stay None.

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from spyre_mlir.backend.held import HeldBundle
 from spyre_mlir.backend.stored import StoredBundle
 from spyre_mlir.dialects.host_call import HostCall
-from spyre_mlir.dialects.ir.draw_effects import draws_numbers
+from spyre_mlir.dialects.ir.call_effects import draws_numbers
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.arrays import Array
 from spyre_mlir.machine.bundle.host_program import DeviceProgram

@@ -15,7 +15,8 @@ calls of operators, `torch_compile.dynamo_private` those of Dynamo, which takes 
 (their arguments, and whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors
 without any), `Module._parameters` and `_buffers` (where a module holds its tensors),
 `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
-programs, read as torch reads them), `_export.utils` (how torch finds its composite operators).
+programs, read as torch reads them), `_export.utils` (how torch finds its composite operators), `distributed_c10d`
+(process groups by the names that graphs have).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
 `torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
 """
@@ -39,6 +40,7 @@ from torch._subclasses.fake_tensor import (
     is_fake,
 )
 from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.distributed import distributed_c10d
 from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import (
     GuardOnDataDependentSymNode,
@@ -70,6 +72,8 @@ __all__ = [
     "disable_modes",
     "expression_of",
     "free_unbacked_symbols",
+    "group_called",
+    "group_names",
     "guard_codes",
     "holders",
     "is_composite",
@@ -181,6 +185,19 @@ def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:
     for module in model.modules():
         found += [module._parameters, module._buffers]  # pyright: ignore[reportPrivateUsage]
     return found
+
+
+def group_names() -> list[str]:
+    """Return the names of the process groups of this process."""
+    return [str(name) for name in cast(Any, distributed_c10d)._world.pg_names.values()]
+
+
+def group_called(name: str) -> Any:
+    """Return the process group of a name that graphs have; None if this process has none."""
+    try:
+        return cast(Any, distributed_c10d)._resolve_process_group(name)
+    except (RuntimeError, ValueError, LookupError):
+        return None
 
 
 def pt2_records(path: Path) -> tuple[list[str], Callable[[str], bytes]] | None:

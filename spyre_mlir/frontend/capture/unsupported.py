@@ -13,6 +13,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.arguments import draws_on_host, is_random, walks
 from spyre_mlir.frontend.capture.as_strided import walked
 from spyre_mlir.frontend.capture.control_flow.kept import is_kept, nodes_within, operands_of
+from spyre_mlir.frontend.capture.unknown_collectives import unknown_collective
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.symbolic.sizes import STATIC, is_symbolic_node
@@ -107,6 +108,8 @@ def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
             return "it walks memory in steps that depend on symbols", STATIC
         if walks(node) and walked(node) is None:
             return "it walks memory that its tensor has gaps in", MEMORY
+        if collective := unknown_collective(node):
+            return collective
         if is_random(node) and not draws_on_host(node):
             return "it draws random numbers that the host cannot draw for it", EVAL
         return _odd_argument(node)

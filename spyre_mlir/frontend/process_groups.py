@@ -1,0 +1,91 @@
+"""Process groups of `torch.distributed`: which ranks a group has, and collectives run on it.
+
+Decision: docs/decisions/0153-collectives-are-steps-of-the-host.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from spyre_mlir.errors import CollectiveError, InputError
+from spyre_mlir.frontend.torch_private import Operator, group_called, group_names, schema_of
+from spyre_mlir.ops.collectives import NAMESPACE
+
+START = (
+    'start one process a rank with torchrun, and call torch.distributed.init_process_group("gloo") in each before '
+    "the model is compiled, loaded or called"
+)
+
+
+def ranks_of(name: str, where: str) -> tuple[int, ...]:
+    """Return the global ranks of a group of this process, in order.
+
+    Raises:
+        InputError: this process has no process group, or none of this name.
+    """
+    return tuple(dist.get_process_group_ranks(_group(name, where)))
+
+
+def _group(name: str, where: str) -> Any:
+    if not (dist.is_available() and dist.is_initialized()):
+        raise InputError(
+            f"a collective of group '{name}' needs a process group, and this process has none", where=where, hint=START
+        )
+    found = group_called(name)
+    if found is None:
+        known = ", ".join(f"'{n}'" for n in group_names())
+        raise InputError(
+            f"rank {dist.get_rank()} has no process group called '{name}'; it has {known}",
+            where=where,
+            hint="make the same groups in the same order as where the program was compiled",
+        )
+    return found
+
+
+class Exchange:
+    """A collective as an operator that is complete when it returns, and checks its group first."""
+
+    def __init__(self, operator: Operator, ranks: Sequence[int], where: str) -> None:
+        """Keeps the operator of torch, the global ranks that its program expects, none for any, and its place."""
+        self._schema = schema_of(operator)
+        self._name = self._schema.name.rpartition("::")[2]
+        self._ranks, self._where = tuple(ranks), where
+
+    def __call__(self, *, group_name: str, **arguments: Any) -> torch.Tensor:
+        """Run the collective.
+
+        Raises:
+            InputError: there is no such group, or it has other ranks.
+            CollectiveError: a rank of the group is gone or does not answer, or the group refuses the call.
+        """
+        ranks, size = ranks_of(group_name, self._where), arguments.get("group_size")
+        expected = self._ranks or (ranks if size is None else tuple(range(size)))
+        if len(ranks) != len(expected) or (self._ranks and ranks != self._ranks):
+            raise InputError(
+                f"{self._name}: group '{group_name}' has {_counted(ranks)}, and the program was compiled for "
+                f"{_counted(expected)}",
+                where=self._where,
+                hint=f"start {len(expected)} processes, torchrun --nproc-per-node {len(expected)}, or compile again",
+            )
+        called = getattr(getattr(torch.ops, NAMESPACE), self._name)
+        try:
+            return torch.ops._c10d_functional.wait_tensor(called(**arguments, group_name=group_name))
+        except (RuntimeError, ValueError) as error:  # `DistBackendError` is one
+            raise CollectiveError(
+                f"rank {dist.get_rank()}: {self._name} of group '{group_name}' ({_counted(ranks)}) was not completed: "
+                + str(error).strip().split("\n", 1)[0],
+                where=self._where,
+                hint="look at the errors of the other ranks: one of them may have ended, failed or called another "
+                "collective",
+            ) from error
+
+
+def _counted(ranks: Sequence[int]) -> str:
+    return f"{len(ranks)} rank{'s' * (len(ranks) != 1)}: {', '.join(map(str, ranks))}"
+
+
+__all__ = ["Exchange", "ranks_of"]

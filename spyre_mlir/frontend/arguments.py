@@ -18,8 +18,8 @@ from xdsl.ir import Attribute, SSAValue
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
-from spyre_mlir.ops.collectives import is_collective
 from spyre_mlir.ops.draws import draws
+from spyre_mlir.ops.native.collectives import is_collective
 from spyre_mlir.ops.parameters import ArgKind, Param
 from spyre_mlir.ops.table import OpEntry
 

@@ -13,7 +13,7 @@ import torch.distributed as dist
 
 from spyre_mlir.errors import CollectiveError, InputError
 from spyre_mlir.frontend.torch_private import Operator, group_called, group_names, schema_of
-from spyre_mlir.ops.collectives import NAMESPACE
+from spyre_mlir.ops.native.collectives import NAMESPACE
 
 START = (
     'start one process a rank with torchrun, and call torch.distributed.init_process_group("gloo") in each before '
@@ -46,7 +46,7 @@ def _group(name: str, where: str) -> Any:
     return found
 
 
-class Exchange:
+class Collective:
     """A collective as an operator that is complete when it returns, and checks its group first."""
 
     def __init__(self, operator: Operator, ranks: Sequence[int], where: str) -> None:
@@ -88,4 +88,4 @@ def _counted(ranks: Sequence[int]) -> str:
     return f"{len(ranks)} rank{'s' * (len(ranks) != 1)}: {', '.join(map(str, ranks))}"
 
 
-__all__ = ["Exchange", "ranks_of"]
+__all__ = ["Collective", "ranks_of"]

@@ -81,7 +81,9 @@ __all__ = [
     "is_functional",
     "is_real",
     "is_tree_node",
+    "is_wrapper",
     "negated_view",
+    "parts_of",
     "pt2_records",
     "register_dataclass",
     "return_and_correct_aliasing",
@@ -119,6 +121,18 @@ def disable_modes() -> AbstractContextManager[object]:
 def is_functional(value: torch.Tensor) -> bool:
     """Return whether a tensor is a traced functional wrapper, so that writes to it can be followed."""
     return type(value) is FunctionalTensor or bool(cast(Any, torch)._is_functional_tensor(value))
+
+
+def is_wrapper(value: torch.Tensor) -> bool:
+    """Return whether a tensor only stands for others, as a `DTensor` does for the part that a rank has."""
+    return bool(cast(Any, _python_dispatch).is_traceable_wrapper_subclass(value))
+
+
+def parts_of(value: torch.Tensor) -> list[torch.Tensor]:
+    """Return the tensors that a tensor stands for; none if it stands for itself."""
+    names: list[str] = cast(Any, value).__tensor_flatten__()[0] if is_wrapper(value) else []
+    found = [getattr(value, name) for name in names]
+    return [part for part in found if isinstance(part, torch.Tensor)]  # meshes of ranks are among them
 
 
 def is_tree_node(kind: type) -> bool:

@@ -34,9 +34,9 @@ from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops.call_info import called_for
-from spyre_mlir.ops.collectives import EXCHANGED
 from spyre_mlir.ops.draws import DRAWN
 from spyre_mlir.ops.native import movement
+from spyre_mlir.ops.native.collectives import EXCHANGED
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.ops.value import Value
 from spyre_mlir.plugins import registry

@@ -16,8 +16,8 @@ from xdsl.traits import (
 )
 
 from spyre_mlir.dialects.ir.modules import ops_in
-from spyre_mlir.ops.collectives import is_collective
 from spyre_mlir.ops.draws import draws
+from spyre_mlir.ops.native.collectives import is_collective
 
 _NONE = frozenset[EffectInstance]()
 _CHANGES = frozenset((EffectInstance(MemoryEffectKind.READ), EffectInstance(MemoryEffectKind.WRITE)))

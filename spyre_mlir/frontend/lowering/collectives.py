@@ -9,7 +9,7 @@ from torch.fx import Node
 from spyre_mlir.frontend.arguments import BoundArgument, bind, exchanges
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.process_groups import ranks_of
-from spyre_mlir.ops.collectives import RANKS
+from spyre_mlir.ops.native.collectives import RANKS
 
 
 def ranks_at(node: Node) -> dict[str, BoundArgument]:

@@ -20,14 +20,14 @@ from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import FaultKind, MachineFault, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.arguments import DROPPED
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
-from spyre_mlir.frontend.process_groups import Exchange
+from spyre_mlir.frontend.process_groups import Collective
 from spyre_mlir.frontend.reference.eager import to_numpy
 from spyre_mlir.frontend.reference.generator import generator_kept
 from spyre_mlir.frontend.reference.stable_order import EqualsInOrder
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.call_info import MISTAKES, called_for
-from spyre_mlir.ops.collectives import RANKS, is_collective
 from spyre_mlir.ops.draws import draws
+from spyre_mlir.ops.native.collectives import RANKS, is_collective
 from spyre_mlir.plugins import registry
 
 Array = NDArray[Any]
@@ -125,7 +125,7 @@ def _runner(
             return registered, partial(_by_fallback, registered.function)
     operator = _operator(call)
     if is_collective(call.overload):
-        operator = Exchange(operator, cast("Sequence[int]", call.arguments.get(RANKS, ())), call.where)
+        operator = Collective(operator, cast("Sequence[int]", call.arguments.get(RANKS, ())), call.where)
     return None, partial(_by_operator, operator)
 
 

@@ -1,4 +1,7 @@
-"""Collectives: what the ranks of a group give each other.
+"""Collectives: what the ranks of a group give each other, one process and one card a rank.
+
+A call gives every rank a result that depends on the tensors of all. So calls are neither merged, moved past each
+other, dropped, nor computed ahead: a rank that leaves one out, or swaps two, waits for ever or gets another tensor.
 
 A meaning gets one tensor per rank of the group, in order, and one list per rank where an argument is a list of sizes;
 it gives one result per rank. Every other argument is the same on all ranks. ``ranks`` is not torch's: the group by its
@@ -14,17 +17,38 @@ from typing import cast
 
 from spyre_mlir.ops.annotations import Ints, Lanes, Ranks, np
 from spyre_mlir.ops.aten import ATEN
-from spyre_mlir.ops.collectives import RANKS, overloads
 from spyre_mlir.ops.parameters import ArgKind, Ignored, Param
 from spyre_mlir.ops.table import Sample, require
 
 Shape = tuple[int, ...]
+NAMESPACE = "_c10d_functional"
+# The same operators with derivatives; without a backward pass they mean the same.
+DIFFERENTIATED = "_c10d_functional_autograd"
+NAMES = ("all_reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single", "broadcast")
+WAIT = "wait_tensor"
+EXCHANGED = "ranks exchange tensors through the host"
+RANKS = "ranks"  # argument of our own: global ranks of the group, in order
+_COLLECTIVES = frozenset(f"{space}::{name}" for space in (NAMESPACE, DIFFERENTIATED) for name in NAMES)
 REDUCTIONS = ("sum", "product", "min", "max", "avg")
 # The caller knows who the ranks are.
 GROUP = [
     Ignored(Param("group_name", ArgKind.STRING, required=True), "it names the ranks whose tensors are given"),
     Ignored(Param(RANKS, ArgKind.INTS, required=False, default=()), "a run compares it with the group"),
 ]
+
+
+def overloads(name: str) -> list[str]:
+    """Return the overloads of a collective."""
+    return [f"{NAMESPACE}::{name}", f"{DIFFERENTIATED}::{name}"]
+
+
+def is_collective(overload: str) -> bool:
+    """Return whether the ranks of a group call an operator together.
+
+    Args:
+        overload: ``.default`` dropped, with its namespace unless that is aten.
+    """
+    return overload in _COLLECTIVES
 
 
 def _check_reduction(reduce_op: str) -> None:

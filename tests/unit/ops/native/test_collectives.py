@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import ConstraintError
+from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.native import collectives as of
+from spyre_mlir.ops.native.collectives import NAMES, NAMESPACE, WAIT, is_collective, overloads
+from spyre_mlir.ops.table import Family
 
 RANKS = [np.array([[1.0], [2.0], [3.0]]), np.array([[5.0], [5.0], [5.0]]), np.array([[0.0], [-1.0], [7.0]])]
 
@@ -46,3 +49,14 @@ def test_a_count_that_is_not_the_groups() -> None:
         of.all_gather_into_tensor.meaning(RANKS, group_size=2)
     with pytest.raises(ConstraintError, match="C3: group_size is 2"):
         of.reduce_scatter_tensor.meaning(RANKS, reduce_op="sum", group_size=2)
+
+
+def test_collectives_are_those_of_the_table() -> None:
+    declared = {overload for entry in ATEN if entry.family is Family.COLLECTIVE for overload in entry.overloads}
+    assert declared == {overload for name in NAMES for overload in overloads(name)}
+    assert all(map(is_collective, declared))
+
+
+def test_a_wait_meets_no_rank() -> None:
+    assert not is_collective(f"{NAMESPACE}::{WAIT}")
+    assert not is_collective("all_reduce")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from spyre_mlir.generation import Generation
     from spyre_mlir.hw.spec import SpyreSpec
     from spyre_mlir.ops.call_info import OpNode, TensorMeta
+    from spyre_mlir.ranks.folder import save_ranks
+    from spyre_mlir.ranks.model import load_ranks
 
 _HOMES = {
     "CompiledModel": "spyre_mlir.compiled",
@@ -34,6 +36,8 @@ _HOMES = {
     "info": "spyre_mlir.api",
     "import_program": "spyre_mlir.frontend",
     "load": "spyre_mlir.api",
+    "load_ranks": "spyre_mlir.ranks.model",
+    "save_ranks": "spyre_mlir.ranks.folder",
 }
 
 __all__ = [
@@ -53,6 +57,8 @@ __all__ = [
     "import_program",
     "info",
     "load",
+    "load_ranks",
+    "save_ranks",
 ]
 
 

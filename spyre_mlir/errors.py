@@ -169,6 +169,7 @@ class FaultKind(StrEnum):
     BAD_SCHEDULE = "bad-schedule"
     UNBOUND_SYMBOL = "unbound-symbol"
     DEADLOCK = "deadlock"
+    MISMATCHED_COLLECTIVE = "mismatched-collective"
     DIVISION_BY_ZERO = "division-by-zero"
     LOOP_STEP = "loop-step"
     TRIP_COUNT = "trip-count"

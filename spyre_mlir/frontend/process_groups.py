@@ -6,7 +6,7 @@ Decision: docs/decisions/0153-collectives-are-steps-of-the-host.md
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.distributed as dist
@@ -28,6 +28,28 @@ def ranks_of(name: str, where: str) -> tuple[int, ...]:
         InputError: this process has no process group, or none of this name.
     """
     return tuple(dist.get_process_group_ranks(_group(name, where)))
+
+
+def rank_and_count(what: str) -> tuple[int, int]:
+    """Return the rank of this process, and how many there are.
+
+    Args:
+        what: what needs it, for the message.
+
+    Raises:
+        InputError: this process has no process group.
+    """
+    if not (dist.is_available() and dist.is_initialized()):
+        raise InputError(
+            f"{what} needs a process group, and this process has none",
+            hint=f"{START}; spyre_mlir.load_ranks runs all ranks in one process",
+        )
+    return dist.get_rank(), dist.get_world_size()
+
+
+def wait_for_ranks() -> None:
+    """Return when every rank of the process group has come here."""
+    cast(Any, dist).barrier()
 
 
 def _group(name: str, where: str) -> Any:
@@ -88,4 +110,4 @@ def _counted(ranks: Sequence[int]) -> str:
     return f"{len(ranks)} rank{'s' * (len(ranks) != 1)}: {', '.join(map(str, ranks))}"
 
 
-__all__ = ["Collective", "ranks_of"]
+__all__ = ["Collective", "rank_and_count", "ranks_of", "wait_for_ranks"]

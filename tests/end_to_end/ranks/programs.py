@@ -12,6 +12,7 @@ import torch.distributed._functional_collectives as funcol
 from torch import nn
 
 import spyre_mlir
+from spyre_mlir.errors import SpyreError
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
 
 WIDTH, INNER = 64, 128
@@ -94,3 +95,22 @@ def run_all() -> dict[str, Any]:
             "collectives text": compiled.mlir("aten"),
         }
     return found
+
+
+KEPT: dict[str, Any] = {}
+
+
+def compile_and_run_once() -> None:
+    with torch.no_grad():
+        KEPT["x"] = torch.linspace(-1, 1, 4 * WIDTH).reshape(4, WIDTH)
+        KEPT["model"] = spyre_mlir.compile(ParallelMlp(whole_mlp()), (KEPT["x"],))
+        KEPT["model"](KEPT["x"])
+
+
+def run_again() -> tuple[str, str]:
+    """The class and the text of the error that a call ends in."""
+    try:
+        KEPT["model"](KEPT["x"])
+    except SpyreError as error:
+        return type(error).__name__, str(error)
+    return "", "the call gave a result"

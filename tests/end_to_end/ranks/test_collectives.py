@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from spyre_mlir.ops.native import collectives
-from tests.end_to_end.ranks.launch import on_ranks
-from tests.end_to_end.ranks.programs import rows, run_all
+from tests.end_to_end.ranks.launch import after_a_kill, on_ranks
+from tests.end_to_end.ranks.programs import compile_and_run_once, rows, run_again, run_all
 
 Found = list[dict[str, Any]]
 
@@ -71,3 +71,11 @@ def test_meanings_are_those_of_torch(found: Found) -> None:
     for number, results in enumerate(meanings):
         for rank, result in enumerate(results):
             np.testing.assert_array_equal(result, found[rank]["collectives eager"][number])
+
+
+def test_a_rank_that_is_killed_ends_the_others_by_name() -> None:
+    kind, text = after_a_kill(run_again, before=compile_and_run_once)
+    assert kind == "CollectiveError"
+    assert "rank 0: all_reduce of group '0' (2 ranks: 0, 1) was not completed" in text
+    assert "programs.py:" in text
+    assert "look at the errors of the other ranks" in text

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spyre_mlir.generation import Generation
     from spyre_mlir.hw.spec import SpyreSpec
     from spyre_mlir.ops.call_info import OpNode, TensorMeta
+    from spyre_mlir.ranks.cards import cards
     from spyre_mlir.ranks.folder import save_ranks
     from spyre_mlir.ranks.model import load_ranks
 
@@ -28,6 +29,7 @@ _HOMES = {
     "SpyreError": "spyre_mlir.errors",
     "SpyreSpec": "spyre_mlir.hw.spec",
     "TensorMeta": "spyre_mlir.ops.call_info",
+    "cards": "spyre_mlir.ranks.cards",
     "check": "spyre_mlir.api",
     "compile": "spyre_mlir.api",
     "export_model": "spyre_mlir.frontend.extraction",
@@ -49,6 +51,7 @@ __all__ = [
     "SpyreError",
     "SpyreSpec",
     "TensorMeta",
+    "cards",
     "check",
     "compile",
     "export_model",

@@ -5,7 +5,8 @@ Decision: docs/decisions/0153-collectives-are-steps-of-the-host.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
@@ -50,6 +51,27 @@ def rank_and_count(what: str) -> tuple[int, int]:
 def wait_for_ranks() -> None:
     """Return when every rank of the process group has come here."""
     cast(Any, dist).barrier()
+
+
+@contextmanager
+def without_exchange(rank: int, count: int) -> Generator[None]:
+    """Make this process one rank of several inside the block, in a group that exchanges nothing: to import programs.
+
+    Raises:
+        InputError: this process has a process group.
+    """
+    if dist.is_available() and dist.is_initialized():
+        raise InputError(
+            "this process has a process group, and cards are counted without one",
+            hint="call torch.distributed.destroy_process_group() first, or count in another process",
+        )
+    from torch.testing._internal.distributed.fake_pg import FakeStore  # registers the back end
+
+    dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=count)
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
 
 
 def _group(name: str, where: str) -> Any:
@@ -110,4 +132,4 @@ def _counted(ranks: Sequence[int]) -> str:
     return f"{len(ranks)} rank{'s' * (len(ranks) != 1)}: {', '.join(map(str, ranks))}"
 
 
-__all__ = ["Collective", "rank_and_count", "ranks_of", "wait_for_ranks"]
+__all__ = ["Collective", "rank_and_count", "ranks_of", "wait_for_ranks", "without_exchange"]

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from spyre_mlir.generation import Generation
     from spyre_mlir.hw.spec import SpyreSpec
     from spyre_mlir.ops.call_info import OpNode, TensorMeta
+    from spyre_mlir.ranks.cards import cards
+    from spyre_mlir.ranks.folder import save_ranks
+    from spyre_mlir.ranks.model import load_ranks
 
 _HOMES = {
     "CompiledModel": "spyre_mlir.compiled",
@@ -26,6 +29,7 @@ _HOMES = {
     "SpyreError": "spyre_mlir.errors",
     "SpyreSpec": "spyre_mlir.hw.spec",
     "TensorMeta": "spyre_mlir.ops.call_info",
+    "cards": "spyre_mlir.ranks.cards",
     "check": "spyre_mlir.api",
     "compile": "spyre_mlir.api",
     "export_model": "spyre_mlir.frontend.extraction",
@@ -34,6 +38,8 @@ _HOMES = {
     "info": "spyre_mlir.api",
     "import_program": "spyre_mlir.frontend",
     "load": "spyre_mlir.api",
+    "load_ranks": "spyre_mlir.ranks.model",
+    "save_ranks": "spyre_mlir.ranks.folder",
 }
 
 __all__ = [
@@ -45,6 +51,7 @@ __all__ = [
     "SpyreError",
     "SpyreSpec",
     "TensorMeta",
+    "cards",
     "check",
     "compile",
     "export_model",
@@ -53,6 +60,8 @@ __all__ = [
     "import_program",
     "info",
     "load",
+    "load_ranks",
+    "save_ranks",
 ]
 
 

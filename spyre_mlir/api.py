@@ -138,7 +138,7 @@ def load(directory: Path | str, *, check: bool = True, host: HostCode | None = N
     have memory of their own, whatever strides the model gave them.
 
     Args:
-        directory: the bundle directory.
+        directory: the bundle directory, or a folder with one per rank: that of this rank is loaded.
         check: whether it is checked before it runs, weights included.
         host: the function `main` of the host code that ``spyre-compile --emit python`` wrote, which then runs.
         **choices: the options that are about calls: ``numerics``, ``on_fault``, ``on_overflow``.
@@ -148,8 +148,11 @@ def load(directory: Path | str, *, check: bool = True, host: HostCode | None = N
         ReadError: there is no such directory, or a file is not what its name says.
     """
     from spyre_mlir.loaded import LoadedModel
+    from spyre_mlir.ranks.folder import folder_of_this_rank
 
-    return LoadedModel(Path(directory), CompileOptions.of_calls(choices, by="load"), check=check, code=host)
+    return LoadedModel(
+        folder_of_this_rank(Path(directory)), CompileOptions.of_calls(choices, by="load"), check=check, code=host
+    )
 
 
 def check(path: Path | str) -> tuple[Finding, ...]:

@@ -107,6 +107,12 @@ class ReadError(SpyreError):
     code = "SPY-R001"
 
 
+class CollectiveError(SpyreError):
+    """A collective that the ranks of its group did not complete: one is gone, or calls something else."""
+
+    code = "SPY-D001"
+
+
 @dataclass(frozen=True, kw_only=True)
 class FaultPlace:
     """Location of a fault; unknown parts stay None.
@@ -167,6 +173,7 @@ class FaultKind(StrEnum):
     BAD_SCHEDULE = "bad-schedule"
     UNBOUND_SYMBOL = "unbound-symbol"
     DEADLOCK = "deadlock"
+    MISMATCHED_COLLECTIVE = "mismatched-collective"
     DIVISION_BY_ZERO = "division-by-zero"
     LOOP_STEP = "loop-step"
     TRIP_COUNT = "trip-count"

@@ -139,6 +139,8 @@ def hardware_line(entry: OpEntry) -> str:
         return "Runs nowhere: it becomes part of index maps."
     if entry.family is Family.CREATION:
         return "The host provides it with the program."
+    if entry.family is Family.COLLECTIVE:
+        return "The host runs it between launches, through `torch.distributed`."
     if entry.opfunc is None:
         return (
             "Rewritten by `decompose-aten`." if entry.decompose is not None else "Has no hardware function of its own."

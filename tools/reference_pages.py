@@ -34,6 +34,7 @@ from spyre_mlir.transforms import get_all_passes
 NOTES = {
     Family.VIEW: "Views cost nothing: they become part of index maps.",
     Family.CREATION: "The host provides these with the program.",
+    Family.COLLECTIVE: "The host runs these between launches, through `torch.distributed`.",
     Family.COMPOSITE: "Rewritten into others by `decompose-aten`.",
 }
 

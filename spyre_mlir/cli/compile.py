@@ -85,6 +85,9 @@ def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> No
             return
     if arguments.model is None:
         parser.error("the following arguments are required: MODEL.pt2")
+    if compile_explain.counts_cards(arguments):
+        compile_explain.check_cards(parser, arguments, _BUNDLE_OPTIONS)
+        return
     if compile_info.wanted(arguments):
         compile_info.check(parser, arguments)
         return
@@ -167,6 +170,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     for other in (compile_cache, compile_compare):
         if other.wanted(arguments):
             return other.run(arguments)
+    if compile_explain.counts_cards(arguments):
+        return compile_explain.run_cards(arguments)
     if compile_info.wanted(arguments):
         return compile_info.look(arguments.model, arguments.info, arguments.graph, arguments.prefer_device)
     from spyre_mlir.backend.directory import check_replaceable

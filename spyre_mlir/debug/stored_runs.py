@@ -10,13 +10,15 @@ from xdsl.dialects.builtin import ModuleOp
 from spyre_mlir.backend.held import HeldBundle
 from spyre_mlir.backend.stored import StoredBundle
 from spyre_mlir.dialects.host_call import HostCall
-from spyre_mlir.dialects.ir.draw_effects import draws_numbers
+from spyre_mlir.dialects.ir.call_effects import draws_numbers
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.arrays import Array
 from spyre_mlir.machine.bundle.host_program import DeviceProgram
 from spyre_mlir.machine.bundle.probes import Observed, observe_program
 from spyre_mlir.machine.levels.host_ops import HostExecutor
+from spyre_mlir.machine.meeting import here
 from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.ops.native.collectives import is_collective
 
 
 def stored_program(stored: StoredBundle) -> DeviceProgram:
@@ -42,7 +44,12 @@ def held_program(held: HeldBundle) -> DeviceProgram:
 
 
 def run_on_host(call: HostCall, operands: Sequence[Array], *, wide: bool) -> list[Array]:
-    """Run a host step with torch, which is imported for the first one; see `machine.host_steps.HostExecutor`."""
+    """Run a host step with torch, which is imported for the first one; see `machine.host_steps.HostExecutor`.
+
+    A collective of a rank among others of this process is computed with theirs.
+    """
+    if is_collective(call.overload) and (meet := here()) is not None:
+        return meet(call, operands)
     from spyre_mlir.frontend import run_host_step
 
     return run_host_step(call, operands, wide=wide)

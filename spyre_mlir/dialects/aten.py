@@ -40,7 +40,7 @@ from spyre_mlir.dialects.aten_sizes import ExtentsAttr, GuardOp, SizeAttr, has_s
 from spyre_mlir.dialects.aten_types import Value
 from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.directives import Arguments, Quoted
-from spyre_mlir.dialects.ir.draw_effects import DrawEffects
+from spyre_mlir.dialects.ir.call_effects import CallEffects
 from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.errors import RegistrationError, SpyreError, UnsupportedError
 from spyre_mlir.ops import ATEN
@@ -84,7 +84,7 @@ class AtenOp(IRDLOperation):
     inputs = var_operand_def()
     outputs = var_result_def()
 
-    traits = traits_def(DrawEffects(), CanonicalPatterns("spyre_mlir.dialects.aten_canonicalize"))
+    traits = traits_def(CallEffects(), CanonicalPatterns("spyre_mlir.dialects.aten_canonicalize"))
     custom_directives = (Arguments, Quoted)
 
     ENTRY: ClassVar[OpEntry | None] = None

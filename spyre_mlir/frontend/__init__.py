@@ -20,6 +20,7 @@ from spyre_mlir.frontend.calling.tensor_states import (
 from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.data_sizes.calls import import_divided
 from spyre_mlir.frontend.importer import import_program
+from spyre_mlir.frontend.process_groups import rank_and_count, wait_for_ranks, without_exchange
 from spyre_mlir.frontend.program.described import described_program
 from spyre_mlir.frontend.program.program import Argument, Program, TreeConstant
 from spyre_mlir.frontend.reference.eager import double_reference, shown_as_numpy, to_numpy, torch_reference
@@ -63,6 +64,7 @@ __all__ = [
     "padded_inputs",
     "place_of",
     "random_inputs",
+    "rank_and_count",
     "read_checkpoint",
     "reader_of",
     "run_host_step",
@@ -75,4 +77,6 @@ __all__ = [
     "to_numpy",
     "torch_reference",
     "torch_values",
+    "wait_for_ranks",
+    "without_exchange",
 ]

@@ -19,6 +19,7 @@ from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attrib
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 from spyre_mlir.ops.draws import draws
+from spyre_mlir.ops.native.collectives import is_collective
 from spyre_mlir.ops.parameters import ArgKind, Param
 from spyre_mlir.ops.table import OpEntry
 
@@ -100,6 +101,17 @@ def draws_on_host(node: Node) -> bool:
         return False
     training = bind(node).get("training")
     return draws(name, training=training is not None and bool(training.value))
+
+
+def exchanges(node: Node) -> bool:
+    """Return whether a node is a collective, which all ranks of a group call."""
+    target: object = node.target
+    return isinstance(target, OpOverload) and is_collective(overload_name(cast(Operator, target)))
+
+
+def runs_unread(node: Node) -> bool:
+    """Return whether a node runs although nothing reads its result: what comes behind it would be something else."""
+    return draws_on_host(node) or exchanges(node)
 
 
 def _same(a: object, b: object) -> bool:

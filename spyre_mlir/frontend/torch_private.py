@@ -15,7 +15,8 @@ calls of operators, `torch_compile.dynamo_private` those of Dynamo, which takes 
 (their arguments, and whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors
 without any), `Module._parameters` and `_buffers` (where a module holds its tensors),
 `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
-programs, read as torch reads them), `_export.utils` (how torch finds its composite operators).
+programs, read as torch reads them), `_export.utils` (how torch finds its composite operators), `distributed_c10d`
+(process groups by the names that graphs have).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
 `torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
 """
@@ -39,6 +40,7 @@ from torch._subclasses.fake_tensor import (
     is_fake,
 )
 from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.distributed import distributed_c10d
 from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import (
     GuardOnDataDependentSymNode,
@@ -70,6 +72,8 @@ __all__ = [
     "disable_modes",
     "expression_of",
     "free_unbacked_symbols",
+    "group_called",
+    "group_names",
     "guard_codes",
     "holders",
     "is_composite",
@@ -77,7 +81,9 @@ __all__ = [
     "is_functional",
     "is_real",
     "is_tree_node",
+    "is_wrapper",
     "negated_view",
+    "parts_of",
     "pt2_records",
     "register_dataclass",
     "return_and_correct_aliasing",
@@ -115,6 +121,18 @@ def disable_modes() -> AbstractContextManager[object]:
 def is_functional(value: torch.Tensor) -> bool:
     """Return whether a tensor is a traced functional wrapper, so that writes to it can be followed."""
     return type(value) is FunctionalTensor or bool(cast(Any, torch)._is_functional_tensor(value))
+
+
+def is_wrapper(value: torch.Tensor) -> bool:
+    """Return whether a tensor only stands for others, as a `DTensor` does for the part that a rank has."""
+    return bool(cast(Any, _python_dispatch).is_traceable_wrapper_subclass(value))
+
+
+def parts_of(value: torch.Tensor) -> list[torch.Tensor]:
+    """Return the tensors that a tensor stands for; none if it stands for itself."""
+    names: list[str] = cast(Any, value).__tensor_flatten__()[0] if is_wrapper(value) else []
+    found = [getattr(value, name) for name in names]
+    return [part for part in found if isinstance(part, torch.Tensor)]  # meshes of ranks are among them
 
 
 def is_tree_node(kind: type) -> bool:
@@ -181,6 +199,19 @@ def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:
     for module in model.modules():
         found += [module._parameters, module._buffers]  # pyright: ignore[reportPrivateUsage]
     return found
+
+
+def group_names() -> list[str]:
+    """Return the names of the process groups of this process."""
+    return [str(name) for name in cast(Any, distributed_c10d)._world.pg_names.values()]
+
+
+def group_called(name: str) -> Any:
+    """Return the process group of a name that graphs have; None if this process has none."""
+    try:
+        return cast(Any, distributed_c10d)._resolve_process_group(name)
+    except (RuntimeError, ValueError, LookupError):
+        return None
 
 
 def pt2_records(path: Path) -> tuple[list[str], Callable[[str], bytes]] | None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     Lanes = NDArray[Any]
     LanesList = Sequence[Lanes]
+    Ranks = Sequence[Lanes]
     Number = int | float
     Ints = tuple[int, ...]
     Floats = tuple[float, ...]
@@ -27,13 +28,13 @@ else:
 
     np = _Numpy()
     # Names of their own, so that annotations which Python evaluates say as much as those it keeps as text.
-    Lanes, LanesList = NewType("Lanes", object), NewType("LanesList", object)
+    Lanes, LanesList, Ranks = NewType("Lanes", object), NewType("LanesList", object), NewType("Ranks", object)
     Number, Ints, Floats = NewType("Number", object), NewType("Ints", object), NewType("Floats", object)
     Bools, DType = NewType("Bools", object), NewType("DType", object)
 
 INF = float("inf")
 
-__all__ = ["INF", "Bools", "DType", "Floats", "Ints", "Lanes", "LanesList", "Number", "erf", "np"]
+__all__ = ["INF", "Bools", "DType", "Floats", "Ints", "Lanes", "LanesList", "Number", "Ranks", "erf", "np"]
 
 
 def erf(x: Lanes) -> Lanes:

@@ -36,6 +36,7 @@ KINDS: Mapping[str, ArgKind] = {
     "Lanes": ArgKind.TENSOR,
     "View": ArgKind.TENSOR,
     "LanesList": ArgKind.TENSORS,
+    "Ranks": ArgKind.TENSOR,
     "int": ArgKind.INT,
     "float": ArgKind.FLOAT,
     "Number": ArgKind.NUMBER,

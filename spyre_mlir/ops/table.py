@@ -28,6 +28,7 @@ class Family(Enum):
     VIEW = "view"
     MOVEMENT = "movement"
     CREATION = "creation"
+    COLLECTIVE = "collective"
     COMPOSITE = "composite"
 
 
@@ -209,6 +210,10 @@ class Table:
         """Declares a tensor made from numbers alone: the host provides it with the program."""
         return self.declare(Family.CREATION, aten=aten, **facts)
 
+    def collective(self, *, aten: list[str], **facts: Any) -> Callable[..., OpEntry]:
+        """Declares what the ranks of a group call together; the body gets and gives one tensor per rank."""
+        return self.declare(Family.COLLECTIVE, aten=aten, promote=False, **facts)
+
     def composed(
         self,
         *,
@@ -280,7 +285,7 @@ class Table:
     def support(self, overload: str) -> Support:
         """Return the support of an ATen overload: native, composed or host."""
         entry = self.find(overload)
-        if entry is None:
+        if entry is None or entry.family is Family.COLLECTIVE:
             return Support.HOST
         return Support.COMPOSED if entry.family is Family.COMPOSITE else Support.NATIVE
 

@@ -17,6 +17,7 @@ from spyre_mlir.options import CompileOptions, option_names
 from spyre_mlir.torch_compile.counts import Counts
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
+from spyre_mlir.torch_compile.sharded import ShardedGraph, is_sharded
 from spyre_mlir.torch_compile.training import TRAINING, TrainedGraph
 from spyre_mlir.torch_compile.unfused import unfused
 from spyre_mlir.torch_device.graphs import is_on_device, on_host, results_on_device
@@ -75,12 +76,14 @@ class Captured:
         on_device: which results are tensors of the device.
         counts: the graph apart from what it counts.
         trained: the graph with a backward pass, for every set of options; none without training.
+        sharded: the graph for inputs of which a rank has a part, for every set of options.
     """
 
     programs: Sequence[CapturedGraph]
     on_device: Sequence[bool]
     counts: Counts
     trained: Sequence[TrainedGraph] = ()
+    sharded: Sequence[ShardedGraph] = ()
 
     @staticmethod
     def of(
@@ -105,7 +108,8 @@ class Captured:
         on_device = results_on_device(graph)
         counts = Counts.apart(on_host(unfused(graph)))
         programs = [CapturedGraph(counts.graph, each, holds) for each in options]
-        return Captured(programs, on_device, counts, [TrainedGraph(each) for each in programs] if training else ())
+        trained = [TrainedGraph(each) for each in programs] if training else ()
+        return Captured(programs, on_device, counts, trained, [ShardedGraph(each) for each in programs])
 
     def run(self, chosen: int, inputs: Sequence[Any]) -> Any:
         """Run the graph with a set of options; without training, the results' backward pass raises an explanation.
@@ -115,7 +119,8 @@ class Captured:
 
         def compute(*inputs: Any) -> Any:
             with torch.inference_mode(False), torch.no_grad():
-                results = self.programs[chosen](*map(as_host_tensor, self.counts.given(inputs)))
+                given = [as_host_tensor(x) for x in self.counts.given(inputs)]
+                results = (self.sharded if is_sharded(given) else self.programs)[chosen](*given)
             there = zip(self.counts.completed(results, inputs), self.on_device, strict=True)
             return tuple(as_device_tensor(r) if on_device else r for r, on_device in there)
 

@@ -29,7 +29,7 @@ from spyre_mlir.choices import Integers
 from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
 from spyre_mlir.dialects.aten_value import AtenValue, typed
-from spyre_mlir.dialects.ir.draw_effects import draws_in
+from spyre_mlir.dialects.ir.call_effects import draws_in, exchanges_in
 from spyre_mlir.dialects.operator_calls import op_by_schema, results_of
 from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.tensors import element_of
@@ -37,6 +37,7 @@ from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops.call_info import called_for
 from spyre_mlir.ops.draws import DRAWN
 from spyre_mlir.ops.native import movement
+from spyre_mlir.ops.native.collectives import EXCHANGED
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.ops.value import Value
 from spyre_mlir.plugins import registry
@@ -156,6 +157,8 @@ def reason_for(op: AtenOp) -> str | None:
     """Return why the host must run an op, as far as its types and the op table tell; None if it need not."""
     if draws_in(op):
         return DRAWN
+    if exchanges_in(op):
+        return EXCHANGED
     for value in (*op.operands, *op.results):
         try:
             stored_format(element_of(value))

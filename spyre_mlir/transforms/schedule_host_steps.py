@@ -2,7 +2,7 @@
 
 Host steps that can run do so first; then every op for the device that waits for none; then the host steps that these
 allow, and so on. Each turn of the device is one launch, and no order has fewer. Inside a turn the order stays, and
-steps that draw random numbers keep theirs altogether.
+steps that draw random numbers, or exchange tensors with other ranks, keep theirs altogether.
 
 Decision: docs/decisions/0053-a-launch-is-a-bundle.md
 Decision: docs/decisions/0136-random-numbers-are-eagers.md
@@ -19,8 +19,8 @@ from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
+from spyre_mlir.dialects.ir.call_effects import keeps_order
 from spyre_mlir.dialects.ir.control import ControlOp
-from spyre_mlir.dialects.ir.draw_effects import draws_in
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.transforms.utils.rebuild import functions
 
@@ -46,11 +46,11 @@ def _ordered(ops: list[Operation]) -> list[Operation]:
     while waiting:
         left: list[Operation] = []
         pending = set(waiting)
-        drawing = False  # whether an earlier draw waits
+        ordered = False  # whether an earlier step that keeps its order waits
         for op in waiting:
             ready = all(not isinstance(v.owner, Operation) or v.owner not in pending for v in op.operands)
-            ready = ready and not (drawing and _draws(op))
-            drawing = drawing or (_draws(op) and not (ready and host))
+            ready = ready and not (ordered and _keeps_order(op))
+            ordered = ordered or (_keeps_order(op) and not (ready and host))
             if ready and isinstance(op, LoopHostOp | ControlOp) is host:
                 pending.discard(op)
                 done.append(op)
@@ -60,8 +60,8 @@ def _ordered(ops: list[Operation]) -> list[Operation]:
     return done
 
 
-def _draws(op: Operation) -> bool:
-    return isinstance(op, ControlOp) or (isinstance(op, LoopHostOp) and draws_in(op))
+def _keeps_order(op: Operation) -> bool:
+    return isinstance(op, ControlOp) or (isinstance(op, LoopHostOp) and keeps_order(op))
 
 
 def _reorder(block: Block, order: list[Operation]) -> None:

@@ -23,7 +23,7 @@ from xdsl.irdl import (
 
 from spyre_mlir.dialects.aten_arguments import as_arguments, bound_arguments, said_arguments, verify_arguments
 from spyre_mlir.dialects.directives import Arguments, Quoted
-from spyre_mlir.dialects.ir.draw_effects import DrawEffects
+from spyre_mlir.dialects.ir.call_effects import CallEffects
 
 
 class HostOp(IRDLOperation):
@@ -43,7 +43,7 @@ class HostOp(IRDLOperation):
     inputs = var_operand_def(TensorType)
     outputs = var_result_def(TensorType)
 
-    traits = traits_def(DrawEffects())
+    traits = traits_def(CallEffects())
     custom_directives = (Arguments, Quoted)
     assembly_format = (
         "custom<Quoted>($callee) (`because` custom<Quoted>($reason)^ ` `)? `(` $inputs `)` "

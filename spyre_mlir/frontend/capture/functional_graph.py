@@ -25,7 +25,7 @@ from torch.export.graph_signature import (
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
-from spyre_mlir.frontend.arguments import draws_on_host, walks
+from spyre_mlir.frontend.arguments import runs_unread, walks
 from spyre_mlir.frontend.capture.call_form import CallForm, OffsetsMatter
 from spyre_mlir.frontend.capture.nested_graphs import FlatGraph
 from spyre_mlir.frontend.capture.operator_tracing import Tables, TensorForm, Trace, TracedCall, trace_calls
@@ -257,7 +257,7 @@ class _Walk:
             results.append((value, _renamed(spec, value)))
         self._graph.output(tuple(value for value, _ in results))
         for node in reversed(list(self._graph.nodes)):
-            if node.op == "call_function" and not node.users and not draws_on_host(node):
+            if node.op == "call_function" and not node.users and not runs_unread(node):
                 self._graph.erase_node(node)
         signature = ExportGraphSignature(list(signature.input_specs), [spec for _, spec in results])
         return replace(FunctionalProgram.of(self._exported), graph=self._graph, graph_signature=signature)

@@ -10,15 +10,18 @@ from typing import cast
 import torch
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.arguments import draws_on_host, is_random, walks
+from spyre_mlir.frontend.arguments import draws_on_host, exchanges, is_random, overload_name, walks
 from spyre_mlir.frontend.capture.as_strided import walked
 from spyre_mlir.frontend.capture.control_flow.kept import is_kept, nodes_within, operands_of
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.symbolic.sizes import STATIC, is_symbolic_node
-from spyre_mlir.frontend.torch_private import HigherOrderOperator, OpOverload, free_unbacked_symbols
+from spyre_mlir.frontend.torch_private import HigherOrderOperator, Operator, OpOverload, free_unbacked_symbols
+from spyre_mlir.ops.native.collectives import NAMES, NAMESPACE, WAIT
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+# Operators of process groups; a host step would neither wait for them nor call them on all ranks.
+_OF_GROUPS = ("_c10d_functional", "_c10d_functional_autograd", "c10d", "_dtensor", "symm_mem")
 _SPELLED = (bool, int, float, str, type(None), torch.dtype, torch.layout, torch.device, torch.memory_format)
 PLACES_SHOWN = 4
 
@@ -29,6 +32,7 @@ HIGHER = "write the operation with plain tensor operations"
 MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it is a view of"
 REAL = "compute with real and imaginary parts as two real tensors"
 COMPLEX_INSIDE = "complex numbers in control flow have no form"
+COLLECTIVES = f"call one of torch.distributed._functional_collectives per tensor: {', '.join(NAMES)}"
 TRUTH = "compare, and reduce to one element: (x > 0).any()"
 
 
@@ -107,11 +111,20 @@ def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
             return "it walks memory in steps that depend on symbols", STATIC
         if walks(node) and walked(node) is None:
             return "it walks memory that its tensor has gaps in", MEMORY
+        if _is_strange_collective(node):
+            return "it is a collective without a form", COLLECTIVES
         if is_random(node) and not draws_on_host(node):
             return "it draws random numbers that the host cannot draw for it", EVAL
         return _odd_argument(node)
     known = node.target is operator.getitem or any(isinstance(v, _SYMBOLS) for v in _leaves(node.meta.get("val")))
     return None if known else ("this is not a tensor operation", HIGHER)
+
+
+def _is_strange_collective(node: torch.fx.Node) -> bool:
+    """Return whether a call is one of several ranks, and none that the op table has."""
+    target = cast(Operator, node.target)
+    waits = overload_name(target) == f"{NAMESPACE}::{WAIT}"
+    return target.namespace in _OF_GROUPS and not exchanges(node) and not waits
 
 
 def _control_reason(node: torch.fx.Node) -> tuple[str, str] | None:

@@ -8,22 +8,28 @@ from typing import cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.arguments import draws_on_host
+from spyre_mlir.frontend.arguments import runs_unread
 from spyre_mlir.frontend.symbolic.sizes import same_shape
 
 _ATEN = torch.ops.aten
 _RENAMES = frozenset(
-    {_ATEN.alias.default, _ATEN.detach.default, _ATEN.lift_fresh.default, _ATEN.lift_fresh_copy.default}
+    {
+        _ATEN.alias.default,
+        _ATEN.detach.default,
+        _ATEN.lift_fresh.default,
+        _ATEN.lift_fresh_copy.default,
+        torch.ops._c10d_functional.wait_tensor.default,  # a collective is complete when its step ends
+    }
 )
 
 
 def live_nodes(nodes: Sequence[Node]) -> list[Node]:
     """Return placeholders and the nodes that the output needs, in order: assertions and their operands are dropped.
 
-    What draws random numbers stays: without it, later draws would be other ones.
+    What draws random numbers stays: without it, later draws would be other ones. So do collectives: other ranks wait.
     """
     needed: set[Node] = set()
-    pending = [n for n in nodes if n.op == "output" or draws_on_host(n)]
+    pending = [n for n in nodes if n.op == "output" or runs_unread(n)]
     while pending:
         node = pending.pop()
         if node not in needed:

@@ -13,6 +13,7 @@ from torch.fx import Node
 from xdsl.dialects import func
 from xdsl.dialects.builtin import LocationAttr, TensorType, UnknownLoc
 from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.aten import AtenOp, CallOp, callee_of, make_op
@@ -35,6 +36,7 @@ from spyre_mlir.frontend.capture.control_flow.kept import is_kept
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
 from spyre_mlir.frontend.hints import hint_at
 from spyre_mlir.frontend.locations import location_of
+from spyre_mlir.frontend.lowering.collectives import ranks_at
 from spyre_mlir.frontend.lowering.control_flow import GraphFunctions
 from spyre_mlir.frontend.lowering.plugin_conversion import ImportBuild, converted
 from spyre_mlir.frontend.lowering.promotion import (
@@ -142,7 +144,7 @@ class NodeLowering:
         """Return the results and drop unread ops and arguments, except inputs and mutated arguments."""
         self.block.add_op(func.ReturnOp(*[self.ssa(node) for node in results]))
         for op in reversed(list(self.block.ops)):  # what led to a tensor without elements is read by nobody
-            if isinstance(op, AtenOp) and op.entry is not None and not any(result.uses for result in op.results):
+            if isinstance(op, AtenOp) and op.entry is not None and is_trivially_dead(op):
                 self.block.erase_op(op)
         for argument, value in reversed(list(zip(self.arguments, self.block.args, strict=True))):
             if argument.kind != "input" and not argument.mutated and not value.uses:
@@ -203,7 +205,7 @@ class NodeLowering:
     def _op(self, node: Node) -> AtenOp:
         """The op of a node: its class if the table's entry can say everything, else `aten.call`."""
         overload = overload_name(cast(OpOverload, node.target))
-        bound = self._with_causal_fact(node, bind(node))
+        bound = self._with_causal_fact(node, bind(node)) | ranks_at(node)
         if self._sizes.names:
             bound = {n: BoundArgument(self._sizes.spelled(b.value), b.is_default) for n, b in bound.items()}
         value = node.meta["val"]

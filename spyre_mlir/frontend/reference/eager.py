@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch.export import ExportedProgram
 
-from spyre_mlir.dialects.ir.draw_effects import draws_numbers
+from spyre_mlir.dialects.ir.call_effects import draws_numbers
 from spyre_mlir.frontend.capture.export import REFUSED, clone_examples
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.program.complex_tensors import as_real

@@ -20,12 +20,14 @@ from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import FaultKind, MachineFault, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.arguments import DROPPED
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.process_groups import Collective
 from spyre_mlir.frontend.reference.eager import to_numpy
 from spyre_mlir.frontend.reference.generator import generator_kept
 from spyre_mlir.frontend.reference.stable_order import EqualsInOrder
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.call_info import MISTAKES, called_for
 from spyre_mlir.ops.draws import draws
+from spyre_mlir.ops.native.collectives import RANKS, is_collective
 from spyre_mlir.plugins import registry
 
 Array = NDArray[Any]
@@ -90,10 +92,12 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
 def _float_types(call: HostCall, *, wide: bool) -> tuple[torch.dtype | None, ...]:
     """The types that all floats of a call get, one after the other until torch has a form for one; None for their own.
 
-    Random numbers are other ones in another type.
+    Random numbers are other ones in another type; a collective runs once, in the type that every rank computes in.
     """
     if draws(call.overload):
         return (None,)
+    if is_collective(call.overload):  # the other ranks would not try again
+        return (torch.float64 if wide else None,)
     widest_first = wide and call.overload not in _BITS
     return (torch.float64, None, torch.float32) if widest_first else (None, torch.float32, torch.float64)
 
@@ -119,7 +123,10 @@ def _runner(
         build = TypeBuild()
         if registered.wants(build, build.arguments(ATEN.find(call.overload), typed)):
             return registered, partial(_by_fallback, registered.function)
-    return None, partial(_by_operator, _operator(call))
+    operator = _operator(call)
+    if is_collective(call.overload):
+        operator = Collective(operator, cast("Sequence[int]", call.arguments.get(RANKS, ())), call.where)
+    return None, partial(_by_operator, operator)
 
 
 def _filled(value: object, operands: Sequence[object]) -> Any:

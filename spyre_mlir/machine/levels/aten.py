@@ -105,7 +105,7 @@ Settle = Callable[[AtenOp, "list[Array]"], "list[Array]"]
 
 def _run_op(op: AtenOp, args: PythonValues, host: HostExecutor | None) -> PythonValues:
     entry = op.entry
-    if entry is None or op.on_host:
+    if entry is None or op.on_host or entry.family is Family.COLLECTIVE:
         return run_on_host(op, args, host)
     given = {value: cast(HostArray, arg) for value, arg in zip(op.operands, args, strict=True)}
 

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from spyre_mlir.choices import HostFallback
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import ORIGIN
+from spyre_mlir.dialects.ir.call_effects import exchanges_in
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.host import HostOp
@@ -44,11 +45,14 @@ class HostStep:
 
 
 def host_steps_of(module: ModuleOp) -> tuple[HostStep, ...]:
-    """Return the host steps of a module below the aten level, without those that only follow other host steps."""
+    """Return the host steps of a module below the aten level, without collectives, which no device alone could run.
+
+    Those that only follow other host steps are not among them either.
+    """
     return tuple(
         HostStep(op.callee.data, op.reason.data, str(source_of(op.location) or ""))
         for op in ops_in(module)
-        if isinstance(op, HostOp) and op.reason is not None
+        if isinstance(op, HostOp) and op.reason is not None and not exchanges_in(op)
     )
 
 

@@ -41,3 +41,43 @@ def test_a_file_that_cannot_be_written(saved: Path, tmp_path: Path, refused: Ref
 )
 def test_nothing_else_is_written_beside_it(other: tuple[str, ...], saved: Path, refused: Refused) -> None:
     refused(compile_tool.run, [saved, "--explain", "relu", *other], "--explain writes no bundle, so --")
+
+
+MODEL = """
+import torch
+
+def make():
+    return torch.nn.Linear(64, 64).eval(), (torch.zeros(2, 64),)
+"""
+
+
+def test_each_number_of_cards_has_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "linear_of_cards.py"
+    file.write_text(MODEL)
+    assert compile_tool.run([f"{file}:make", "--cards", "1,2"]) == 0
+    out = capsys.readouterr().out
+    assert "cards" in out
+    assert "0, 1" in out
+    assert "it fits on 1 card" in out
+
+
+@pytest.mark.parametrize(
+    ("model", "numbers", "said"),
+    [
+        ("{file}:made", "1", "the file has no function 'made'; it has make"),
+        ("nowhere.py:make", "1", "there is no such file"),
+        ("{file}:make", "two", "--cards takes numbers with commas between them, got 'two'"),
+    ],
+)
+def test_mistakes_about_cards(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: str, numbers: str, said: str
+) -> None:
+    file = tmp_path / "linear_of_cards.py"
+    file.write_text(MODEL)
+    assert compile_tool.run([model.format(file=file), "--cards", numbers]) == 1
+    assert said in capsys.readouterr().err
+
+
+def test_nothing_is_written_beside_cards(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compile_tool.run(["model.py:make", "--cards", "1", "-o", "out"]) == 1
+    assert "--cards writes nothing, so --output means nothing beside it" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Side effects of calls of operators: what draws random numbers changes the generator; all else is pure."""
+"""Side effects of calls of operators: draws change the generator, collectives meet other ranks; all else is pure."""
 
 from __future__ import annotations
 
@@ -13,34 +13,44 @@ from xdsl.traits import (
     EffectInstance,
     MemoryEffect,
     MemoryEffectKind,
-    is_side_effect_free,
 )
 
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.ops.draws import draws
+from spyre_mlir.ops.native.collectives import is_collective
 
 _NONE = frozenset[EffectInstance]()
-_GENERATOR = frozenset((EffectInstance(MemoryEffectKind.READ), EffectInstance(MemoryEffectKind.WRITE)))
+_CHANGES = frozenset((EffectInstance(MemoryEffectKind.READ), EffectInstance(MemoryEffectKind.WRITE)))
 
 
 class _Call(Protocol):
     overload: str
 
 
-class DrawEffects(MemoryEffect, ConditionallySpeculatable):
-    """Makes `cse` and `dce` leave calls that draw random numbers where they are."""
+class CallEffects(MemoryEffect, ConditionallySpeculatable):
+    """Makes `cse` and `dce` leave calls that draw random numbers, and collectives, where they are."""
 
     @override
     @classmethod
     def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
         """Return what a call of an operator reads and writes."""
-        return _GENERATOR if draws_in(op) else _NONE
+        return _CHANGES if keeps_order(op) else _NONE
 
     @override
     @classmethod
     def is_speculatable(cls, op: Operation) -> bool:
         """Return whether a call may run although the program would not."""
-        return not draws_in(op)
+        return not keeps_order(op)
+
+
+def keeps_order(op: Operation) -> bool:
+    """Return whether a call, at the level of aten or as a host step, runs once and in order with others of its kind."""
+    return draws_in(op) or exchanges_in(op)
+
+
+def exchanges_in(op: Operation) -> bool:
+    """Return whether a call of an operator, at the level of aten or as a host step, is a collective."""
+    return is_collective(cast(_Call, op).overload)
 
 
 def draws_in(op: Operation) -> bool:
@@ -52,4 +62,4 @@ def draws_in(op: Operation) -> bool:
 
 def draws_numbers(module: ModuleOp) -> bool:
     """Return whether a program, at any level, draws random numbers."""
-    return any(op.has_trait(DrawEffects) and not is_side_effect_free(op) for op in ops_in(module))
+    return any(op.has_trait(CallEffects) and draws_in(op) for op in ops_in(module))

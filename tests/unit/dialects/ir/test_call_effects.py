@@ -7,7 +7,7 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from spyre_mlir.dialects.aten import CallOp
-from spyre_mlir.dialects.ir.draw_effects import draws_numbers
+from spyre_mlir.dialects.ir.call_effects import draws_numbers
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 
@@ -22,7 +22,7 @@ def calls(module: ModuleOp) -> list[CallOp]:
     return [op for op in module.walk() if isinstance(op, CallOp)]
 
 
-@pytest.mark.parametrize(("callee", "left"), [("aten.rand", 3), ("aten.ones", 1)])
+@pytest.mark.parametrize(("callee", "left"), [("aten.rand", 3), ("_c10d_functional::all_reduce", 3), ("aten.ones", 1)])
 def test_equal_draws_stay_two(callee: str, left: int) -> None:
     module = program(callee)
     CommonSubexpressionElimination().apply(make_context(), module)

@@ -1,0 +1,135 @@
+"""Process groups of `torch.distributed`: which ranks a group has, and collectives run on it.
+
+Decision: docs/decisions/0153-collectives-are-steps-of-the-host.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import torch
+import torch.distributed as dist
+
+from spyre_mlir.errors import CollectiveError, InputError
+from spyre_mlir.frontend.torch_private import Operator, group_called, group_names, schema_of
+from spyre_mlir.ops.native.collectives import NAMESPACE
+
+START = (
+    'start one process a rank with torchrun, and call torch.distributed.init_process_group("gloo") in each before '
+    "the model is compiled, loaded or called"
+)
+
+
+def ranks_of(name: str, where: str) -> tuple[int, ...]:
+    """Return the global ranks of a group of this process, in order.
+
+    Raises:
+        InputError: this process has no process group, or none of this name.
+    """
+    return tuple(dist.get_process_group_ranks(_group(name, where)))
+
+
+def rank_and_count(what: str) -> tuple[int, int]:
+    """Return the rank of this process, and how many there are.
+
+    Args:
+        what: what needs it, for the message.
+
+    Raises:
+        InputError: this process has no process group.
+    """
+    if not (dist.is_available() and dist.is_initialized()):
+        raise InputError(
+            f"{what} needs a process group, and this process has none",
+            hint=f"{START}; spyre_mlir.load_ranks runs all ranks in one process",
+        )
+    return dist.get_rank(), dist.get_world_size()
+
+
+def wait_for_ranks() -> None:
+    """Return when every rank of the process group has come here."""
+    cast(Any, dist).barrier()
+
+
+@contextmanager
+def without_exchange(rank: int, count: int) -> Generator[None]:
+    """Make this process one rank of several inside the block, in a group that exchanges nothing: to import programs.
+
+    Raises:
+        InputError: this process has a process group.
+    """
+    if dist.is_available() and dist.is_initialized():
+        raise InputError(
+            "this process has a process group, and cards are counted without one",
+            hint="call torch.distributed.destroy_process_group() first, or count in another process",
+        )
+    from torch.testing._internal.distributed.fake_pg import FakeStore  # registers the back end
+
+    dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=count)
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
+
+
+def _group(name: str, where: str) -> Any:
+    if not (dist.is_available() and dist.is_initialized()):
+        raise InputError(
+            f"a collective of group '{name}' needs a process group, and this process has none", where=where, hint=START
+        )
+    found = group_called(name)
+    if found is None:
+        known = ", ".join(f"'{n}'" for n in group_names())
+        raise InputError(
+            f"rank {dist.get_rank()} has no process group called '{name}'; it has {known}",
+            where=where,
+            hint="make the same groups in the same order as where the program was compiled",
+        )
+    return found
+
+
+class Collective:
+    """A collective as an operator that is complete when it returns, and checks its group first."""
+
+    def __init__(self, operator: Operator, ranks: Sequence[int], where: str) -> None:
+        """Keeps the operator of torch, the global ranks that its program expects, none for any, and its place."""
+        self._schema = schema_of(operator)
+        self._name = self._schema.name.rpartition("::")[2]
+        self._ranks, self._where = tuple(ranks), where
+
+    def __call__(self, *, group_name: str, **arguments: Any) -> torch.Tensor:
+        """Run the collective.
+
+        Raises:
+            InputError: there is no such group, or it has other ranks.
+            CollectiveError: a rank of the group is gone or does not answer, or the group refuses the call.
+        """
+        ranks, size = ranks_of(group_name, self._where), arguments.get("group_size")
+        expected = self._ranks or (ranks if size is None else tuple(range(size)))
+        if len(ranks) != len(expected) or (self._ranks and ranks != self._ranks):
+            raise InputError(
+                f"{self._name}: group '{group_name}' has {_counted(ranks)}, and the program was compiled for "
+                f"{_counted(expected)}",
+                where=self._where,
+                hint=f"start {len(expected)} processes, torchrun --nproc-per-node {len(expected)}, or compile again",
+            )
+        called = getattr(getattr(torch.ops, NAMESPACE), self._name)
+        try:
+            return torch.ops._c10d_functional.wait_tensor(called(**arguments, group_name=group_name))
+        except (RuntimeError, ValueError) as error:  # `DistBackendError` is one
+            raise CollectiveError(
+                f"rank {dist.get_rank()}: {self._name} of group '{group_name}' ({_counted(ranks)}) was not completed: "
+                + str(error).strip().split("\n", 1)[0],
+                where=self._where,
+                hint="look at the errors of the other ranks: one of them may have ended, failed or called another "
+                "collective",
+            ) from error
+
+
+def _counted(ranks: Sequence[int]) -> str:
+    return f"{len(ranks)} rank{'s' * (len(ranks) != 1)}: {', '.join(map(str, ranks))}"
+
+
+__all__ = ["Collective", "rank_and_count", "ranks_of", "wait_for_ranks", "without_exchange"]

@@ -1,0 +1,1 @@
+"""Programs of several ranks, each rank a process of its own."""

@@ -1,0 +1,116 @@
+"""Models of several ranks, and functions that compile and run them on one rank."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.distributed._functional_collectives as funcol
+from torch import nn
+
+import spyre_mlir
+from spyre_mlir.errors import SpyreError
+from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
+
+WIDTH, INNER = 64, 128
+
+
+def whole_mlp() -> nn.Sequential:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(WIDTH, INNER), nn.ReLU(), nn.Linear(INNER, WIDTH)).eval()
+
+
+class ParallelMlp(nn.Module):
+    """Columns of the first weight and rows of the second: each rank has a part of what lies between."""
+
+    def __init__(self, whole: nn.Sequential) -> None:
+        super().__init__()
+        part = slice(dist.get_rank() * (each := INNER // dist.get_world_size()), (dist.get_rank() + 1) * each)
+        up: Any = whole[0]
+        down: Any = whole[2]
+        self.up, self.up_bias = nn.Parameter(up.weight[part].clone()), nn.Parameter(up.bias[part].clone())
+        self.down, self.bias = nn.Parameter(down.weight[:, part].clone()), nn.Parameter(down.bias.clone())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        own = torch.relu(x @ self.up.t() + self.up_bias) @ self.down.t()
+        return funcol.all_reduce(own, "sum", dist.group.WORLD) + self.bias
+
+
+def rows(rank: int) -> torch.Tensor:
+    """Whole numbers that no format rounds, others on each rank."""
+    return torch.arange(24.0).reshape(6, 4) * (rank + 1) - 7
+
+
+class Collectives(nn.Module):
+    """One of each, with device work between."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        group: Any = dist.group.WORLD
+        sizes = [2, 4]
+        parts = sizes if dist.get_rank() == 0 else sizes[::-1]
+        theirs = [2, 4] if dist.get_rank() == 0 else [4, 2]
+        gathered = funcol.all_gather_tensor(x, 0, group)
+        funcol.all_reduce(gathered, "max", group)  # read by nobody, and the others wait for it
+        return (
+            funcol.all_reduce(x + 1, "sum", group),
+            funcol.all_reduce(x, "max", group) * 2,
+            gathered - 1,
+            funcol.reduce_scatter_tensor(x, "sum", 0, group),
+            funcol.all_to_all_single(x, theirs, parts, group),
+            funcol.broadcast(x, 1, group),
+        )
+
+
+def _numbers(results: Any) -> list[np.ndarray[Any, Any]]:
+    return [r.detach().numpy().copy() for r in (results if isinstance(results, (tuple, list)) else [results])]
+
+
+def run_all() -> dict[str, Any]:
+    """Compile and run both models on this rank; host steps that are no collectives are refused."""
+    x = torch.linspace(-1, 1, 4 * WIDTH).reshape(4, WIDTH)
+    whole = whole_mlp()
+    model = ParallelMlp(whole)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error", HostStepWarning)
+        compiled = spyre_mlir.compile(model, (x,), host_fallback="error")
+        torch_compiled = torch.compile(model, backend="spyre", fullgraph=True, options={"host_fallback": "error"})
+        found = {
+            "one rank": _numbers(whole(x)),
+            "eager": _numbers(model(x)),
+            "compile": _numbers(compiled(x)),
+            "again": _numbers(compiled(x)),
+            "torch.compile": _numbers(torch_compiled(x)),
+            "agrees": bool(compiled.verify(x)),
+            "text": compiled.mlir("aten"),
+            "steps": compiled.host_steps,
+        }
+        every, given = Collectives(), rows(dist.get_rank())
+        compiled = spyre_mlir.compile(every, (given,), host_fallback="error")
+        found |= {
+            "collectives eager": _numbers(every(given)),
+            "collectives": _numbers(compiled(given)),
+            "collectives text": compiled.mlir("aten"),
+        }
+    return found
+
+
+KEPT: dict[str, Any] = {}
+
+
+def compile_and_run_once() -> None:
+    with torch.no_grad():
+        KEPT["x"] = torch.linspace(-1, 1, 4 * WIDTH).reshape(4, WIDTH)
+        KEPT["model"] = spyre_mlir.compile(ParallelMlp(whole_mlp()), (KEPT["x"],))
+        KEPT["model"](KEPT["x"])
+
+
+def run_again() -> tuple[str, str]:
+    """The class and the text of the error that a call ends in."""
+    try:
+        KEPT["model"](KEPT["x"])
+    except SpyreError as error:
+        return type(error).__name__, str(error)
+    return "", "the call gave a result"

@@ -1,0 +1,81 @@
+"""Programs of two ranks against one rank and against eager torch, and the meanings of collectives against torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spyre_mlir.ops.native import collectives
+from tests.end_to_end.ranks.launch import after_a_kill, on_ranks
+from tests.end_to_end.ranks.programs import compile_and_run_once, rows, run_again, run_all
+
+Found = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def found() -> Found:
+    return on_ranks(2, run_all)
+
+
+@pytest.mark.parametrize("way", ["compile", "torch.compile"])
+def test_a_divided_mlp_is_that_of_one_rank(found: Found, way: str) -> None:
+    for rank in found:
+        np.testing.assert_allclose(rank["eager"][0], rank["one rank"][0], atol=1e-6)
+        np.testing.assert_allclose(rank[way][0], rank["one rank"][0], atol=4e-3)
+        assert np.abs(rank[way][0] - rank["one rank"][0]).max() > 0, "the device rounds"
+    assert found[0][way][0].tobytes() == found[1][way][0].tobytes()
+
+
+def test_a_second_call_gives_the_same_bytes(found: Found) -> None:
+    for rank in found:
+        assert rank["compile"][0].tobytes() == rank["again"][0].tobytes()
+
+
+def test_every_level_agrees_with_eager(found: Found) -> None:
+    assert [rank["agrees"] for rank in found] == [True, True]
+
+
+def test_a_rank_has_its_part_of_the_weights_and_no_host_step(found: Found) -> None:
+    for rank in found:
+        assert rank["steps"] == ()
+        assert "tensor<128x" not in rank["text"]
+        assert rank["text"].count("tensor<64x64xf32> {aten.name") == 2
+        assert rank["text"].count("_c10d_functional") == 1
+        assert "ranks = array<i64: 0, 1>" in rank["text"]
+
+
+def test_every_collective_gives_what_eager_gives(found: Found) -> None:
+    for rank in found:
+        assert len(rank["collectives"]) == 6
+        for got, wanted in zip(rank["collectives"], rank["collectives eager"], strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
+def test_a_collective_that_nobody_reads_runs(found: Found) -> None:
+    assert [rank["collectives text"].count("_c10d_functional::all_reduce") for rank in found] == [3, 3]
+
+
+def test_meanings_are_those_of_torch(found: Found) -> None:
+    given = [rows(0).numpy(), rows(1).numpy()]
+    sent, expected = ((2, 4), (4, 2)), ((2, 4), (4, 2))
+    meanings = [
+        collectives.all_reduce.meaning([x + 1 for x in given], reduce_op="sum"),
+        [2 * x for x in collectives.all_reduce.meaning(given, reduce_op="max")],
+        [x - 1 for x in collectives.all_gather_into_tensor.meaning(given, group_size=2)],
+        collectives.reduce_scatter_tensor.meaning(given, reduce_op="sum", group_size=2),
+        collectives.all_to_all_single.meaning(given, input_split_sizes=sent, output_split_sizes=expected),
+        collectives.broadcast.meaning(given, src=1),
+    ]
+    for number, results in enumerate(meanings):
+        for rank, result in enumerate(results):
+            np.testing.assert_array_equal(result, found[rank]["collectives eager"][number])
+
+
+def test_a_rank_that_is_killed_ends_the_others_by_name() -> None:
+    kind, text = after_a_kill(run_again, before=compile_and_run_once)
+    assert kind == "CollectiveError"
+    assert "rank 0: all_reduce of group '0' (2 ranks: 0, 1) was not completed" in text
+    assert "programs.py:" in text
+    assert "look at the errors of the other ranks" in text

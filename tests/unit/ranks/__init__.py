@@ -1,0 +1,1 @@
+"""Mirror of `spyre_mlir.ranks`."""

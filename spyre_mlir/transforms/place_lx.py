@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -89,9 +90,9 @@ class Candidate:
             raise LoweringError("a buffer outside of a function", hint="put the kernels into a function")
         return block
 
-    @property
+    @cached_property
     def uses(self) -> list[tuple[kernel.KernelOp, int]]:
-        """Ops that use the buffer, with the operand's number."""
+        """Ops that use the buffer, with the operand's number, as of the first question."""
         if self.is_copy:
             return self.readers
         return [(u.operation, u.index) for u in self.value.uses if isinstance(u.operation, kernel.KernelOp)]
@@ -157,7 +158,8 @@ def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool
 def without_room(block: Block, spec: SpyreSpec) -> list[kernel.AllocOp]:
     """Return buffers of a block and its loops that are to be in LX and find no room there."""
     points, launches = _points(block), launch_numbers(block)
-    found = [c for op in points if (c := _candidate(op, launches)) is not None and c.local_alloc is not None]
+    wanted = [op for op in points if isinstance(op, kernel.AllocOp) and _space(op.result) == "lx"]
+    found = [c for op in wanted if (c := _candidate(op, launches)) is not None]
     requests = [_request(n, c, points) for n, c in enumerate(found)]
     addresses = place(requests, spec.lx_usable_bytes, _takeovers(found, requests))
     return [c.local_alloc for n, c in enumerate(found) if n not in addresses and c.local_alloc is not None]

@@ -9,6 +9,7 @@ Decision: docs/decisions/0018-json-by-the-standard-library.md
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
@@ -88,6 +89,19 @@ def read_text(path: Path) -> str:
 def dump_text(value: Json) -> str:
     """Return deterministic, readable JSON: key order as given, short containers on one line."""
     return _block(value, 0, 0) + "\n"
+
+
+def keeps_its_lines(text: str, blank: str, longest: int) -> bool:
+    """Return whether a text of `dump_text` breaks its lines where it does, however long some of its strings are.
+
+    Args:
+        text: with a placeholder for each of these strings; those of a container on lines of its own are free.
+        blank: the placeholder, of one character that is nowhere else in the text.
+        longest: characters that a string may have.
+    """
+    alone = re.compile(f' *(?:"[^"]*": )?"{blank}",?| *"{blank}": [{{[]')
+    lines = (line for line in text.splitlines() if blank in line and not alone.fullmatch(line))
+    return all(len(line.removesuffix(",")) + (longest - 1) * line.count(blank) <= _LINE for line in lines)
 
 
 def flat_text(value: Json) -> str:

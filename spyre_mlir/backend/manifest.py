@@ -26,10 +26,8 @@ from spyre_mlir.backend.weights import DeviceWeight, argument_names, launched_bu
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.kernel import KernelConstantOp, LaunchOp, ToDeviceOp, device_tensor, segment_of
-from spyre_mlir.dialects.superdsc.codec.described import described
+from spyre_mlir.dialects.superdsc.codec.described import certainty
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
-from spyre_mlir.dialects.superdsc.dialect.skeleton import by_skeleton
-from spyre_mlir.dialects.superdsc.model.certainty import Certainty, certainty_of
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 from spyre_mlir.errors import ReadError
 from spyre_mlir.hw.spec import STICK_BYTES, segment_base
@@ -138,14 +136,9 @@ def _file(op: SdscOp) -> JsonObject:
     named: JsonObject = {}
     if isinstance(labels, DictionaryAttr):
         named = {label: name.data for label, name in labels.data.items() if isinstance(name, StringAttr)}
-    sure = _certainty(op)
+    sure = certainty(op)
     entry: JsonObject = {"operation": op.root_key.partition("_")[2], "labels": named, "certainty": sure.tag.value}
     return {**entry, "because": list[Json](sure.reasons)} if sure.reasons else entry
-
-
-@by_skeleton
-def _certainty(op: SdscOp) -> Certainty:
-    return certainty_of(described(op))
 
 
 def _launches(parts: Parts) -> list[Json]:

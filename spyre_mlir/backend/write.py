@@ -5,11 +5,10 @@ Decision: docs/decisions/0008-host-program-on-disk.md
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import chain
 
-from spyre_mlir.backend.json_file import dump_text
+from spyre_mlir.backend.json_file import dump_text, keeps_its_lines
 from spyre_mlir.dialects.superdsc import SdscOp
 from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
 from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp
@@ -18,7 +17,7 @@ from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject, as_list, as_object, spell
 
 _LONGEST = 64  # characters of a root key or an address
-_BLANK = re.compile('"~+"')
+_BLANK = "~"
 
 
 def write_json(op: SdscOp) -> str:
@@ -34,17 +33,19 @@ def write_json(op: SdscOp) -> str:
 def _pieces(op: SdscOp) -> tuple[str, ...] | None:
     """The text between root key and start addresses; None for odd files, and where their lengths would break lines."""
     (fields,) = sdsc_to_json(op).values()
-    short, long = (_BLANK.split(_blanked(fields, blank)) for blank in ("~", "~" * _LONGEST))
+    text = _blanked(fields)
     blanks = 1 + sum(len(_starts(node)) for node in _nodes(op))
-    return tuple(short) if short == long and len(short) == blanks + 1 else None
+    if text.count(_BLANK) != blanks or not keeps_its_lines(text, _BLANK, _LONGEST):
+        return None
+    return tuple(text.split(f'"{_BLANK}"'))
 
 
-def _blanked(fields: Json, blank: str) -> str:
+def _blanked(fields: Json) -> str:
     """The text of a file whose root key and start addresses are replaced by a blank."""
     for data in _start_data(fields):
         for core in data:
-            data[core] = blank
-    return dump_text({blank: fields})
+            data[core] = _BLANK
+    return dump_text({_BLANK: fields})
 
 
 def _nodes(op: SdscOp) -> list[AllocateOp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,10 +29,6 @@ class Request:
     saved: int = 0
     address: int | None = None
 
-    def meets(self, other: Request) -> bool:
-        """Return whether both are alive at some point in time."""
-        return self.first <= other.last and other.first <= self.last
-
 
 def first_fit(requests: Sequence[Request], capacity: int, takeovers: Collection[Pair] = ()) -> dict[int, int]:
     """Return addresses by request number: the most profitable request first, at the lowest free address.
@@ -45,19 +42,50 @@ def first_fit(requests: Sequence[Request], capacity: int, takeovers: Collection[
     Returns:
         An address for each request that has a place; the others fit nowhere.
     """
-    placed: dict[int, tuple[Request, int]] = {r.number: (r, r.address) for r in requests if r.address is not None}
+    placed = _Placed(requests)
+    for request in requests:
+        if request.address is not None:
+            placed.put(request, request.address)
     waiting = [r for r in requests if r.address is None]
     for request in sorted(waiting, key=lambda r: (-r.saved, r.first, r.number)):
-        address = _lowest(request, list(placed.values()), capacity, takeovers)
+        address = _lowest(request, placed.rivals(request), capacity, takeovers)
         if address is not None:
-            placed[request.number] = (request, address)
-    return {number: address for number, (_, address) in placed.items()}
+            placed.put(request, address)
+    return placed.addresses
+
+
+class _Placed:
+    """Requests that have an address, found by when they are alive: most of a long program are not at one time.
+
+    Attributes:
+        addresses: by number of the request.
+    """
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        """Nothing is placed yet."""
+        self.addresses: dict[int, int] = {}
+        self._starts = sorted({r.first for r in requests})
+        self._begun: list[list[tuple[Request, int]]] = [[] for _ in self._starts]
+        self._alive: list[list[tuple[Request, int]]] = [[] for _ in self._starts]
+
+    def put(self, request: Request, address: int) -> None:
+        """Give a request its address."""
+        self.addresses[request.number] = address
+        low, high = bisect_left(self._starts, request.first), bisect_right(self._starts, request.last)
+        self._begun[low].append((request, address))
+        for alive in self._alive[low:high]:
+            alive.append((request, address))
+
+    def rivals(self, request: Request) -> list[tuple[Request, int]]:
+        """Return those that are alive at some point in time at which a request is, with their addresses."""
+        low, high = bisect_left(self._starts, request.first), bisect_right(self._starts, request.last)
+        later = [placed for begun in self._begun[low + 1 : high] for placed in begun]
+        return self._alive[low] + later
 
 
 def _lowest(
-    request: Request, placed: Sequence[tuple[Request, int]], capacity: int, takeovers: Collection[Pair]
+    request: Request, rivals: Sequence[tuple[Request, int]], capacity: int, takeovers: Collection[Pair]
 ) -> int | None:
-    rivals = [(r, address) for r, address in placed if r.meets(request)]
     partners = {address for r, address in rivals if may_share(r, request, takeovers)}
     ends = {0, *(address + r.size for r, address in rivals)}
     for address in [*sorted(partners), *sorted(ends)]:

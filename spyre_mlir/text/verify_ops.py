@@ -1,7 +1,8 @@
 """Verification of a module's ops, where those of one form are verified once.
 
 Half of the ops of a bundle add numbers to addresses. Whether an op of `arith` or `math` verifies follows from its class
-and the types and attributes that it has, so one of each form answers for all.
+and the types and attributes that it has, so one of each form answers for all. So it does for the end of a buffer's
+life, and for the end of a nest's body, with the class of the op that holds the body.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Attribute, Block, Operation
 
-_PLAIN = frozenset((*arith.Arith.operations, *math.Math.operations))
+from spyre_mlir.dialects.spyre.kernel_memory import FreeOp
+from spyre_mlir.dialects.spyre.loop import YieldOp
+
+_PLAIN = frozenset((*arith.Arith.operations, *math.Math.operations, FreeOp))
+_ENDS = frozenset((YieldOp,))
 _KEPT = 1 << 12
 
 
@@ -38,15 +43,16 @@ def _verify_block(block: Block) -> None:
     for op in block.ops:
         if op.parent is not block:
             raise ValueError("an op says that it is in another block")
-        if type(op) in _PLAIN and op.next_op is not None:  # the last op must be a terminator
+        if type(op) in (_PLAIN if op.next_op is not None else _ENDS):  # the last op must be a terminator
             _verify_plain(op)
         else:
             verify_ops(op)
 
 
 def _verify_plain(op: Operation) -> None:
-    attributes = (*op.properties.items(), *op.attributes.items())
-    form = (type(op), op.operand_types, op.result_types, *((name, _form(value)) for name, value in attributes))
+    attributes, around = (*op.properties.items(), *op.attributes.items()), type(op.parent_op())
+    types = op.operand_types, op.result_types
+    form = (type(op), around, *types, *((name, _form(value)) for name, value in attributes))
     verified = _verified(form)
     if not verified:
         op.verify()

@@ -14,8 +14,9 @@ Decision: docs/decisions/0127-own-search-packs-scratchpads.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from xdsl.context import Context
 from xdsl.dialects import scf
@@ -89,9 +90,9 @@ class Candidate:
             raise LoweringError("a buffer outside of a function", hint="put the kernels into a function")
         return block
 
-    @property
+    @cached_property
     def uses(self) -> list[tuple[kernel.KernelOp, int]]:
-        """Ops that use the buffer, with the operand's number."""
+        """Ops that use the buffer, with the operand's number, as of the first question."""
         if self.is_copy:
             return self.readers
         return [(u.operation, u.index) for u in self.value.uses if isinstance(u.operation, kernel.KernelOp)]
@@ -130,6 +131,7 @@ def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool
         LoweringError: a buffer that must be in LX has no room there.
     """
     points, launches = _points(block), launch_numbers(block)
+    given = any(isinstance(op, kernel.AllocOp) and op.offset is not None for op in points)
     found = [c for op in points if (c := _candidate(op, launches)) is not None]
     if copies:
         found += [c for op in points for c in _copies(op, points, launches)]
@@ -151,13 +153,17 @@ def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool
                 where=f"{alloc.name} at {describe_location(alloc)}",
                 hint="use more cores, or hbm for this buffer or another",
             )
-    check_placement(block)
+    if given:
+        check_placement(block)
+    else:
+        _check_apart(found, requests, addresses, takeovers)
 
 
 def without_room(block: Block, spec: SpyreSpec) -> list[kernel.AllocOp]:
     """Return buffers of a block and its loops that are to be in LX and find no room there."""
     points, launches = _points(block), launch_numbers(block)
-    found = [c for op in points if (c := _candidate(op, launches)) is not None and c.local_alloc is not None]
+    wanted = [op for op in points if isinstance(op, kernel.AllocOp) and _space(op.result) == "lx"]
+    found = [c for op in wanted if (c := _candidate(op, launches)) is not None]
     requests = [_request(n, c, points) for n, c in enumerate(found)]
     addresses = place(requests, spec.lx_usable_bytes, _takeovers(found, requests))
     return [c.local_alloc for n, c in enumerate(found) if n not in addresses and c.local_alloc is not None]
@@ -349,11 +355,17 @@ def check_placement(block: Block) -> None:
     found = [c for c in found if c.uses and c.alloc is not None and c.alloc.offset is not None]
     requests = [_request(n, c, points) for n, c in enumerate(found)]
     addresses = {r.number: r.address for r in requests if r.address is not None}
-    for one, other in collisions(requests, addresses, _takeovers(found, requests)):
-        a, b = requests[one], requests[other]
+    _check_apart(found, requests, addresses, _takeovers(found, requests))
+
+
+def _check_apart(
+    found: Sequence[Candidate], requests: Sequence[Request], addresses: Mapping[int, int], takeovers: Collection[Pair]
+) -> None:
+    sizes = {r.number: r.size for r in requests}
+    for one, other in collisions(requests, addresses, takeovers):
         raise LoweringError(
-            f"two buffers live in the same bytes of the scratchpad: {addresses[one]} to {addresses[one] + a.size} and "
-            f"{addresses[other]} to {addresses[other] + b.size}",
+            f"two buffers live in the same bytes of the scratchpad: {addresses[one]} to {addresses[one] + sizes[one]} "
+            f"and {addresses[other]} to {addresses[other] + sizes[other]}",
             where=", ".join(
                 f"{op.name} at {describe_location(op)}" for op in (found[one].alloc, found[other].alloc) if op
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import lru_cache
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -54,7 +55,8 @@ def _sticks(versions: DeviceForms, stick: int) -> int:
     return write_cost(versions.shape, stick, versions.format)
 
 
-def write_cost(shape: Sequence[int], stick: int, form: str) -> int:
+@lru_cache(maxsize=1 << 12)
+def write_cost(shape: tuple[int, ...], stick: int, form: str) -> int:
     """Return the sticks of a result with this stick dimension."""
     return StickLayout.published(shape, stick, block_of(form)).sticks(lanes_of(form))
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from spyre_mlir.backend.json_file import dump_text, flat_text
+from spyre_mlir.backend.json_file import dump_text, flat_text, keeps_its_lines
 
 LINE = 116
 
@@ -25,11 +26,14 @@ def plain(value: Any, indent: int = 0, used: int = 0) -> str:
     return "\n".join([opening, ",\n".join(inner), " " * indent + closing])
 
 
-def drawn(rng: random.Random, depth: int) -> Any:
+SCALARS = (0, 1, -12345, True, False, None, 0.0, -0.0, 1.0, 1.5e-9, "", "a name", 'é\n"', "x" * 30)
+
+
+def drawn(rng: random.Random, depth: int, scalars: Sequence[Any] = SCALARS) -> Any:
     if depth and rng.random() < 0.7:
-        items = [drawn(rng, depth - 1) for _ in range(rng.randrange(8))]
+        items = [drawn(rng, depth - 1, scalars) for _ in range(rng.randrange(8))]
         return items if rng.random() < 0.5 else {f"{'k' * rng.randrange(9)}{n}": item for n, item in enumerate(items)}
-    return rng.choice([0, 1, -12345, True, False, None, 0.0, -0.0, 1.0, 1.5e-9, "", "a name", 'é\n"', "x" * 30])
+    return rng.choice(scalars)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -46,6 +50,19 @@ def test_the_longest_line(more: int) -> None:
 
 def test_numbers_that_python_calls_equal() -> None:
     assert dump_text([1, True, 1.0, 0, False, 0.0, -0.0]) == "[1, true, 1.0, 0, false, 0.0, -0.0]\n"
+
+
+def test_lines_that_break_the_same_whatever_strings_are_in_them() -> None:
+    """Told from one text, as against the texts for all lengths."""
+    longest, found = 20, set[bool]()
+    for seed in range(300):
+        rng = random.Random(seed)
+        text = json.dumps({"~": drawn(rng, 4, (*SCALARS, *["~"] * rng.randrange(6)))})
+        short, *longer = (dump_text(json.loads(text.replace("~", "~" * n))) for n in range(1, longest + 1))
+        same = all(other.replace("~" * n, "~") == short for n, other in enumerate(longer, 2))
+        assert keeps_its_lines(short, "~", longest) == same, seed
+        found.add(same)
+    assert found == {True, False}
 
 
 def test_flat_text_is_one_line_of_the_same_value() -> None:

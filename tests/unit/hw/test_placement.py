@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spyre_mlir.hw.placement import Request, collisions, first_fit, peak
+from spyre_mlir.hw import placement
+from spyre_mlir.hw.placement import Pair, Request, collisions, first_fit, peak
 
 
 def request(number: int, size: int, first: int, last: int, saved: int = 0, address: int | None = None) -> Request:
@@ -50,6 +54,20 @@ def test_collisions_name_the_pair() -> None:
     assert collisions(requests, {0: 0, 1: 128, 2: 256}) == [(0, 1), (1, 2)]
     assert collisions(requests, {0: 0, 1: 0, 2: 256}, {(0, 1)}) == []
     assert collisions(requests, {0: 0, 1: 128, 2: 512}, {(0, 1)}) == [(0, 1)], "same bytes or none"
+
+
+def test_first_fit_looks_at_those_alone_that_are_alive_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    real = placement.may_share
+
+    def count(one: Request, other: Request, takeovers: Collection[Pair]) -> bool:
+        looks.append(one.number)
+        return real(one, other, takeovers)
+
+    monkeypatch.setattr(placement, "may_share", count)
+    always = request(0, 128, 0, 2000, saved=9)
+    first_fit([always, *(request(n, 128, 2 * n, 2 * n + 1) for n in range(1, 1000))], 1024)
+    assert set(looks) == {0}
 
 
 def test_peak_is_the_highest_byte() -> None:

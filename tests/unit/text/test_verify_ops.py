@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pytest
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i32
-from xdsl.ir import Block, Operation, Region
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, ModuleOp, TensorType, f32, i32
+from xdsl.dialects.test import TestOp
+from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.irdl import OpDef
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.loop import NestOp, YieldOp
+from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.text.verify_ops import verify_ops
 
 INDEX = IndexType()
@@ -72,6 +76,45 @@ def test_a_plain_op_is_no_terminator() -> None:
     module = ModuleOp([func.FuncOp("f", ([], []), Region(Block([constant(1), constant(1)])))])
     with pytest.raises(VerifyException, match="not a terminator"):
         verify_ops(module)
+
+
+def copying(element: Attribute) -> tuple[Operation, Operation]:
+    """A tensor, and a nest that copies it."""
+    tensor = TensorType(element, [4])
+    block = Block(arg_types=[element])
+    block.add_op(YieldOp(operands=[[block.args[0]]]))
+    space = SpaceAttr((IterDim("i", 4),))
+    made = TestOp(result_types=[tensor])
+    maps = [IndexMapAttr((LinearExpr.of("i"),))] * 2
+    return made, NestOp(space, [made.results[0]], maps, tensor, Region(block))
+
+
+def test_the_end_of_a_body_is_verified_once_for_the_op_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    verified: list[str] = []
+    real = OpDef.verify
+
+    def count(self: OpDef, op: Operation) -> None:
+        verified.append(op.name)
+        real(self, op)
+
+    verify_ops(function(*copying(f32)))
+    monkeypatch.setattr(OpDef, "verify", count)
+    verify_ops(function(*copying(f32), *copying(f32)))
+    assert "spyre.loop.yield" not in verified
+    assert verified.count("spyre.loop.nest") == 2
+    other = arith.ConstantOp(FloatAttr(0.0, f32))
+    misplaced = func.FuncOp("f", ([], []), Region(Block([other, YieldOp(operands=[[other.result]])])))
+    with pytest.raises(VerifyException, match=r"expects parent op 'spyre\.loop\.nest'"):
+        verify_ops(ModuleOp([misplaced]))
+
+
+def test_an_end_in_the_middle_is_refused() -> None:
+    verify_ops(function(*copying(f32)))
+    first, nest = copying(f32)
+    body = nest.regions[0].block
+    body.add_op(YieldOp(operands=[[body.args[0]]]))
+    with pytest.raises(VerifyException, match="must be the last operation"):
+        verify_ops(function(first, nest))
 
 
 def test_an_empty_block_is_refused() -> None:

@@ -12,12 +12,15 @@ from spyre_mlir.dialects.ir.modules import copy_of
 from spyre_mlir.dialects.superdsc.codec import symbolic_fields, window_fields
 from spyre_mlir.dialects.superdsc.codec.check_descriptor import check
 from spyre_mlir.dialects.superdsc.codec.coordinate_rules import coordinate_rules
+from spyre_mlir.dialects.superdsc.codec.described import certainty
 from spyre_mlir.dialects.superdsc.codec.gaps import back_gaps
 from spyre_mlir.dialects.superdsc.codec.linked_body import linked_body
 from spyre_mlir.dialects.superdsc.dialect import typed_fields
 from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, DscOp, InDsc, SdscOp, root_properties
 from spyre_mlir.dialects.superdsc.dialect.short_form import complete
+from spyre_mlir.dialects.superdsc.dialect.skeleton import tell
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
+from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
 from spyre_mlir.dialects.superdsc.model.descriptor import (
     ACCUMULATING,
     LAST_LABEL,
@@ -85,6 +88,7 @@ def build(descriptor: Descriptor, version: Version = Version.TS26, spec: SpyreSp
     except VerifyException as error:
         raise EmitError(str(error.args[0]), where=root) from error
     made[:] = [copy_of(op)]
+    tell(certainty, op, certainty_of(descriptor))  # the manifest asks, and would read the whole op for it
     return op
 
 

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, SdscOp
 from spyre_mlir.dialects.superdsc.dialect.skeleton import by_skeleton
+from spyre_mlir.dialects.superdsc.model.certainty import Certainty, certainty_of
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.dialects.superdsc.model.json_value import natural
 from spyre_mlir.hw.spec import STICK_BYTES
@@ -24,6 +25,17 @@ def described(op: SdscOp) -> Descriptor:
     """
     first = _first(op)
     return (first and _with_places(first, op)) or describe(op)
+
+
+@by_skeleton
+def certainty(op: SdscOp) -> Certainty:
+    """Return how sure it is that the real consumer takes what the file of an op relies on.
+
+    Raises:
+        ReadError: fields are missing, of the wrong type, or contradict each other.
+        UnsupportedError: the op uses a feature that descriptors have no meaning for.
+    """
+    return certainty_of(described(op))
 
 
 @by_skeleton

@@ -54,6 +54,18 @@ def by_skeleton(
     return answer
 
 
+def tell(question: Callable[[_Sdsc], _Found], op: _Sdsc, answer: _Found) -> None:
+    """Have a function by skeletons answer for an op, and for all of its skeleton, what is known without asking it.
+
+    Args:
+        question: decorated with `by_skeleton`, of an op alone.
+        op: a ``superdsc.sdsc``.
+        answer: what the function would return.
+    """
+    if (skeleton := skeleton_of(op)) is not None:
+        skeleton.answers[cast(Any, question).__wrapped__, ()] = answer
+
+
 def skeleton_of(sdsc: Operation) -> Skeleton | None:
     """Return the skeleton that SuperDSCs have in common if they differ in number and start addresses only.
 
@@ -142,4 +154,4 @@ def _function(name: Attribute) -> Hashable:
     return (type(name), function) if index.isdecimal() else name
 
 
-__all__ = ["Skeleton", "by_skeleton", "skeleton_of"]
+__all__ = ["Skeleton", "by_skeleton", "skeleton_of", "tell"]

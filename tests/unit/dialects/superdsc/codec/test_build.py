@@ -8,9 +8,13 @@ from dataclasses import replace
 import jsonschema_rs
 import pytest
 
+from spyre_mlir.dialects.superdsc.codec import described
 from spyre_mlir.dialects.superdsc.codec.build import build
 from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.dialects.superdsc.codec.described import certainty
 from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_to_json
+from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
+from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
 from spyre_mlir.dialects.superdsc.model.descriptor import (
     Constant,
     Descriptor,
@@ -83,6 +87,19 @@ def _dsc(descriptor: Descriptor, version: Version = Version.TS26) -> dict[str, o
     (fields,) = sdsc_to_json(build(descriptor, version)).values()
     ((_, dsc),) = fields["dscs_"][0].items()  # type: ignore[index,union-attr,call-overload]
     return dsc  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.file.rpartition("/")[2])
+def test_what_is_built_is_as_certain_as_what_is_read_back(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    op = build(case.descriptor, case.version)
+    expected = certainty_of(describe(op))
+
+    def forbidden(_: SdscOp) -> None:
+        raise AssertionError("described")
+
+    monkeypatch.setattr(described, "describe", forbidden)
+    monkeypatch.setattr(described, "_first", forbidden)
+    assert certainty(op) == certainty(build(case.descriptor, case.version)) == expected
 
 
 def test_symbolic_operands_carry_the_flag_and_the_ids() -> None:

@@ -16,7 +16,7 @@ from spyre_mlir.backend.read import read_json
 from spyre_mlir.dialects.superdsc.dialect.attributes import JsonAttr
 from spyre_mlir.dialects.superdsc.dialect.ops import AllocateOp, LabeledDsOp, SdscOp
 from spyre_mlir.dialects.superdsc.dialect.short_form import PARTIAL
-from spyre_mlir.dialects.superdsc.dialect.skeleton import by_skeleton, skeleton_of
+from spyre_mlir.dialects.superdsc.dialect.skeleton import by_skeleton, skeleton_of, tell
 from tests.paths import DATA
 
 TEXT = (DATA / "superdsc_worked/a1_add_128x256_1core.json").read_text()
@@ -81,6 +81,18 @@ def test_a_question_is_asked_once_per_skeleton() -> None:
     twin = read(TEXT.replace('"0_add"', '"17_add"'))
     assert [question(read(), 1), question(twin, 1), question(twin, 2)] == [1, 1, 2]
     assert asked == ["0_add", "17_add"]
+
+
+def test_an_answer_that_is_told_is_not_asked_for() -> None:
+    @by_skeleton
+    def question(op: SdscOp) -> str:
+        return op.root_key
+
+    tell(question, read(), "told")
+    assert question(read(TEXT.replace('"0_add"', '"17_add"'))) == "told"
+    other = read()
+    reformatted(other)
+    assert question(other) == "0_add"
 
 
 def test_a_twin_of_what_verified_is_still_checked_where_it_differs() -> None:

@@ -57,6 +57,8 @@ def test_the_largest_change_is_first_and_layers_are_one(compared: Comparison) ->
         Change("copy", 2.0, 2.0, (3, 1)),
     ]
     assert [c.name for c in compared.by_module()] == ["layers.*.mlp", "head", "the model itself"]
+    steps = Comparison(program("a", kernel("exp", 2.0, "net.0")), program("b", kernel("add", 1.0, "net.2")))
+    assert [c.name for c in steps.by_module()] == ["net.0", "net.2"]
     assert [(c.name, c.difference) for c in compared.by_line()] == [("m.py:1", -5.0), ("m.py:2", 0.5)]
 
 

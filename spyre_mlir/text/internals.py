@@ -252,7 +252,7 @@ class InternalsParser(Parser):
 
     @property
     def at_end(self) -> bool:
-        """Whether nothing is left but blanks and comments."""
+        """The text is read: nothing is left but blanks and comments."""
         return self._current_token.kind is MLIRTokenKind.EOF
 
     @property

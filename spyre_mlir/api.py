@@ -17,7 +17,7 @@ from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dynamic import Buckets, DynamicModel
-from spyre_mlir.errors import InputError, NotCompiledError, SpyreError, UnsupportedError
+from spyre_mlir.errors import DataSizesError, InputError, NotCompiledError, UnsupportedError
 from spyre_mlir.generation import GeneratingModel, Generation
 from spyre_mlir.machine.bundle.host_code import HostCode
 from spyre_mlir.options import CompileOptions, takes_options
@@ -118,12 +118,10 @@ def compile(
     with progress(LEVELS[-1], options.progress) as step:
         try:
             program = _imported(model, *given, step, dynamic_shapes)
-        except UnsupportedError as refused:
-            only = not buckets and dynamic_shapes is None
-            parted = _parted(model, given, options, specializations, refused) if only else None
-            if parted is None:
+        except DataSizesError as sizes:
+            if buckets or dynamic_shapes is not None:
                 raise
-            return parted
+            return _parted(model, sizes, options, specializations)
         if program.origin is None:
             if buckets:
                 raise InputError("buckets need a program with symbols", hint="export the model with dynamic_shapes")
@@ -232,24 +230,11 @@ def _dynamic(
     )
 
 
-def _parted(
-    model: Any,
-    given: tuple[tuple[Any, ...] | None, Mapping[str, Any] | None],
-    options: CompileOptions,
-    specializations: int,
-    refused: UnsupportedError,
-) -> PartedModel | None:
-    """A model in which data decides sizes, in parts; None if that is not what was refused."""
+def _parted(model: Any, sizes: DataSizesError, options: CompileOptions, specializations: int) -> PartedModel:
+    """A model in which data decides sizes, in parts."""
     from spyre_mlir.frontend import import_divided
 
-    try:
-        program = import_divided(model, *given)
-    except SpyreError as error:
-        if error.message == refused.message:
-            return None
-        raise
-    if program is None:
-        return None
+    program = import_divided(sizes.name, sizes.exported)
 
     def compiled(part: Any, inputs: tuple[Any, ...], symbols: Any) -> CompiledModel | DynamicModel:
         if symbols is None:

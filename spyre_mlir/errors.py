@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.utils.exceptions import PassFailedException
 
@@ -49,6 +49,21 @@ class UnsupportedError(SpyreError):
 
     code = "SPY-U001"
     exit_code = 2
+
+
+class DataSizesError(UnsupportedError):
+    """A model that has no single program, because data decides sizes in it; it can be divided where it does.
+
+    Args:
+        refused: what an import as one program found.
+        name: of the program.
+        exported: the program as torch exported it.
+    """
+
+    def __init__(self, refused: UnsupportedError, name: str, exported: Any) -> None:
+        super().__init__(refused.message, where=refused.where, hint=refused.hint)
+        self.name = name
+        self.exported = exported
 
 
 class ImportProgramError(SpyreError):

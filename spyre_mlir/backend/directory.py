@@ -8,6 +8,8 @@ the device, the launches, what comes back), ``manifest.json`` (what all this is 
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -114,8 +116,9 @@ def _unwritable(directory: Path, error: OSError) -> InputError:
 
 
 def check_replaceable(directory: Path) -> None:
-    """Raise InputError if the target of a bundle exists and is not a bundle."""
+    """Raise InputError if the target of a bundle exists and is not a bundle, or cannot be created."""
     if not directory.exists():
+        _check_creatable(directory)
         return
     if not directory.is_dir():
         raise InputError(
@@ -130,6 +133,14 @@ def check_replaceable(directory: Path) -> None:
             where=str(directory),
             hint="name another directory",
         )
+
+
+def _check_creatable(directory: Path) -> None:
+    above = next(path for path in directory.absolute().parents if path.exists())
+    if not above.is_dir():
+        raise _unwritable(directory, OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR)))
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise _unwritable(directory, OSError(errno.EACCES, os.strerror(errno.EACCES)))
 
 
 def write_texts(directory: Path, texts: Mapping[str, str]) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
@@ -84,6 +86,16 @@ def read_text(path: Path) -> str:
         ) from error
     except OSError as error:
         raise ReadError(f"cannot read the file: {error.strerror}", where=str(path)) from error
+
+
+@contextmanager
+def suggesting(hint: str) -> Generator[None]:
+    """Give errors about a file something to try, if they have nothing."""
+    try:
+        yield
+    except ReadError as error:
+        error.hint = error.hint or hint
+        raise
 
 
 def dump_text(value: Json) -> str:

@@ -245,11 +245,18 @@ class SpyreOptMain(xDSLOptMain):
             raise InputError(
                 "there is no such file", where=name, hint="name a file of IR text, or - for standard input"
             )
+        if name and Path(name).is_dir():
+            raise InputError(
+                "this is a directory, expected a file of IR text",
+                where=name,
+                hint="spyre-translate --superdsc-to-mlir DIR gives the text of a bundle directory",
+            )
         extension = Path(name).suffix.removeprefix(".") if name else "mlir"
         if not self.args.frontend and extension not in self.available_frontends:
             known = ", ".join(f".{one}" for one in self.available_frontends)
+            other = "; spyre-translate --superdsc-to-mlir reads SuperDSC files" if extension == "json" else ""
             raise InputError(
-                f"unknown file extension '.{extension}' of {name}", hint=f"a file named {known}, or '-f mlir'"
+                f"unknown file extension '.{extension}' of {name}", hint=f"a file named {known}, or '-f mlir'{other}"
             )
         stream, extension = self.get_input_stream()
         chunks: list[tuple[IO[bytes], int]] = [(stream, 0)]

@@ -39,9 +39,11 @@ def foreign_at(path: Path) -> ExternalProgram | None:
     from spyre_mlir.machine.bundle.external_bundle import foreign_program, single
 
     if path.is_file() and path.suffix == ".json":
+        from spyre_mlir.backend.json_file import suggesting
         from spyre_mlir.backend.read import read_json
 
-        return single(describe(read_json(path)), path.name)
+        with suggesting("name a SuperDSC file; spyre-translate --check FILE lists what is wrong with it"):
+            return single(describe(read_json(path)), path.name)
     ours = any((path / name).exists() for name in (PROGRAM_FILE, MANIFEST_FILE))
     if ours or not (path / BUNDLE_FILE).is_file():
         return None

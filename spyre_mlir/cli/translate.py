@@ -105,6 +105,7 @@ def _mlir(path: str, *, generic: bool) -> str:
     """MLIR text of a SuperDSC file or of a bundle directory."""
     from xdsl.dialects.builtin import ModuleOp
 
+    from spyre_mlir.backend.json_file import suggesting
     from spyre_mlir.backend.read import read_json
     from spyre_mlir.backend.translate import directory_to_module
     from spyre_mlir.text.render import decode, module_text
@@ -114,7 +115,8 @@ def _mlir(path: str, *, generic: bool) -> str:
         module = directory_to_module(Path(path), make_context())
     else:
         text, name = _read(path)
-        module = ModuleOp([read_json(decode(text, name), name)])
+        with suggesting("name a SuperDSC file; spyre-translate --check FILE lists what is wrong with it"):
+            module = ModuleOp([read_json(decode(text, name), name)])
     return module_text(module, generic=generic) + "\n"
 
 

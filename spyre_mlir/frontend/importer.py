@@ -13,7 +13,7 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import DataSizesError, InputError, UnsupportedError
 from spyre_mlir.frontend.calling.call import is_complete
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
@@ -25,6 +25,7 @@ from spyre_mlir.frontend.capture.export import export_model, load_pt2
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
+from spyre_mlir.frontend.data_sizes.dividing import makes_size
 from spyre_mlir.frontend.lowering.assembly import assemble
 from spyre_mlir.frontend.lowering.liveness import live_nodes
 from spyre_mlir.frontend.lowering.plugin_conversion import warn_of_unknown_ops
@@ -59,6 +60,7 @@ def import_program(
         InputError: no model, a module without example arguments, or an exported program with some.
         ImportProgramError: the model or file cannot be read.
         UnsupportedError: parts of the model have no form; all of them are named.
+        DataSizesError: the same, where data decides sizes.
     """
     registry.load_plugins()
     check_names()
@@ -76,11 +78,20 @@ def import_program(
             )
         with flat_dataclasses(args, kwargs) as see:
             exported = export_model(model, tuple(args or ()), dict(kwargs or {}), see, dynamic_shapes)
-            return _import(exported, identifier(type(model).__name__), model)
+            return _import_or_name_sizes(exported, identifier(type(model).__name__), model)
     if given or dynamic_shapes is not None:
         raise InputError("an exported program knows its example arguments", hint="pass the program alone")
     exported = model if isinstance(model, ExportedProgram) else load_pt2(model)
-    return _import(exported, root_class(exported), None)
+    return _import_or_name_sizes(exported, root_class(exported), None)
+
+
+def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
+    try:
+        return _import(exported, name, reference)
+    except UnsupportedError as refused:
+        if not any(map(makes_size, exported.graph.nodes)):
+            raise
+        raise DataSizesError(refused, name, exported) from refused
 
 
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:

@@ -29,6 +29,7 @@ class Part:
 
     Attributes:
         compile: compiles a model for example inputs and symbols.
+        model: the piece as a model of torch.
         kept: how many programs for single sizes are kept.
     """
 
@@ -36,14 +37,19 @@ class Part:
     name: str
     compile: Compile
     kept: int
+    model: Any = field(init=False)
     made: CompiledModel | DynamicModel | None = None
     fixed: OrderedDict[str, CompiledModel] = field(default_factory=OrderedDict[str, CompiledModel])
 
-    def prepare(self) -> None:
-        """Compile it with symbols, or as it is if all of its sizes are known."""
-        from spyre_mlir.frontend.data_sizes.calls import piece_model, symbolic_examples
+    def __post_init__(self) -> None:
+        from spyre_mlir.frontend.data_sizes.calls import piece_model
 
         self.model = piece_model(self.piece, self.name)
+
+    def prepare(self) -> None:
+        """Compile it with symbols, or as it is if all of its sizes are known."""
+        from spyre_mlir.frontend.data_sizes.calls import symbolic_examples
+
         found = symbolic_examples(self.piece)
         if found is None:
             return

@@ -14,7 +14,7 @@ from spyre_mlir.dialects.superdsc.model.json_value import JsonObject
 from spyre_mlir.errors import InputError
 from spyre_mlir.report.figures import Figures, KernelFigures
 from spyre_mlir.report.page import comparison_text
-from spyre_mlir.report.shares import ROOT, UNKNOWN, without_numbers
+from spyre_mlir.report.shares import UNKNOWN, folded_modules
 from spyre_mlir.report.tables import listing
 from spyre_mlir.report.timing import three_digits
 from spyre_mlir.text.notebook import ShownAsText
@@ -108,7 +108,8 @@ class Comparison(ShownAsText):
 
     def by_module(self) -> list[Change]:
         """Time by module of the model, layers that differ in numbers as one, the largest change first."""
-        return self._grouped(lambda kernel: without_numbers(kernel.module) or ROOT)
+        names = folded_modules(kernel.module for side in (self.before, self.after) for kernel in side.kernels)
+        return self._grouped(lambda kernel: names[kernel.module])
 
     def by_line(self) -> list[Change]:
         """Time by line of the model, the largest change first."""

@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from spyre_mlir.backend.json_file import dump_text, load_text, read_text
+from spyre_mlir.backend.json_file import dump_text, load_text, read_text, suggesting
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 from spyre_mlir.errors import ReadError
 from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline
@@ -167,7 +167,8 @@ def read_figures(path: Path) -> Figures:
     Raises:
         ReadError: it cannot be read, or is no report of this version.
     """
-    value = load_text(read_text(path), str(path))
+    with suggesting(_HINT):
+        value = load_text(read_text(path), str(path))
     head = [value.pop(key, None) for key in _HEAD] if isinstance(value, dict) else [None]
     if head != [*_HEAD.values()]:
         raise ReadError(f"expected a report with {_HEAD}, got {head}", where=str(path), hint=_HINT)

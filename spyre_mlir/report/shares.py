@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline
 from spyre_mlir.ops.function_facts import Group
@@ -12,7 +12,6 @@ from spyre_mlir.ops.hardware_functions import function_of
 
 UNKNOWN = "unknown"
 ROOT = "the model itself"
-_NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 
 
 @dataclass(frozen=True)
@@ -55,15 +54,33 @@ def by_function(timeline: Timeline) -> list[Share]:
 def by_module(timeline: Timeline) -> list[Share]:
     """Shares of modules of the model, the longest first; modules that differ in numbers are one: ``layers.*.mlp``.
 
-    Where that leaves a single one, as of a plain `nn.Sequential`, they stay apart.
+    Members of an `nn.Sequential` that have no parts stay apart, and so do modules of which one would be left.
     """
-    folded = _shares(timeline, lambda k: without_numbers(k.launch.module) or ROOT)
-    return folded if len(folded) > 1 else _shares(timeline, lambda k: k.launch.module or ROOT)
+    names = folded_modules(k.launch.module for k in timeline.kernels)
+    return _shares(timeline, lambda k: names[k.launch.module])
 
 
-def without_numbers(module: str) -> str:
-    """Return the path of a module with a star for each number: ``layers.*.mlp`` stands for that of every layer."""
-    return _NUMBER.sub("*", module)
+def folded_modules(modules: Iterable[str]) -> dict[str, str]:
+    """Return the names of modules in tables: ``layers.*.mlp`` stands for that of every layer.
+
+    A number is a layer, and a star, if modules are in it. ``head.2`` without any is one of several different steps,
+    and keeps its number. Where a single name would be left, the modules keep theirs.
+
+    Args:
+        modules: paths of all modules of a table.
+    """
+    paths = set(modules)
+    holders = {path[:end] for path in paths for end, sign in enumerate(path) if sign == "."}
+    names = {path: _with_stars(path, holders) or ROOT for path in paths}
+    return names if len(set(names.values())) > 1 else {path: path or ROOT for path in paths}
+
+
+def _with_stars(path: str, holders: set[str]) -> str:
+    parts = path.split(".")
+    within = accumulate(parts, lambda outer, part: f"{outer}.{part}")
+    return ".".join(
+        "*" if part.isdigit() and whole in holders else part for part, whole in zip(parts, within, strict=True)
+    )
 
 
 def by_line(timeline: Timeline) -> list[Share]:

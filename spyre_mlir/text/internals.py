@@ -251,6 +251,11 @@ class InternalsParser(Parser):
         self._resume_from(position)
 
     @property
+    def at_end(self) -> bool:
+        """The text is read: nothing is left but blanks and comments."""
+        return self._current_token.kind is MLIRTokenKind.EOF
+
+    @property
     def token_start(self) -> int:
         """Position of the next token."""
         return self._current_token.span.start

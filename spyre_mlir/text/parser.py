@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import NoReturn
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, ModuleOp, StringAttr, UnknownLoc
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue, TypeAttribute
 from xdsl.parser import UnresolvedOperand
 from xdsl.utils.exceptions import UnregisteredConstructException, VerifyException
@@ -92,6 +92,12 @@ class SpyreParser(InternalsParser):
         self, values: dict[str, tuple[SSAValue, ...]]
     ) -> None:
         self._names = values.restored() if isinstance(values, SavedScope) else NameScope(values)
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        """Parse a module, or the operations of one."""
+        if self.at_end:
+            self.raise_error("expected a module or an operation, got a text without any: the file is empty or cut off")
+        return super().parse_module(allow_implicit_module)
 
     def parse_optional_attribute(self) -> Attribute | None:
         """Parse an attribute, if present; one that does not verify is reported at its text."""

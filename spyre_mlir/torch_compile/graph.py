@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import partial
 from typing import Any, cast
-from weakref import ref
+from weakref import WeakSet, ref
 
 import torch
 from torch.fx import GraphModule, Interpreter
@@ -85,6 +85,7 @@ class CapturedGraph:
     _last: str = ""
     _symbolic: SymbolicGraph | None = None
     _parted: dict[str, PartedModel] = field(default_factory=dict[str, PartedModel])
+    _logged: WeakSet[CompiledModel] = field(default_factory=WeakSet[CompiledModel])
 
     def __post_init__(self, capture: Capture | None) -> None:
         # Dynamo forgets the sources once it has compiled.
@@ -104,7 +105,7 @@ class CapturedGraph:
         """Return the results of the graph; mutated inputs are written."""
         key = signature_of(inputs, {})
         if key in self._parted:
-            return self._parted[key](*inputs)
+            return self._run_parts(self._parted[key], inputs)
         try:
             memory = self._memories(inputs)
         except NEEDS_VALUES as error:
@@ -148,7 +149,21 @@ class CapturedGraph:
                 capture=self.named.number,
             )
         )
-        return made(*inputs)
+        return self._run_parts(made, inputs)
+
+    def _run_parts(self, model: PartedModel, inputs: Sequence[Any]) -> Any:
+        """Run a model in parts, and log the programs of parts that this call is the first to need."""
+        results = model(*inputs)
+        for program in model.programs:
+            if program not in self._logged:
+                self._logged.add(program)
+                self._log(f"{self.named.graph}/{program.name}", program)
+        return results
+
+    @staticmethod
+    def _log(name: str, program: CompiledModel) -> None:
+        log_plan(name, program)
+        log_text(name, program)
 
     def _on_host(self, inputs: Sequence[Any], key: str) -> Any:
         if self.options.get("host_fallback") == "error":
@@ -187,8 +202,7 @@ class CapturedGraph:
                 self.named.number,
             )
         )
-        log_plan(self.named.graph, program)
-        log_text(self.named.graph, program)
+        self._log(self.named.graph, program)
         return _Made(program, frozen)
 
     def _program(self, inputs: Sequence[Any], frozen: Mapping[int, torch.Tensor]) -> CompiledModel:

@@ -17,7 +17,7 @@ def log_plan(graph: str, program: CompiledModel) -> None:
     """Log the kernels, the host steps and the predicted time of a program.
 
     Args:
-        graph: Dynamo's name of the graph, e.g. ``0/1``.
+        graph: Dynamo's name of the graph, e.g. ``0/1``, and that of the part of a graph in parts.
         program: its program.
     """
     if log.isEnabledFor(logging.DEBUG):

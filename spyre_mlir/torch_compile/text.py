@@ -18,7 +18,7 @@ def log_text(graph: str, program: CompiledModel) -> None:
     """Log the text of a program at each level.
 
     Args:
-        graph: Dynamo's name of the graph, e.g. ``0/1``.
+        graph: Dynamo's name of the graph, e.g. ``0/1``, and that of the part of a graph in parts.
         program: its program.
     """
     for level in LEVELS:

@@ -101,4 +101,8 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert len(shown) == 9 and {name for name in shown if not (tmp_path / "site" / "gallery" / name).is_file()} == set()
     front = (tmp_path / "site" / "reference" / "python" / "index.html").read_text(encoding="utf-8")
     assert "LevelGraphs" in front
+    headings = re.findall(r"<h2[^>]*>(.*?)<a", front, re.DOTALL)
+    assert headings and all("(" not in re.sub("<[^>]*>", "", heading) for heading in headings), (
+        "a signature is a heading"
+    )
     assert not re.findall(r'(?:src|href)="https?://[^"]*\.(?:js|css|woff2?)', front), "the site loads from elsewhere"

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 import spyre_mlir
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, UnsupportedError
+from tests.functions import FunctionModel
 
 X = torch.ones(2, 3)
 
@@ -80,3 +81,29 @@ def test_the_log_has_a_line_for_import_levels_and_passes(caplog: pytest.LogCaptu
     lines = [record.getMessage().partition(":")[0] for record in caplog.records]
     assert lines[0] == "import of ReLU"
     assert {"decompose-aten", "level aten", "level superdsc", "place-lx"} <= set(lines)
+
+
+@pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
+def test_a_model_that_data_divides_is_exported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    exported = list[object]()
+    export = torch.export.export
+
+    def counted(model: Any, *args: Any, **kwargs: Any) -> Any:
+        exported.append(model)
+        return export(model, *args, **kwargs)
+
+    monkeypatch.setattr(torch.export, "export", counted)
+    model = FunctionModel(lambda x: x[x > 0] * 2)
+    assert spyre_mlir.compile(model, (X,), numerics="exact")(X).tolist() == [2.0] * 6
+    assert exported.count(model) == 1
+
+
+def test_a_refused_model_is_exported_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    exported = list[object]()
+    export = torch.export.export
+    monkeypatch.setattr(
+        torch.export, "export", lambda *args, **kwargs: exported.append(args) or export(*args, **kwargs)
+    )
+    with pytest.raises(UnsupportedError):
+        spyre_mlir.compile(FunctionModel(lambda x: x if x.sum() > 0 else -x), (X,))
+    assert len(exported) == 1

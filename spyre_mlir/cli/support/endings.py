@@ -34,6 +34,18 @@ DONE, INPUT_ERROR, UNSUPPORTED, INTERNAL_ERROR = 0, 1, 2, 70
 RECURSION_LIMIT = 20_000
 MAX_COLUMNS = 160
 MAX_LINES = 24
+_NO_FOLDER = "name a file in a folder that exists"
+_NO_RIGHT = "name a file that you may read, or a folder that you may write to"
+_REMEDIES = {
+    errno.ENOENT: _NO_FOLDER,
+    errno.ENOTDIR: _NO_FOLDER,
+    errno.EISDIR: "name a file, not a directory",
+    errno.EACCES: _NO_RIGHT,
+    errno.EPERM: _NO_RIGHT,
+    errno.EROFS: _NO_RIGHT,
+    errno.ENAMETOOLONG: "give it a shorter name",
+    errno.ENOSPC: "make room, or name a place on another disk",
+}
 _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF, errno.EFBIG)
 
 Main = Callable[[Sequence[str] | None], int]
@@ -174,7 +186,9 @@ def _report_error(tool_name: str, error: BaseException) -> int:
         case MemoryError():
             return _report_memory(error)
         case OSError() if error.filename is not None:
-            return _report(f"{error.filename}: {error.strerror}", INPUT_ERROR)
+            remedy = _REMEDIES.get(error.errno or 0)
+            text = f"{error.filename}: {error.strerror}"
+            return _report(text if remedy is None else f"{text}\n  try: {remedy}", INPUT_ERROR)
         case OSError() if error.errno in _NO_PLACE:
             drop_output()
             return _report(f"the results cannot be written: {error.strerror}", INPUT_ERROR)

@@ -14,13 +14,13 @@ from torch.fx.traceback import preserve_node_meta
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
-from spyre_mlir.frontend.capture.export import export_model, load_pt2
+from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.unsupported import op_name
-from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated, makes_size
-from spyre_mlir.frontend.importer import identifier, root_class
+from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
 from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import TreeConstant
 from spyre_mlir.frontend.reference.generator import generator_kept
 from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, tree_flatten
@@ -29,28 +29,20 @@ from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbo
 _EXAMPLE_STEP = 8
 
 
-def import_divided(model: Any, args: tuple[Any, ...] | None, kwargs: Mapping[str, Any] | None) -> DividedProgram | None:
-    """Import a model in which data decides sizes, divided into pieces; None if there is no such size.
+def import_divided(name: str, exported: ExportedProgram) -> DividedProgram:
+    """Import a program in which data decides sizes, divided into pieces.
 
     Args:
-        model: a module, an exported program, or the path of a ``.pt2`` file.
-        args: positional example arguments of a module.
-        kwargs: keyword example arguments of a module.
+        name: of the program.
+        exported: the program, which stays as it is.
 
     Raises:
-        ImportProgramError: the model cannot be read.
         UnsupportedError: it cannot be divided.
     """
-    if isinstance(model, torch.nn.Module):
-        exported = export_model(model, tuple(args or ()), dict(kwargs or {}))
-        name = identifier(type(model).__name__)
-    else:
-        exported = model if isinstance(model, ExportedProgram) else load_pt2(model)
-        name = root_class(exported)
-    if not any(map(makes_size, exported.graph.nodes)):
-        return None
-    whole = explicit_draws(unroll_loops(passed_export(exported)))
-    return divided(name, passed_functional(decompose(whole)))
+    spec = exported.call_spec
+    with flat_dataclasses(spec.in_spec, spec.out_spec):
+        whole = explicit_draws(unroll_loops(passed_export(exported)))
+        return divided(name, passed_functional(decompose(whole)))
 
 
 class DividedCall:
@@ -67,7 +59,8 @@ class DividedCall:
 
     def __init__(self, program: DividedProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self._program = program
-        leaves, tree = tree_flatten((args, dict(kwargs)))
+        with flat_dataclasses(args, kwargs):
+            leaves, tree = tree_flatten((args, dict(kwargs)))
         if tree != program.call_spec.in_spec:
             raise InputError(
                 f"the call has inputs {tree}", hint=f"call it as it was compiled, with {program.call_spec.in_spec}"
@@ -107,7 +100,9 @@ class DividedCall:
         with torch.no_grad():
             for tensor, value in written:
                 tensor.copy_(value)
-        return self._program.call_spec.out_spec.unflatten(leaves)
+        tree = self._program.call_spec.out_spec
+        with flat_dataclasses(tree):
+            return tree.unflatten(leaves)
 
 
 def _check_input(node: Node, leaf: object) -> None:
@@ -206,13 +201,15 @@ def as_it_was(program: DividedProgram) -> Generator[None]:
 
 def copied(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return inputs whose tensors are copies."""
-    leaves, tree = tree_flatten((args, dict(kwargs)))
-    return tree.unflatten([leaf.clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves])
+    with flat_dataclasses(args, kwargs):
+        leaves, tree = tree_flatten((args, dict(kwargs)))
+        return tree.unflatten([leaf.clone() if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves])
 
 
 def flat(value: Any) -> list[torch.Tensor]:
     """Return the leaves of results, numbers as tensors, without what is neither."""
-    leaves = cast("list[object]", tree_flatten(value)[0])
+    with flat_dataclasses(value):
+        leaves = cast("list[object]", tree_flatten(value)[0])
     return [torch.as_tensor(leaf) for leaf in leaves if isinstance(leaf, (torch.Tensor, bool, int, float))]
 
 

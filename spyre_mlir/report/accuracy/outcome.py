@@ -19,7 +19,7 @@ from spyre_mlir.dialects.superdsc.model.json_value import Json
 from spyre_mlir.hw.formats import DL16_LARGEST
 from spyre_mlir.report.accuracy.attempts import Attempt
 from spyre_mlir.report.figures import finite, plain
-from spyre_mlir.report.shares import ROOT, UNKNOWN, without_numbers
+from spyre_mlir.report.shares import UNKNOWN, folded_modules
 from spyre_mlir.report.tables import listing
 from spyre_mlir.text.notebook import ShownAsText
 
@@ -116,7 +116,8 @@ class Accuracy(ShownAsText):
 
     def by_module(self) -> list[ErrorGroup]:
         """Launches by module of the model, the worst first; modules that differ in numbers are one."""
-        return self._groups(lambda one: without_numbers(one.module) or ROOT)
+        names = folded_modules(one.module for one in self.launches)
+        return self._groups(lambda one: names[one.module])
 
     def by_line(self) -> list[ErrorGroup]:
         """Launches by line of the model, the worst first."""

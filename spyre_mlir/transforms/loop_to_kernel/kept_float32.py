@@ -21,6 +21,7 @@ from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.errors import InputError
 
+_OPERATIONS_SHOWN = 12
 _KINDS = (loop.NestOp, loop.LoopGatherOp, loop.EmptyOp)
 
 
@@ -40,10 +41,23 @@ def check_names(module: ModuleOp, names: Sequence[str]) -> None:
     for name in names:
         if name in known:
             continue
-        near = get_close_matches(name, sorted(known), 3)
-        forms = "a module as layers.0.norm, a line as model.py:7, or an operation as mul"
-        hint = f"did you mean {' or '.join(near)}?" if near else f"name {forms}"
-        raise InputError(f"keep_float32_in: nothing of the program is called '{name}'", hint=hint)
+        raise InputError(
+            f"keep_float32_in: nothing of the program is called '{name}'", hint=_suggestion(name, module, known)
+        )
+
+
+def _suggestion(name: str, module: ModuleOp, known: set[str]) -> str:
+    """Similar names, or else the forms of names and the operations of the program, which are rarely those of ATen."""
+    bare = name.replace("::", ".").removeprefix("aten.").removesuffix(".default")
+    near = [bare] if bare in known else get_close_matches(name, sorted(known), 3)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    forms = "name a module as layers.0.norm, a line as model.py:7, or an operation"
+    operations = sorted({entry for op in ops_in(module) if (entry := _operation(op)) is not None})
+    if not operations:
+        return f"{forms} as mul"
+    more = ", …" if len(operations) > _OPERATIONS_SHOWN else ""
+    return f"{forms}: {', '.join(operations[:_OPERATIONS_SHOWN])}{more}"
 
 
 def _names(op: Operation) -> Iterator[str]:
@@ -53,9 +67,13 @@ def _names(op: Operation) -> Iterator[str]:
     yield from (".".join(parts[: number + 1]) for number in range(len(parts)))
     if source.file is not None:
         yield from (f"{source.file}:{source.line}", f"{PurePath(source.file).name}:{source.line}")
+    if (operation := _operation(op)) is not None:
+        yield operation
+
+
+def _operation(op: Operation) -> str | None:
     entry = body_function(op.body.block) if isinstance(op, loop.NestOp) else None
-    if entry is not None:
-        yield entry.name
+    return None if entry is None else entry.name
 
 
 __all__ = ["check_names", "kept_ops"]

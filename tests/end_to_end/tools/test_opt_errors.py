@@ -24,7 +24,7 @@ WITHOUT_FUNCTION = (
 # name, text, what the message must contain
 BAD_TEXTS = [
     ("broken", "func.func @f( {", ["bad.mlir:1:15:", "func.func @f( {", "^"]),
-    ("empty", "", ["bad.mlir:1:1:", "Could not parse"]),
+    ("empty", "", ["bad.mlir:1:1:", "expected a module or an operation", "the file is empty or cut off"]),
     (
         "wrong_type",
         "func.func @f(%a: i32) {\n  %0 = arith.addi %a, %a : i64\n  func.return\n}",
@@ -108,8 +108,11 @@ def good(tmp_path: Path) -> str:
         (["--pass-pipeline", "cse", "-p", "dce"], ["both --passes and --pass-pipeline"]),
         (["-t", "mlirr"], ["invalid choice: 'mlirr'"]),
         (["--no-such-flag"], ["--no-such-flag", "spyre-opt --help"]),
-        (["-o", "/no/such/directory/out.mlir"], ["/no/such/directory/out.mlir: No such file or directory"]),
-        (["-o", "/"], ["/: Is a directory"]),
+        (
+            ["-o", "/no/such/directory/out.mlir"],
+            ["/no/such/directory/out.mlir: No such file or directory", "try: name a file in a folder that exists"],
+        ),
+        (["-o", "/"], ["/: Is a directory", "try: name a file, not a directory"]),
     ],
 )
 def test_bad_arguments(arguments: list[str], parts: list[str], good: str, capsys: Capture):
@@ -119,7 +122,14 @@ def test_bad_arguments(arguments: list[str], parts: list[str], good: str, capsys
 def test_files(tmp_path: Path, capsys: Capture):
     missing = str(tmp_path / "missing.mlir")
     check(capsys, [missing], ["there is no such file", f"at: {missing}"])
-    check(capsys, [str(tmp_path)], ["unknown file extension"])
+    check(
+        capsys,
+        [str(tmp_path)],
+        ["this is a directory", f"at: {tmp_path}", "try: spyre-translate --superdsc-to-mlir DIR"],
+    )
+    json = tmp_path / "sdsc_0.json"
+    json.write_text("{}")
+    check(capsys, [str(json)], ["unknown file extension '.json'", "spyre-translate --superdsc-to-mlir reads SuperDSC"])
     other = tmp_path / "program.txt"
     other.write_text("")
     check(capsys, [str(other)], ["unknown file extension '.txt'", "-f mlir"])

@@ -19,7 +19,14 @@ import torch
 from xdsl.dialects.builtin import ModuleOp
 
 import spyre_mlir
-from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
+from spyre_mlir.backend.directory import (
+    StoredBundle,
+    WriteOptions,
+    check_replaceable,
+    read_bundle,
+    split_module,
+    write_bundle,
+)
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.debug.stored_runs import stored_program
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
@@ -389,3 +396,21 @@ def test_the_check_sees_what_is_wrong_beside_the_public_files(
     spoil(tmp_path / "b")
     (finding,) = spyre_mlir.check(tmp_path / "b")
     assert (finding.rule, finding.path.startswith(place)) == (rule, True), finding
+
+
+def test_a_target_that_cannot_be_created_is_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    with pytest.raises(InputError, match="the bundle cannot be written: Not a directory"):
+        check_replaceable(file / "a" / "bundle")
+    check_replaceable(tmp_path / "a" / "bundle")
+    monkeypatch.setattr("os.access", lambda at, _mode: Path(at) != tmp_path)
+    with pytest.raises(InputError, match="the bundle cannot be written: Permission denied") as caught:
+        check_replaceable(tmp_path / "a" / "bundle")
+    assert (caught.value.where, caught.value.hint) == (
+        str(tmp_path / "a" / "bundle"),
+        "name a directory that can be created",
+    )
+    assert list(tmp_path.iterdir()) == [file]

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from spyre_mlir.backend.json_file import dump_text, flat_text, keeps_its_lines
+from spyre_mlir.backend.json_file import dump_text, flat_text, keeps_its_lines, load_text, suggesting
+from spyre_mlir.errors import ReadError
 
 LINE = 116
 
@@ -69,3 +70,12 @@ def test_flat_text_is_one_line_of_the_same_value() -> None:
     value: Any = {"b": [1, 2.5, None, True], "a": {"long": "x" * 200, "line": "\n"}}
     assert json.loads(flat_text(value)) == value
     assert "\n" not in flat_text(value)
+
+
+@pytest.mark.parametrize(("hint", "wanted"), [(None, "name another"), ("its own", "its own")])
+def test_an_error_without_a_hint_gets_one(hint: str | None, wanted: str) -> None:
+    with pytest.raises(ReadError) as caught, suggesting("name another"):
+        raise ReadError("no", hint=hint)
+    assert caught.value.hint == wanted
+    with pytest.raises(ReadError, match=r"expected JSON .*, got 'the end of the file'"), suggesting("name another"):
+        load_text("", "a.json")

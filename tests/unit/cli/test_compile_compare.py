@@ -68,8 +68,8 @@ def test_a_program_compares_with_itself(made: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("words", "parts"),
     [
-        (["{made}/1", "{made}/none"], ["cannot read the file", "none"]),
-        (["{made}/1", "{made}/model.pt2"], ["expected UTF-8 text"]),
+        (["{made}/1", "{made}/none"], ["cannot read the file", "none", "try: "]),
+        (["{made}/1", "{made}/model.pt2"], ["expected UTF-8 text", "try: "]),
         (["{made}", "{made}/1"], ["{made}"]),
         (["{made}/1", "{made}/1", "--report", "{made}/none/page.html"], ["No such file or directory"]),
         (["{made}/1", "{made}/1", "--json", "{made}/none/c.json"], ["No such file or directory"]),

@@ -57,6 +57,7 @@ def test_emitted_file(pristine: Path, capsys: Capture) -> None:
     [
         ('{"a": ', ["bad.json:1:", "expected JSON"]),
         ("[]", ["bad.json: $", "one root key"]),
+        ("", ["bad.json:1:1", "got 'the end of the file'", "try: name a SuperDSC file"]),
         ('{"a": {"dscs_": [], "x": 1, "x": 2}}', ["bad.json", "got 'x' twice"]),
         ('{"a": {"dscs_": 1}}', ["$.a.dscs_", "expected a list, got 1"]),
     ],

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import to_attribute
-from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.errors import DataSizesError, InputError, UnsupportedError
 from spyre_mlir.frontend.importer import identifier, import_program, root_class
 from spyre_mlir.frontend.program.program import Program, TreeConstant
 from spyre_mlir.frontend.torch_private import treespec_loads
@@ -244,3 +244,17 @@ def test_an_exported_program_is_called_as_its_outermost_class(stack: Any, name: 
     for node in saved.graph.nodes:
         node.meta["nn_module_stack"] = stack
     assert root_class(saved) == name
+
+
+def test_data_that_decides_sizes_is_refused_with_the_exported_program() -> None:
+    model = FunctionModel(lambda x: x[x > 1])
+    with pytest.raises(DataSizesError, match="depends on the data") as refused:
+        import_program(model, (X,))
+    assert refused.value.name == "FunctionModel"
+    assert torch.equal(refused.value.exported.module()(X), X[X > 1])
+
+
+def test_other_refusals_are_not_about_sizes() -> None:
+    with pytest.raises(UnsupportedError) as refused:
+        import_program(FunctionModel(lambda x: x.to_sparse()), (X,))
+    assert type(refused.value) is UnsupportedError

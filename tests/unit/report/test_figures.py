@@ -100,3 +100,12 @@ def test_a_list_is_no_report(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text("[]")
     with pytest.raises(ReadError, match="expected a report"):
         read_figures(tmp_path / "r.json")
+
+
+@pytest.mark.parametrize("text", [None, "", "{"])
+def test_what_is_no_json_is_refused_with_the_tool_that_writes_it(text: str | None, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / "r.json").write_text(text)
+    with pytest.raises(ReadError) as error:
+        read_figures(tmp_path / "r.json")
+    assert "spyre-compile --json" in (error.value.hint or "")

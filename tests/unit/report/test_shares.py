@@ -8,7 +8,7 @@ from torch import nn
 
 import spyre_mlir
 from spyre_mlir.machine.bundle.timeline import Timeline
-from spyre_mlir.report.shares import ROOT, by_function, by_line, by_module, moves, moving_us
+from spyre_mlir.report.shares import ROOT, by_function, by_line, by_module, folded_modules, moves, moving_us
 
 
 class Block(nn.Module):
@@ -59,6 +59,24 @@ def test_modules_of_a_plain_sequence_stay_apart() -> None:
     assert report.timeline is not None
     assert {share.name for share in by_module(report.timeline)} == {"0", "1", "2"}
     assert "time by module" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("modules", "names"),
+    [
+        (["layers.0.a", "layers.3.a", "layers.3", "head"], ["layers.*.a", "layers.*.a", "layers.*", "head"]),
+        (["net.0", "net.2", ""], ["net.0", "net.2", ROOT]),
+        (["0", "2"], ["0", "2"]),
+        (["0", "1.inner", "2"], ["0", "*.inner", "2"]),
+        (["net.0.0", "net.0.2", "net.1.0", "net.1.2"], ["net.*.0", "net.*.2", "net.*.0", "net.*.2"]),
+        (["layers.0.mlp.0", "layers.1.mlp.0", "v2.x1"], ["layers.*.mlp.0", "layers.*.mlp.0", "v2.x1"]),
+        (["layers.0.a", "layers.1.a"], ["layers.0.a", "layers.1.a"]),
+        ([""], [ROOT]),
+    ],
+)
+def test_layers_are_one_and_steps_of_a_sequence_are_not(modules: list[str], names: list[str]) -> None:
+    folded = folded_modules(modules)
+    assert [folded[module] for module in modules] == names
 
 
 def test_layouts_are_rearranged_and_sums_are_computed(timeline: Timeline) -> None:

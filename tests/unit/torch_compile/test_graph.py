@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.pipeline import LEVELS
 from spyre_mlir.torch_compile import graph as graphs
 from spyre_mlir.torch_compile.graph import FROZEN_ELEMENTS, CapturedGraph
 from spyre_mlir.torch_compile.history import Compilation, compilations, forget
@@ -188,6 +190,30 @@ def test_a_shape_that_depends_on_values_is_made_by_the_host() -> None:
         assert torch.equal(graph(x)[0], torch.nonzero(x))
     assert graphs.IN_PARTS in str(compilations()[-1])
     assert graph.programs == compilations()[-1].programs
+
+
+@pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
+def test_programs_of_parts_are_logged_when_a_call_first_needs_them(caplog: pytest.LogCaptureFixture) -> None:
+    def function(x: Node) -> list[Node]:
+        (found,) = nonzero(x.graph.call_function(torch.add, (x, 1)))
+        return [x.graph.call_function(torch.mul, (found, 2))]
+
+    def logged(x: torch.Tensor) -> list[str]:
+        caplog.clear()
+        assert torch.equal(graph(x)[0], torch.nonzero(x + 1) * 2)
+        return sorted({record.getMessage().split("\n")[0].split(",")[0] for record in caplog.records})
+
+    graph = captured(function, "L['x']")
+    (name,) = {graph.named.graph}
+    with caplog.at_level(logging.DEBUG, "spyre_mlir.torch_compile"):
+        first = logged(X)
+        texts = [r for r in caplog.records if r.name.endswith(".text")]
+        plans = [r for r in caplog.records if r.name.endswith(".plan")]
+        other = logged(-torch.ones_like(X))
+    assert len(first) > 2 and {f"graph {name}/{program.name}" for program in graph.programs} <= {*first, *other}
+    assert len(texts) == len(LEVELS) * len(plans) and len(plans) >= 2
+    assert not any(line.endswith("_0") for line in other)  # the part before needs no other program
+    assert logged(X) == []
 
 
 def test_a_shape_that_depends_on_values_is_refused_beside_a_write() -> None:

@@ -81,6 +81,8 @@ def ended(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple[int
     return main([]), capsys.readouterr().err
 
 
+NO_FOLDER = "\n  try: name a file in a folder that exists"
+NO_RIGHT = "\n  try: name a file that you may read, or a folder that you may write to"
 LESS_MEMORY = "\n  try: --memory-limit, if the machine has more"
 
 
@@ -94,7 +96,9 @@ LESS_MEMORY = "\n  try: --memory-limit, if the machine has more"
         (RecursionError("depth"), 1, "the input is nested too deeply for this tool"),
         (MemoryError("8 GB"), 1, f"the input asks for more memory than there is: 8 GB{LESS_MEMORY}"),
         (MemoryError(), 1, f"the input asks for more memory than there is{LESS_MEMORY}"),
-        (FileNotFoundError(errno.ENOENT, "No such file", "a.mlir"), 1, "a.mlir: No such file"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "a.mlir"), 1, f"a.mlir: No such file{NO_FOLDER}"),
+        (OSError(errno.EROFS, "Read-only", "a.mlir"), 1, f"a.mlir: Read-only{NO_RIGHT}"),
+        (OSError(errno.ELOOP, "Too many links", "a.mlir"), 1, "a.mlir: Too many links"),
         (OSError(errno.ENOSPC, "No space left"), 1, "the results cannot be written: No space left"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],

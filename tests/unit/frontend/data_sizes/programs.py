@@ -8,17 +8,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from spyre_mlir.frontend.capture.export import export_model
 from spyre_mlir.frontend.data_sizes.calls import import_divided
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram
+from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from tests.functions import FunctionModel
 
 X = torch.linspace(-1.0, 1.0, 12).reshape(3, 4)
 
 
 def division(function: Callable[..., Any], *args: Any) -> DividedProgram:
-    made = import_divided(FunctionModel(function), args or (X,), {})
-    assert made is not None
-    return made
+    given = args or (X,)
+    with flat_dataclasses(given) as see:
+        return import_divided("Divided", export_model(FunctionModel(function), given, {}, see))
 
 
 def shifted(x: Tensor) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -14,13 +15,13 @@ from spyre_mlir.frontend.data_sizes.calls import (
     DividedCall,
     flat,
     host_call_text,
-    import_divided,
     piece_model,
     place_of_call,
     symbolic_examples,
     whole_results,
 )
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
+from spyre_mlir.frontend.torch_private import is_tree_node
 from tests.functions import FunctionModel
 from tests.unit.frontend.data_sizes.programs import X, division, shifted
 
@@ -36,10 +37,6 @@ def run(program: DividedProgram, *args: Any) -> Any:
     return call.results()
 
 
-def test_a_program_of_known_sizes_is_not_divided() -> None:
-    assert import_divided(FunctionModel(lambda x: x + 1), (X,), {}) is None
-
-
 def test_steps_give_what_the_model_gives() -> None:
     for x in (X, X - 2, X - 0.9):
         assert torch.equal(run(division(shifted), x), shifted(x))
@@ -52,6 +49,26 @@ def test_results_are_nested_as_the_model_nests_them() -> None:
     assert torch.equal(got["found"], X[X > 0])
     assert [tuple(leaf.shape) for leaf in flat(got)] == [(6,), (3, 4)]
     assert [leaf.tolist() for leaf in flat((2, None, "text", True))] == [2, True]
+
+
+@dataclass
+class Chosen:
+    found: Tensor
+    total: Tensor
+
+
+def test_dataclasses_are_inputs_and_results() -> None:
+    """torch does not know them outside of a call."""
+
+    def chosen(given: Chosen) -> Chosen:
+        return Chosen(given.found[given.found > 0], given.total + given.found.sum())
+
+    given = Chosen(X, torch.tensor(2.0))
+    got = run(division(chosen, given), given)
+    assert torch.equal(got.found, X[X > 0])
+    assert got.total == 2 + X.sum()
+    assert [leaf.tolist() for leaf in flat(given)] == [X.tolist(), 2.0]
+    assert not is_tree_node(Chosen)
 
 
 @pytest.mark.parametrize(

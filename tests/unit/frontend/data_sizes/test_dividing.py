@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.capture.export import export_model
+from spyre_mlir.frontend.data_sizes.calls import import_divided
 from spyre_mlir.frontend.data_sizes.dividing import Piece, SizingCall, evaluated
 from tests.unit.frontend.data_sizes.programs import X, division, shifted
 
@@ -54,11 +56,8 @@ def test_weights_are_the_pieces_own() -> None:
         def forward(self, x: Tensor) -> Tensor:
             return (x * self.weight)[x > 0]
 
-    from spyre_mlir.frontend.data_sizes.calls import import_divided
-
     model = Scaled()
-    program = import_divided(model, (X,), {})
-    assert program is not None
+    program = import_divided("Scaled", export_model(model, (X,), {}))
     piece = program.steps[0]
     assert isinstance(piece, Piece)
     assert [id(p) for p in piece.module.parameters()] == [id(model.weight)]

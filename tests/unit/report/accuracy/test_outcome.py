@@ -44,6 +44,8 @@ def test_modules_of_equal_layers_are_one_group() -> None:
         "layers.*.a": (2, "m.py:1", 0, 0),
         "head": (1, "m.py:2", 0, 0),
     }
+    steps = of(launch(0, 0.0, 1e-4, "net.0"), launch(1, 1e-4, 9e-4, "net.1"), launch(2, 9e-4, 9e-4))
+    assert [g.name for g in steps.by_module()] == ["net.1", "net.0", "the model itself"]
     assert [g.name for g in found.by_function()] == ["mul", "add"]
     assert [g.name for g in found.by_line()][:2] == ["m.py:3", "m.py:4"]
 

@@ -96,7 +96,9 @@ def test_a_function_without_a_form_on_float32_is_named() -> None:
     ("name", "hint"),
     [
         ("layer.1", "did you mean layers.1 or "),
-        ("nowhere/else", "name a module as layers.0.norm, a line as model.py:7, or an operation as mul"),
+        ("aten.tanh", "did you mean tanh?"),
+        ("aten::tanh.default", "did you mean tanh?"),
+        ("aten.square", "name a module as layers.0.norm, a line as model.py:7, or an operation: add, mul, sqrt, tanh"),
     ],
 )
 def test_a_name_of_nothing_is_refused(name: str, hint: str) -> None:

@@ -81,7 +81,8 @@ def test_a_place_says_what_is_known(place: FaultPlace, text: str) -> None:
 KINDS = (
     "uninitialised-read out-of-bounds lx-overflow misaligned wrong-format double-write use-after-free double-free "
     "overwritten-read read-write-race cohort-mismatch index-out-of-range divided-table span stale-read foreign-slice "
-    "unwritten-output nan-born int32-overflow bad-schedule unbound-symbol deadlock division-by-zero loop-step "
+    "unwritten-output nan-born int32-overflow bad-schedule unbound-symbol deadlock mismatched-collective "
+    "division-by-zero loop-step "
     "trip-count constraint wrong-shape wrong-product operand-count host-step overflow"
 )
 

@@ -16,7 +16,9 @@ NOTES: dict[str, str] = {
     **{f"fms/{name}": _EXPERTS for name in ("mixtral", "gpt_oss", "mixtral_decode", "gpt_oss_decode")},
     **{f"fms/{name}_paged": _PAGES for name in (*_PAGED, "mixtral", "gpt_oss")},
     "timm/fastvit_t8": (
-        "rounding: exact numerics agree with eager to 6e-07. Which of its 1274 kernels adds most is not examined."
+        "rounding, which these weights amplify: exact numerics agree with eager to 6e-07. Rounding what each module of "
+        "torch gives to the 10 binary digits of DLFloat16, in double precision, gives an error of 1.7e-02; with the "
+        "weights that timm starts from it gives 1.9e-03, and the device 3.7e-03."
     ),
     "diffusers/flux": (
         "it asks for rotary angles in double precision, which the host computes. Its error is that of the step, an "

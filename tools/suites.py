@@ -91,6 +91,7 @@ SUITES = (
     Suite("corruptions", "damaged files are noticed", ("tests/end_to_end/bundles/test_corruptions.py",)),
     Suite("fuzz", "damaged files and command lines", ("tests/fuzz",)),
     Suite("ktir-cpu", "KTIR and its authors' interpreter, where KTIR_CPU names it", ("tests/ktir_cpu",)),
+    Suite("card", "bundles and a stand-in for the software of a card", ("tests/card",)),
     Suite("plugin", "a package that adds ops", ("tests/plugin",)),
 )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.ir.draw_effects import draws_numbers
+from spyre_mlir.dialects.ir.call_effects import runs_once
 from spyre_mlir.errors import FaultKind, IntegerRangeError, MachineFault, frames_of_ours
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.options import CompileOptions
@@ -68,8 +68,8 @@ def exact_options(
 ) -> CompileOptions | None:
     """Return the options with which a call that failed runs exactly; None if it is to fail, as other faults do.
 
-    A program that has drawn random numbers would draw others, one that was read from files cannot be compiled, and
-    one that refuses host steps has no other way: all three fail.
+    A program that has drawn random numbers would draw others, one that has met other ranks would be alone, one that was
+    read from files cannot be compiled, and one that refuses host steps has no other way: all of them fail.
 
     Args:
         met: what ended the call.
@@ -79,7 +79,7 @@ def exact_options(
     integers = isinstance(met, IntegerRangeError) or met.kind is FaultKind.INT32_OVERFLOW
     if not integers or options.integers != "auto" or options.host_fallback == "error":
         return None
-    if draws_numbers(module) or not any(isinstance(op, AtenOp) for op in module.walk()):
+    if runs_once(module) or not any(isinstance(op, AtenOp) for op in module.walk()):
         return None
     warnings.warn(
         f"{met.message}: the program is compiled again, and its larger integers are computed on the host; "

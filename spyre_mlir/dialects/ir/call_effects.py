@@ -63,3 +63,8 @@ def draws_in(op: Operation) -> bool:
 def draws_numbers(module: ModuleOp) -> bool:
     """Return whether a program, at any level, draws random numbers."""
     return any(op.has_trait(CallEffects) and draws_in(op) for op in ops_in(module))
+
+
+def runs_once(module: ModuleOp) -> bool:
+    """Return whether a call of a program, at any level, cannot be repeated: it draws numbers, or meets other ranks."""
+    return any(op.has_trait(CallEffects) and keeps_order(op) for op in ops_in(module))

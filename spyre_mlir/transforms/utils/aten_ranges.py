@@ -32,16 +32,32 @@ from spyre_mlir.transforms.utils.integer_ranges import (
 _INDICES = ("index", "indices")
 # Operators whose results are numbers that an operand has, or is filled with.
 _MOVES = frozenset(
-    (
+    f"aten.{name}"
+    for name in (
         *("amax", "amin", "cat", "clone", "constant_pad_nd", "copy", "flip", "gather", "index", "index_put"),
         *("index_select", "lift_fresh_copy", "masked_fill", "max", "min", "repeat", "roll", "scatter"),
         *("select_scatter", "slice_scatter", "sort", "stack", "topk", "tril", "triu", "where"),
     )
 )
 # Operators with a result, by its number, that counts elements of a dimension or of a tensor.
-_COUNTS = {"argmax": 0, "argmin": 0, "argsort": 0, "max": 1, "min": 1, "sort": 1, "topk": 1}
-_ZERO_TOO = frozenset(["tril", "triu"])
-_FILLED = {"zeros": 0, "zeros_like": 0, "new_zeros": 0, "ones": 1, "ones_like": 1, "new_ones": 1}
+_COUNTS = {
+    "aten.argmax": 0,
+    "aten.argmin": 0,
+    "aten.argsort": 0,
+    "aten.max": 1,
+    "aten.min": 1,
+    "aten.sort": 1,
+    "aten.topk": 1,
+}
+_ZERO_TOO = frozenset(["aten.tril", "aten.triu"])
+_FILLED = {
+    "aten.zeros": 0,
+    "aten.zeros_like": 0,
+    "aten.new_zeros": 0,
+    "aten.ones": 1,
+    "aten.ones_like": 1,
+    "aten.new_ones": 1,
+}
 
 Arguments = Mapping[str, Any]
 
@@ -101,7 +117,7 @@ class AtenRanges:
         op = value.owner
         if not isinstance(op, AtenOp):
             return None
-        name, given = op.overload.partition(".")[0].removeprefix("__").removesuffix("__"), op.arguments()
+        name, given = _name(op), op.arguments()
         number = next(n for n, result in enumerate(op.results) if result is value)
         if _COUNTS.get(name) == number:
             return 0, max(0, max(prod(shape_of(op.operands[0])), 1) - 1)
@@ -203,7 +219,7 @@ def _quotient(x: IntegerBounds, y: IntegerBounds) -> IntegerBounds | None:
 
 
 def _divided(call: _Call) -> IntegerBounds | None:
-    if call.op.overload.startswith("div") and call.given.get("rounding_mode") not in ("floor", "trunc"):
+    if call.op.overload.startswith("div") and call.given.get("rounding_mode") is None:
         return None
     found = _both(_quotient)(call)
     return None if found is None else (found[0], found[1] + 1)  # rounding towards zero is at most one above
@@ -253,35 +269,40 @@ def _one(rule: Callable[[IntegerBounds], IntegerBounds]) -> Callable[[_Call], In
 
 
 _RULES: dict[str, Callable[[_Call], IntegerBounds | None]] = {
-    "add": lambda call: _sum(call, 1),
-    "sub": lambda call: _sum(call, -1),
-    "mul": _both(_corners(lambda a, b: a * b)),
-    "neg": _one(_turned),
-    "abs": _one(lambda x: (max(0, x[0], -x[1]), max(-x[0], x[1]))),
-    "sign": lambda _: (-1, 1),
-    "maximum": _both(lambda x, y: (max(x[0], y[0]), max(x[1], y[1]))),
-    "minimum": _both(lambda x, y: (min(x[0], y[0]), min(x[1], y[1]))),
-    "clamp": _clamped,
-    "clamp_min": _clamped,
-    "clamp_max": _clamped,
-    "remainder": _rest,
-    "floor_divide": _divided,
-    "div": _divided,
-    "sum": _added,
-    "cumsum": _added,
-    "bitwise_and": _both(_and),
-    "bitwise_or": _both(_or),
-    "bitwise_xor": _both(_or),
-    "bitwise_not": _one(lambda x: (-x[1] - 1, -x[0] - 1)),
-    "lshift": lambda call: _shifted(call, left=True),
-    "rshift": lambda call: _shifted(call, left=False),
-    "bitwise_left_shift": lambda call: _shifted(call, left=True),
-    "bitwise_right_shift": lambda call: _shifted(call, left=False),
-    "_to_copy": _converted,
-    "arange": _stepped,
-    "full": _filled,
-    "full_like": _filled,
+    "aten.add": lambda call: _sum(call, 1),
+    "aten.sub": lambda call: _sum(call, -1),
+    "aten.mul": _both(_corners(lambda a, b: a * b)),
+    "aten.neg": _one(_turned),
+    "aten.abs": _one(lambda x: (max(0, x[0], -x[1]), max(-x[0], x[1]))),
+    "aten.sign": lambda _: (-1, 1),
+    "aten.maximum": _both(lambda x, y: (max(x[0], y[0]), max(x[1], y[1]))),
+    "aten.minimum": _both(lambda x, y: (min(x[0], y[0]), min(x[1], y[1]))),
+    "aten.clamp": _clamped,
+    "aten.clamp_min": _clamped,
+    "aten.clamp_max": _clamped,
+    "aten.remainder": _rest,
+    "aten.floor_divide": _divided,
+    "aten.div": _divided,
+    "aten.sum": _added,
+    "aten.cumsum": _added,
+    "aten.bitwise_and": _both(_and),
+    "aten.bitwise_or": _both(_or),
+    "aten.bitwise_xor": _both(_or),
+    "aten.bitwise_not": _one(lambda x: (-x[1] - 1, -x[0] - 1)),
+    "aten.lshift": lambda call: _shifted(call, left=True),
+    "aten.rshift": lambda call: _shifted(call, left=False),
+    "aten.bitwise_left_shift": lambda call: _shifted(call, left=True),
+    "aten.bitwise_right_shift": lambda call: _shifted(call, left=False),
+    "aten._to_copy": _converted,
+    "aten.arange": _stepped,
+    "aten.full": _filled,
+    "aten.full_like": _filled,
 }
+
+
+def _name(op: AtenOp) -> str:
+    """The operator without its overload: ``aten.add``, for ``__and__`` ``aten.and``."""
+    return "aten." + op.overload.partition(".")[0].removeprefix("__").removesuffix("__")
 
 
 def _values(given: object) -> list[SSAValue]:

@@ -7,7 +7,7 @@ from xdsl.transforms.common_subexpression_elimination import CommonSubexpression
 from xdsl.transforms.dead_code_elimination import DeadCodeElimination
 
 from spyre_mlir.dialects.aten import CallOp
-from spyre_mlir.dialects.ir.call_effects import draws_numbers
+from spyre_mlir.dialects.ir.call_effects import draws_numbers, runs_once
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 
@@ -42,6 +42,13 @@ def test_a_program_that_draws() -> None:
     (call, *_) = calls(program("aten.rand"))
     assert not is_side_effect_free(call)
     assert not is_speculatable(call)
+
+
+@pytest.mark.parametrize(
+    ("callee", "once"), [("aten.rand", True), ("_c10d_functional::all_reduce", True), ("aten.ones", False)]
+)
+def test_a_program_that_cannot_be_repeated(callee: str, once: bool) -> None:
+    assert runs_once(program(callee)) is once
 
 
 @pytest.mark.parametrize("training", ["{training = true}", "{training = false}", ""])

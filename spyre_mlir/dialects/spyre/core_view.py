@@ -138,7 +138,7 @@ def local_walk(
         StickError: the slice is no walk through sticks, or the walk leaves it.
     """
     layout, lanes = view.layout(tensor.layout), tensor.lanes
-    acc = access(layout, lanes, index, {n: lp.per_core for n, lp in loops.items()})
+    acc = access(layout, lanes, _side_by_side(index, layout.stick, loops), {n: lp.per_core for n, lp in loops.items()})
     padded = {n: lp.padded // lp.split for n, lp in loops.items()}
     steps = {n: padded[n] // lanes if n == acc.lane else padded[n] for n in acc.strides}
     last = acc.offset + sum(stride * (steps[n] - 1) for n, stride in acc.strides.items())
@@ -147,6 +147,16 @@ def local_walk(
     whole = {n: lp.padded for n, lp in loops.items()}
     shared = walk(access(tensor.layout, lanes, index, {n: lp.extent for n, lp in loops.items()}), whole, lanes)
     return acc, walk(acc, padded, lanes, like=shared.order)
+
+
+def _side_by_side(index: IndexMap, stick: int | None, loops: CoreLoops) -> IndexMap:
+    """The index without the steps that no core takes: what they would pass over is another core's."""
+
+    def taken(expr: LinearExpr) -> LinearExpr:
+        terms = tuple([(n, c if loops[n].padded > loops[n].split else 1) for n, c in expr.terms])
+        return expr if terms == expr.terms else replace(expr, terms=terms)
+
+    return tuple([expr if dim == stick else taken(expr) for dim, expr in enumerate(index)])
 
 
 @hashed_once

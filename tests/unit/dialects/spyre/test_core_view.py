@@ -159,6 +159,16 @@ def test_a_slice_is_walked_in_the_order_of_the_whole() -> None:
     )
 
 
+def test_a_step_that_no_core_takes_reserves_nothing() -> None:
+    """Two heads on two cores, in one group: a core has one head, and no room for that of the other."""
+    heads = DeviceTensor((2, 3, 64), "SEN169_FP16", StickLayout((0, 1, 2), 2, (2, 3, 64)), "lx")
+    index = (LinearExpr(0, (("group", 2), ("head", 1))), M, N)
+    said = loops(group=(1, 1), head=(2, 2), m=(3, 1), n=(64, 1))
+    view = core_view(heads, index, said, rows(head=2, group=1, m=1, n=1))
+    _, nest = local_walk(heads, index, said, view)
+    assert dict(zip(nest.order, nest.extents, strict=True)) == {"n": 64, "m": 3, "head": 1, "group": 1}
+
+
 def test_a_core_stays_in_its_slice() -> None:
     """A loop that is padded for another operand runs beyond the 100 rows of this one."""
     tall = DeviceTensor((100, 64), "SEN169_FP16", StickLayout((0, 1), 1, (100, 64)), "lx")

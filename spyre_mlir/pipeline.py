@@ -75,7 +75,7 @@ STAGES = (
         legality.LOOP,
     ),
     Stage(
-        "convert-spyre-loop-to-spyre-kernel,keep-on-device,@spyre.kernel,plan,divide-work,place-lx,assign-pool",
+        "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,@spyre.kernel,plan,divide-work,place-lx,assign-pool",
         legality.KERNEL,
     ),
     Stage("convert-spyre-kernel-to-superdsc", legality.SUPERDSC),

@@ -23,6 +23,7 @@ PASSES = (
     "decompose-aten",
     "convert-aten-to-spyre-loop",
     "schedule-host-steps",
+    "cut-rows",
     "convert-spyre-loop-to-spyre-kernel",
     "keep-on-device",
     "plan",

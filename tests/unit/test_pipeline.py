@@ -34,7 +34,7 @@ from spyre_mlir.universe import make_context
 
 CONTEXT = make_context()
 TO_LOOP = "decompose-aten,cse,convert-aten-to-spyre-loop,schedule-host-steps"
-TO_KERNEL = "convert-spyre-loop-to-spyre-kernel,keep-on-device,plan,divide-work,place-lx,assign-pool"
+TO_KERNEL = "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,plan,divide-work,place-lx,assign-pool"
 
 
 @pytest.fixture(autouse=True)
@@ -190,7 +190,7 @@ def test_passes_get_their_options() -> None:
     [
         ("aten", "decompose-aten"),
         ("aten-decomposed", "convert-aten-to-spyre-loop"),
-        ("spyre.loop", "convert-spyre-loop-to-spyre-kernel"),
+        ("spyre.loop", "cut-rows"),
         ("spyre.kernel", "plan"),
     ],
 )

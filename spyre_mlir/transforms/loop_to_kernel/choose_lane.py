@@ -27,7 +27,7 @@ from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, b
 _COPY_FACTOR = 4
 
 # A layout is no worse than another if it moves so many sticks more: a microsecond of the card's memory.
-_LITTLE = 1200
+LITTLE = 1200
 
 Later = Callable[[SSAValue, int], float]
 
@@ -119,11 +119,11 @@ def with_later(value: SSAValue, best: int, now: Mapping[int, float], later: Late
         now: by stick dimension, sticks that making the tensor moves.
         later: sticks that what follows moves.
     """
-    if len(now) < 2 or min(now.values()) < _LITTLE:
+    if len(now) < 2 or min(now.values()) < LITTLE:
         return best
     total = {stick: sticks + later(value, stick) for stick, sticks in now.items()}
     least = min(total, key=lambda stick: (total[stick], stick != best))
-    return least if total[best] - total[least] >= _LITTLE else best
+    return least if total[best] - total[least] >= LITTLE else best
 
 
 def lane_for(p: LayoutPlanner, op: loop.NestOp, forms: Forms) -> str | None:

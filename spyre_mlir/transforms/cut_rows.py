@@ -144,7 +144,9 @@ class _Group:
         found: dict[SSAValue, NestOp] = {}
         for value, count in reads.items():
             (dim,) = dims[value] if len(dims[value]) == 1 else (None,)
-            if count > 1 and dim is not None and isinstance(element_of(value), AnyFloat):
+            # What the program makes lies as its writer likes: read in one piece, it is relaid out once for all readers.
+            given = isinstance(value.owner, Block)
+            if given and count > 1 and dim is not None and isinstance(element_of(value), AnyFloat):
                 copy = _copy(value, dim, rows, next(iter(self.loops)))
                 sticks = write_cost(shape_of(copy.result), len(shape_of(value)) - 1, DL16.name)
                 if COPIES_IN_LX * sticks * STICK_BYTES <= spec.lx_usable_bytes * spec.cores_per_card:
@@ -229,11 +231,12 @@ def _sticks(op: NestOp, name: str, rows: int, spec: SpyreSpec) -> float:
 
 
 def _grown(op: NestOp, name: str) -> _Group:
-    """Return the group that begins with a nest and ends before anything else reads what it makes."""
+    """Return the group that begins with a nest and ends before others read what it makes or fill what it reads."""
     group = _Group(op.space.extents[name])
     group.add(op, name, _dim_of(op.output_map, name) or 0)
     for other in _behind(op):
-        if any(value in group.made for value in other.operands) and not group.take(other):
+        fills = isinstance(other, NestOp) and any(other.dest in nest.inputs for nest in group.loops)
+        if fills or (any(value in group.made for value in other.operands) and not group.take(other)):
             break
     return group
 

@@ -45,6 +45,15 @@ func.func @main(%x: tensor<{rows}x{columns}xf32>) -> tensor<{rows}x1xf32> {{
 """
 
 
+# A nest that copies %x to all of a tensor.
+FILL = """  %{new} = spyre.loop.nest [i = 67, j = 256] ins(%x[i, j] : tensor<67x256xf32>)
+    into %{old} -> [i, j] : tensor<67x256xf32> {{
+  ^bb0(%{new}0: f32):
+    spyre.loop.yield %{new}0 : f32
+  }}
+"""
+
+
 def random(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape))).to(dtype)
 
@@ -83,6 +92,22 @@ def test_what_is_read_inside_and_outside_stays_whole() -> None:
     text = "!t = tensor<67x1xf32>\n" + text.replace("-> tensor<67x1xf32> {", "-> (!t, !t) {")
     # The maximum is a result, and the difference reads it. The sum of the differences is cut alone.
     assert rows_of(ops(passed(text, "cut-rows"), NestOp)) == [67, 67, 64, 3]
+
+
+def test_what_is_read_is_read_before_it_changes() -> None:
+    """The nests of a group move to its last one; a nest in between that overwrites what the first reads ends it."""
+    text = (
+        CHAIN.format(rows=67, columns=256)
+        .replace("%1 = ", FILL.format(new="g", old="f").lstrip() + "  %1 = ", 1)
+        .replace("ins(%x[m, r]", "ins(%f[m, r]", 1)
+    )
+    text = text.replace(
+        "  %0 = ",
+        "  %whole = spyre.loop.empty : tensor<67x256xf32>\n" + FILL.format(new="f", old="whole") + "  %0 = ",
+        1,
+    )
+    nests = ops(passed(text, "cut-rows"), NestOp)
+    assert rows_of(nests) == [67, 64, 3, 67, 67, 64, 3]
 
 
 def test_a_hint_keeps_rows_together() -> None:

@@ -12,11 +12,13 @@ import torch
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.sticks import StickLayout
-from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
+from spyre_mlir.transforms.loop_to_kernel.buffers import BlockBuffer, PlannedBuffer
 from tests.functions import FunctionModel
+from tests.unit.transforms.loop_to_kernel.planning import tensor
 
 f = torch.nn.functional
 
@@ -113,3 +115,34 @@ def test_a_layout_that_would_explode_is_refused() -> None:
     with pytest.raises(LoweringError, match=r"dimension 0 of .*\[100, 64\] would take 960 .* 64, others of 30"):
         buffer.pad(0, 64)
     assert buffer.layout.extents == (120, 64)
+
+
+def block() -> BlockBuffer:
+    """Positions 64 to 127, say, of 256 rows of 100 numbers."""
+    whole = PlannedBuffer((256, 100), DL16.name, StickLayout.published((256, 100), 1, 64))
+    return BlockBuffer(whole, 0, 64, tensor(1))
+
+
+def test_a_block_reserves_what_its_tensor_does() -> None:
+    made = block()
+    assert made.shape == (64, 100)
+    assert made.layout is made.whole.layout
+    made.pad(1, 192)
+    assert made.whole.layout.extents == made.layout.extents == (256, 192)
+    made.whole.reserve(0, 320)
+    assert made.type.data.layout.extents == (320, 192)
+    assert made.type.data.shape == (64, 100)
+    assert made.unit(1) == made.whole.unit(1) == 192
+    assert not made.has_room(0, 1, 10_000)
+    made.reserve(0, 384)
+    assert made.whole.layout.extents[0] == 384
+
+
+def test_it_is_a_tile_at_a_number_of_the_host() -> None:
+    made = block()
+    number, tile = made.definition(tensor(1), made.position)
+    assert isinstance(number, BlockNumberOp)
+    assert isinstance(tile, TileOp)
+    assert (number.size.value.data, number.extent.value.data) == (64, 256)
+    assert (tile.dim.value.data, tile.step.value.data) == (0, 64)
+    assert tile.result.type == made.type

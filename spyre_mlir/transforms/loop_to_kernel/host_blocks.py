@@ -1,0 +1,54 @@
+"""Lowering of blocks that the host chooses: their tensor lies as its readers want it, and kernels write it in place.
+
+Decision: docs/decisions/0139-the-host-says-where-a-block-starts.md
+"""
+
+from __future__ import annotations
+
+from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
+from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
+from spyre_mlir.transforms.loop_to_kernel.device_forms import Block, DeviceForms
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+
+
+def lower_blocks(p: LayoutPlanner, op: BlockOp | PutOp) -> None:
+    """Lower a block, or what puts one back: the kernel that made it has written it there already."""
+    if isinstance(op, PutOp):
+        p.versions[op.result] = p.of(op.dest)
+    else:
+        _lower_block(p, op)
+
+
+def _lower_block(p: LayoutPlanner, op: BlockOp) -> None:
+    """Lower a block; one that is put back decides how its tensor lies."""
+    whole, put = p.of(op.source), _put_back(op)
+    if put is not None and not whole.buffers:
+        walked = [dim for dim, extent in enumerate(whole.shape) if extent > 1]
+        stick = min(walked, key=lambda s: (p.later(put.result, s), -s))
+        p.buffer(whole, stick)
+    dim = op.dim.value.data
+    block = Block(op.source, whole, dim, op.position)
+    p.versions[op.result] = DeviceForms(shape_of(op.result), whole.format, block=block)
+
+
+def _put_back(op: BlockOp) -> PutOp | None:
+    """Return what puts a block of the same tensor back in its place, made from this one."""
+    puts = (use.operation for use in op.source.uses if isinstance(use.operation, PutOp))
+    return next((put for put in puts if put.dest is op.source), None)
+
+
+def written_block(p: LayoutPlanner, op: loop.NestOp) -> PlannedBuffer | None:
+    """Return the block that a nest writes where it lies; None for any other nest."""
+    put = next((use.operation for use in op.result.uses if isinstance(use.operation, PutOp)), None)
+    if put is None:
+        return None
+    block = next((v for v in op.inputs if isinstance(v.owner, BlockOp) and v.owner.source is put.dest), None)
+    if block is None:
+        raise UnsupportedError("a block that is made of something else than the one it replaces", hint="copy it")
+    return p.some(p.of(block))
+
+
+__all__ = ["lower_blocks", "written_block"]

@@ -1,0 +1,40 @@
+"""What a launch is handed: whole tensors, and tiles where the host says that they start."""
+
+from __future__ import annotations
+
+from xdsl.dialects import func
+
+from spyre_mlir.dialects.spyre.kernel import KernelOp, LaunchOp
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
+from spyre_mlir.transforms.kernel_to_superdsc.launches import launches_of
+from tests.unit.transforms.levels import ops, passed
+
+WHOLE = "!spyre.tensor<[4, 192] x SEN169_FP16, order [1, 0], stick 1, hbm>"
+PART = "!spyre.tensor<[4, 64] x SEN169_FP16, order [1, 0], stick 1, extents [4, 192], hbm>"
+TEXT = f"""func.func @main(%x: tensor<4x192xf32>, %at: tensor<1xi64>) -> tensor<4x192xf32> {{
+  %d = spyre.kernel.to_device %x : tensor<4x192xf32> to {WHOLE}
+  spyre.kernel.compute "abs" [m = 4, n = 192] ins(%d[m, n] : {WHOLE}) outs(%d[m, n] : {WHOLE})
+  %b = spyre.kernel.block_number of %at, blocks of 64 in 192 : tensor<1xi64>
+  %p = spyre.kernel.tile %d dim 1 at %b * 64 : {WHOLE} to {PART}
+  spyre.kernel.compute "neg" [m = 4, n = 64] ins(%p[m, n] : {PART}) outs(%p[m, n] : {PART})
+  %z = spyre.kernel.from_device %d : {WHOLE} to tensor<4x192xf32>
+  func.return %z : tensor<4x192xf32>
+}}"""
+
+
+def test_a_block_is_an_argument_beside_its_tensor() -> None:
+    module = passed(TEXT)
+    (function,) = ops(module, func.FuncOp)
+    (launch,) = launches_of(function.body.block, {})
+    (tile,) = ops(module, TileOp)
+    assert launch.arguments == [tile.source, tile.result]
+    assert launch.body == ops(module, KernelOp)
+
+
+def test_the_host_places_blocks_in_front_of_the_launch() -> None:
+    module = passed(TEXT, "convert-spyre-kernel-to-superdsc")
+    main = next(f for f in ops(module, func.FuncOp) if f.sym_name.data == "main")
+    kinds = [type(op) for op in main.body.block.ops]
+    assert kinds.index(BlockNumberOp) < kinds.index(TileOp) < kinds.index(LaunchOp)
+    (launch,) = (op for op in main.body.block.ops if isinstance(op, LaunchOp))
+    assert [type(v.owner).__name__ for v in launch.buffers] == ["ToDeviceOp", "TileOp"]

@@ -133,7 +133,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         several = len({launch.key for launches in found.values() for launch in launches}) > 1
         written = _Written(several)
         for function, launches in found.items():
-            self._write(function, launches, written, spec)
+            self._write(function, launches, called, written, spec)
         written.failures.raise_all()
         erase([launch for launches in found.values() for launch in launches])
         host = [f for f in functions(module) if f not in called.values()]
@@ -152,7 +152,12 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
             )
 
     def _write(
-        self, function: func.FuncOp, launches: Sequence[KernelLaunch], written: _Written, spec: SpyreSpec
+        self,
+        function: func.FuncOp,
+        launches: Sequence[KernelLaunch],
+        called: Mapping[str, func.FuncOp],
+        written: _Written,
+        spec: SpyreSpec,
     ) -> None:
         block, made = function.body.block, written.made
         segments = _segments(launches) if self.addresses == "concrete" else {}
@@ -166,7 +171,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
                 written.sdscs += bundle.sdscs
                 made[launch.key] = bundle.function(name), notes
             entry, notes = made[launch.key]
-            op = kernel.LaunchOp(entry.sym_name.data, launch.operands)
+            op = kernel.LaunchOp(entry.sym_name.data, launch.operands(called.get(str(launch.key))))
             op.location = place.location if launch.call is not None else op.location
             notes.tell(op)
             block.insert_op_before(op, place)

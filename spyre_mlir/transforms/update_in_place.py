@@ -14,7 +14,7 @@ Decision: docs/decisions/0139-the-host-says-where-a-block-starts.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from typing_extensions import override
@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, TensorType, 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.argument_notes import new_values
+from spyre_mlir.dialects.argument_notes import kind_of, new_values
 from spyre_mlir.dialects.ir.control import called_by_control
 from spyre_mlir.dialects.spyre.attributes import IotaAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import LoopConstantOp, NestOp, body_function
@@ -34,6 +34,7 @@ from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.native import pointwise
+from spyre_mlir.transforms.loop_to_kernel.kept_layouts import written_arguments
 from spyre_mlir.transforms.utils.integer_ranges import is_integer
 from spyre_mlir.transforms.utils.launches import called_functions
 from spyre_mlir.transforms.utils.rebuild import functions
@@ -59,10 +60,24 @@ class UpdateInPlacePass(ModulePass):
         """Rewrite the functions that take tensors of the host."""
         if not self.enabled:
             return
-        others = {*called_functions(op), *called_by_control(op)}
+        controlled, regions = called_by_control(op), called_functions(op)
+        calls = [call for call in op.walk() if isinstance(call, func.CallOp)]
         for function in functions(op):
-            if function.sym_name.data not in others:
-                _Updates(function).rewrite()
+            name = function.sym_name.data
+            if name in regions:
+                own = [call for call in calls if call.callee.root_reference.data == name]
+                pairs = set[tuple[int, int]].intersection(*(_renewed(call, controlled) for call in own))
+            else:
+                pairs = set() if name in controlled else set(new_values(function).items())
+            _Updates(function, is_region=name in regions).rewrite(sorted(pairs))
+
+
+def _renewed(call: func.CallOp, controlled: Container[str]) -> set[tuple[int, int]]:
+    """Arguments of the program that a call of a region's function takes as no other does, and results in their place."""
+    caller = call.parent_op()
+    if isinstance(caller, func.FuncOp) and caller.sym_name.data in controlled:
+        return set()
+    return {(old, new) for old, new in written_arguments(call) if call.arguments[old].uses.get_length() == 1}
 
 
 @dataclass(frozen=True)
@@ -84,21 +99,29 @@ class _Hits:
 
 @dataclass
 class _Updates:
-    """Updates of the arguments of one function."""
+    """Updates of the arguments of one function.
+
+    Attributes:
+        is_region: whether it is called: the host has those of its arguments whose kind is noted.
+    """
 
     function: func.FuncOp
+    is_region: bool = False
     here: dict[tuple[SSAValue, SSAValue], SSAValue] = field(default_factory=dict[tuple[SSAValue, SSAValue], SSAValue])
 
-    def rewrite(self) -> None:
-        """Rewrite every update that is found."""
+    def rewrite(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Rewrite every update that is found, of arguments by results that are their new values."""
         returned = self.function.get_return_op()
         if returned is None:
             return
-        for argument, result in new_values(self.function).items():
+        for argument, result in pairs:
             old = self.function.body.block.args[argument]
             nest = returned.operands[result].owner
-            if isinstance(nest, NestOp) and all(use.operation is nest for use in old.uses):
+            if isinstance(nest, NestOp) and self._is_hosts(old) and all(use.operation is nest for use in old.uses):
                 self._rewrite(nest, old)
+
+    def _is_hosts(self, argument: BlockArgument) -> bool:
+        return not self.is_region or kind_of(self.function, argument.index) is not None
 
     def _rewrite(self, nest: NestOp, old: SSAValue) -> None:
         if _function(nest) is not pointwise.where or nest.dest is not None or nest.inputs[2] is not old:
@@ -109,6 +132,8 @@ class _Updates:
             return
         dim, hits = _dimension(index, read), _hits(mask)
         if dim is None or hits is None or not _covers(nest, shape_of(old)) or shape_of(old)[dim] % BLOCK:
+            return
+        if not self._is_hosts(hits.position):
             return
         row = index[0].terms[0][0]
         if shape_of(mask)[0] == shape_of(old)[dim] and not any(n == row for e in written for n, _ in e.terms):

@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp, is_placed_by_host, launch_origin
 from spyre_mlir.errors import LoweringError
@@ -35,10 +36,12 @@ class KernelLaunch:
         """Equal for launches of one bundle function: the name of the region, or a number of the launch's own."""
         return id(self) if self.call is None else self.call.callee.root_reference.data
 
-    @property
-    def operands(self) -> list[SSAValue]:
-        """The buffers it is launched with."""
-        return self.arguments if self.call is None else list(self.call.arguments)
+    def operands(self, callee: func.FuncOp | None) -> list[SSAValue]:
+        """The buffers it is launched with; the blocks of a call's are made in front of the call."""
+        if self.call is None or callee is None:
+            return self.arguments
+        given: dict[SSAValue, SSAValue] = dict(zip(callee.body.block.args, self.call.arguments, strict=True))
+        return [_placed(value, given, self.call) for value in self.arguments]
 
 
 def launches_of(block: Block, called: Mapping[str, func.FuncOp]) -> list[KernelLaunch]:
@@ -80,17 +83,32 @@ def _runs_kernels(ops: Sequence[Operation]) -> bool:
 
 
 def _of_call(call: func.CallOp, called: Mapping[str, func.FuncOp]) -> KernelLaunch:
-    """The launch of a region's kernels: its arguments are the parameters of the function, used or not."""
+    """The launch of a region's kernels: the device tensors that the function takes, used or not, and their blocks."""
     block = called[call.callee.root_reference.data].body.block
-    launch = KernelLaunch(call, arguments=list(block.args))
+    launch = KernelLaunch(call, arguments=[a for a in block.args if isinstance(a.type, DeviceTensorType)])
     for op in block.ops:
-        if not isinstance(op, func.ReturnOp):
+        if isinstance(op, TileOp) and op.is_placed_by_host:
+            launch.arguments.append(op.result)
+        elif not isinstance(op, func.ReturnOp | BlockNumberOp):
             _check_kept(op)
             launch.body.append(op)
         for inner in op.walk():
             if isinstance(inner, kernel.AllocOp):
                 _sort(inner.result, launch)
     return launch
+
+
+def _placed(value: SSAValue, given: dict[SSAValue, SSAValue], call: func.CallOp) -> SSAValue:
+    """A value of a region's function in its caller, where blocks and their numbers are made in front of the call."""
+    if value not in given:
+        owner = value.owner
+        if not isinstance(owner, TileOp | BlockNumberOp) or (block := call.parent_block()) is None:
+            raise LoweringError("a buffer of a region that its caller does not have", where=describe_location(call))
+        made = owner.clone({v: _placed(v, given, call) for v in owner.operands})
+        made.location = call.location
+        block.insert_op_before(made, call)
+        given[value] = made.results[0]
+    return given[value]
 
 
 def _is_argument(value: SSAValue) -> bool:

@@ -262,12 +262,14 @@ class PlannedCall:
     Attributes:
         origin: the loop-level op.
         callee: name of the function.
-        buffers: what the function takes, results included.
+        buffers: the device tensors that the function takes, results included.
+        positions: integers of the host that say where blocks of these start; it takes them last.
     """
 
     origin: Operation
     callee: str
     buffers: Sequence[PlannedBuffer]
+    positions: Sequence[SSAValue] = ()
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,8 @@ class Emission:
                 step = self.emitter.add(host_op(item, operands))
                 self.hosts.update(zip(item.origin.results, step.results, strict=True))
             case PlannedCall():
-                self.emitter.add(func.CallOp(item.callee, [self.values[b] for b in item.buffers], []))
+                positions = [self.hosts.get(v, v) for v in item.positions]
+                self.emitter.add(func.CallOp(item.callee, [*(self.values[b] for b in item.buffers), *positions], []))
             case Define():
                 pass
             case _:

@@ -28,7 +28,7 @@ def _lower_block(p: LayoutPlanner, op: BlockOp) -> None:
     if put is not None and not whole.buffers:
         walked = [dim for dim, extent in enumerate(whole.shape) if extent > 1]
         stick = min(walked, key=lambda s: (p.later(put.result, s), -s))
-        p.buffer(whole, stick)
+        p.buffer(whole, stick).zero_padding = False  # the block brings what is behind the new entry's elements
     dim = op.dim.value.data
     block = Block(op.source, whole, dim, op.position)
     p.versions[op.result] = DeviceForms(shape_of(op.result), whole.format, block=block)

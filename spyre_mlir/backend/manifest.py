@@ -114,9 +114,10 @@ def _argument(number: int, buffer: SSAValue) -> JsonObject:
 def _block(tile: TileOp) -> JsonObject:
     """Where a block starts: so many bytes behind the start of its tensor for every whole block before a position."""
     number = tile.index.owner
-    position = number.position if isinstance(number, BlockNumberOp) else None
+    position, offset = (number.position, number.offset) if isinstance(number, BlockNumberOp) else (None, None)
     named = _source(position, tile) if isinstance(position, BlockArgument) else "input"
-    return {"position": named, "entries": tile.step.value.data, "bytes_apart": tile.step_bytes}
+    added: JsonObject = {} if offset is None else {"plus": offset.value.data}
+    return {"position": named, **added, "entries": tile.step.value.data, "bytes_apart": tile.step_bytes}
 
 
 def _contents(owner: object) -> str:

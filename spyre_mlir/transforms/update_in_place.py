@@ -20,11 +20,11 @@ from dataclasses import dataclass, field
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, TensorType, f32
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, ModuleOp, TensorType, f32
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.argument_notes import kind_of, new_values
+from spyre_mlir.dialects.argument_notes import BOUNDS, kind_of, new_values, note_of
 from spyre_mlir.dialects.ir.control import called_by_control
 from spyre_mlir.dialects.spyre.attributes import IotaAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import LoopConstantOp, NestOp, body_function
@@ -41,6 +41,7 @@ from spyre_mlir.transforms.utils.rebuild import functions
 
 # Entries of a block: whatever dimension is in the lanes, a block is whole sticks.
 BLOCK = DL16.elements_per_stick()
+LEAST_BITS = 32  # of integers whose copies are the same integers
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class UpdateInPlacePass(ModulePass):
 
 
 def _renewed(call: func.CallOp, controlled: Container[str]) -> set[tuple[int, int]]:
-    """Arguments of the program that a call of a region's function takes as no other does, and results in their place."""
+    """Arguments of the program that only this call takes, with its results that are their new values."""
     caller = call.parent_op()
     if isinstance(caller, func.FuncOp) and caller.sym_name.data in controlled:
         return set()
@@ -87,13 +88,15 @@ class _Hits:
     Attributes:
         indices: all indices.
         number: the integer as the comparison reads it.
-        position: the integer.
+        position: the integer of the host that it is, or that it is a known number behind.
+        offset: that number.
         compared: the nest that compares.
     """
 
     indices: SSAValue
     number: SSAValue
     position: BlockArgument
+    offset: int
     compared: NestOp
 
 
@@ -141,12 +144,12 @@ class _Updates:
 
     def _emit(self, nest: NestOp, old: SSAValue, dim: int, hits: _Hits, new: SSAValue) -> None:
         here = self._here(hits, nest)
-        block = BlockOp(old, dim, hits.position, BLOCK)
+        block = BlockOp(old, dim, hits.position, BLOCK, hits.offset)
         space = _with_extent(nest, nest.output_map.data[dim].terms[0][0])
         type_ = TensorType(element_of(old), block_shape(shape_of(old), dim, BLOCK))
         made = NestOp(space, [here, new, block.result], nest.maps.data, type_, nest.body.clone())
         made.wide = nest.wide
-        put = PutOp(made.result, old, dim, hits.position)
+        put = PutOp(made.result, old, dim, hits.position, hits.offset)
         _insert([block, made, put], nest)
         nest.result.replace_all_uses_with(put.result)
         _erase(nest)
@@ -156,7 +159,7 @@ class _Updates:
         key = hits.indices, hits.number
         if key not in self.here:
             nest = hits.compared
-            block = BlockOp(hits.indices, 0, hits.position, BLOCK)
+            block = BlockOp(hits.indices, 0, hits.position, BLOCK, hits.offset)
             space = _with_extent(nest, nest.output_map.data[0].terms[0][0])
             inputs = [block.result if v is hits.indices else v for v in nest.inputs]
             type_ = TensorType(element_of(nest.result), (BLOCK,))
@@ -229,22 +232,46 @@ def _compared(nest: NestOp) -> _Hits | None:
     if _function(nest) is not pointwise.eq or len(nest.inputs) != 2 or not _covers(nest, shape_of(nest.result)):
         return None
     indices, number = nest.inputs
-    position = _integer(number)
-    if position is None or nest.input_maps[0] != nest.output_map or nest.input_maps[1].names or not _counts(indices):
+    found = _integer(number)
+    if found is None or nest.input_maps[0] != nest.output_map or nest.input_maps[1].names or not _counts(indices):
         return None
-    return _Hits(indices, number, position, nest)
+    return _Hits(indices, number, *found, nest)
 
 
-def _integer(number: SSAValue) -> BlockArgument | None:
-    """The integer of the host that a tensor of one number is."""
-    nest = number.owner
-    while isinstance(nest, NestOp) and nest.combine is None and _function(nest) is None:
-        if element_of(number) != f32 and not is_integer(element_of(number)):
+def _integer(number: SSAValue) -> tuple[BlockArgument, int] | None:
+    """The integer of the host that a tensor of one number is, or that it is a known number behind."""
+    offset = 0
+    while isinstance(nest := number.owner, NestOp) and nest.combine is None:
+        function, element = _function(nest), element_of(number)
+        if function is None and (element == f32 or _is_wide(element)):
+            number = nest.inputs[0]
+        elif function is pointwise.add and _is_wide(element) and len(nest.inputs) == 2:
+            known = [_whole(v) for v in nest.inputs]
+            added = known[0] if known[1] is None else known[1]
+            if added is None:
+                return None
+            offset += added
+            number = nest.inputs[0 if known[1] is not None else 1]
+        else:
             return None
-        number = nest.inputs[0]
-        nest = number.owner
     one = all(size == 1 for size in shape_of(number))
-    return number if isinstance(number, BlockArgument) and one and is_integer(element_of(number)) else None
+    return (number, offset) if isinstance(number, BlockArgument) and one and is_integer(element_of(number)) else None
+
+
+def _is_wide(element: Attribute) -> bool:
+    """Return whether positions are exact in an element type: narrow integers wrap."""
+    return isinstance(element, IntegerType) and element.width.data >= LEAST_BITS
+
+
+def _whole(value: SSAValue) -> int | None:
+    """The integer that every element of a tensor is, if it is in the program, or a constant of the model."""
+    if isinstance(value, BlockArgument) and isinstance(function := value.owner.parent_op(), func.FuncOp):
+        bounds = note_of(function, value.index, BOUNDS)
+        if kind_of(function, value.index) == "constant" and isinstance(bounds, DenseArrayBase):
+            low, high = (int(n) for n in bounds.get_values())
+            return low if low == high else None
+    found = _constant(value)
+    return None if found is None or not found.is_integer() else int(found)
 
 
 def _is_outside(value: SSAValue, number: SSAValue, extent: int) -> bool:

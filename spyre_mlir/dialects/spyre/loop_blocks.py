@@ -12,7 +12,15 @@ from math import prod
 
 from xdsl.dialects.builtin import I64, IntegerAttr, IntegerType, TensorType, i64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
@@ -28,6 +36,16 @@ def check_position(position: SSAValue) -> None:
     """Raise VerifyException unless a tensor is one integer."""
     if prod(shape_of(position)) != 1 or not isinstance(element_of(position), IntegerType):
         raise VerifyException(f"the position is {position.type}, expected a tensor of one integer")
+
+
+def offset_property(offset: int) -> dict[str, Attribute]:
+    """Return the property of what is added to a position, none if nothing is."""
+    return {"offset": IntegerAttr(offset, i64)} if offset else {}
+
+
+def added_to_position(offset: IntegerAttr[I64] | None) -> int:
+    """Return what a property says is added to a position."""
+    return 0 if offset is None else offset.value.data
 
 
 def _check(whole: SSAValue, part: SSAValue, dim: int, position: SSAValue) -> None:
@@ -53,6 +71,8 @@ class BlockOp(IRDLOperation):
         C1: the block has the shape and elements of `source`, with fewer entries along `dim`.
         C2: blocks divide `dim`.
         C3: `position` is one integer; when the program runs, it is that of an entry.
+
+    With ``plus 1``, entry `position` + 1 is meant.
     """
 
     name = "spyre.loop.block"
@@ -60,17 +80,20 @@ class BlockOp(IRDLOperation):
     source = operand_def(TensorType)
     position = operand_def(TensorType)
     dim = prop_def(IntegerAttr[I64])
+    offset = opt_prop_def(IntegerAttr[I64])
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
     assembly_format = (
-        "$source `dim` $dim `at` $position attr-dict `:` type($source) `,` type($position) `->` type($result)"
+        "$source `dim` $dim `at` $position (`plus` $offset^)? attr-dict `:` type($source) `,` type($position) `->` "
+        "type($result)"
     )
 
-    def __init__(self, source: SSAValue, dim: int, position: SSAValue, size: int) -> None:
-        """The block of `size` entries of dimension `dim` around `position`."""
+    def __init__(self, source: SSAValue, dim: int, position: SSAValue, size: int, offset: int = 0) -> None:
+        """The block of `size` entries of dimension `dim` around `position` + `offset`."""
         result = TensorType(element_of(source), block_shape(shape_of(source), dim, size))
-        super().__init__(operands=[source, position], properties={"dim": IntegerAttr(dim, i64)}, result_types=[result])
+        properties: dict[str, Attribute] = {"dim": IntegerAttr(dim, i64), **offset_property(offset)}
+        super().__init__(operands=[source, position], properties=properties, result_types=[result])
 
     def verify_(self) -> None:
         """Checks C1 to C3."""
@@ -92,17 +115,18 @@ class PutOp(IRDLOperation):
     dest = operand_def(TensorType)
     position = operand_def(TensorType)
     dim = prop_def(IntegerAttr[I64])
+    offset = opt_prop_def(IntegerAttr[I64])
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
     assembly_format = (
-        "$block `into` $dest `dim` $dim `at` $position attr-dict `:` type($block) `,` type($dest) `,` type($position) "
-        "`->` type($result)"
+        "$block `into` $dest `dim` $dim `at` $position (`plus` $offset^)? attr-dict `:` type($block) `,` type($dest) "
+        "`,` type($position) `->` type($result)"
     )
 
-    def __init__(self, block: SSAValue, dest: SSAValue, dim: int, position: SSAValue) -> None:
-        """`dest` with `block` in it."""
-        properties: dict[str, Attribute] = {"dim": IntegerAttr(dim, i64)}
+    def __init__(self, block: SSAValue, dest: SSAValue, dim: int, position: SSAValue, offset: int = 0) -> None:
+        """`dest` with `block` in it, around `position` + `offset`."""
+        properties: dict[str, Attribute] = {"dim": IntegerAttr(dim, i64), **offset_property(offset)}
         super().__init__(operands=[block, dest, position], properties=properties, result_types=[dest.type])
 
     def verify_(self) -> None:
@@ -112,4 +136,4 @@ class PutOp(IRDLOperation):
         _check(self.dest, self.block, self.dim.value.data, self.position)
 
 
-__all__ = ["BlockOp", "PutOp", "block_shape", "check_position"]
+__all__ = ["BlockOp", "PutOp", "added_to_position", "block_shape", "check_position", "offset_property"]

@@ -10,27 +10,29 @@ from typing import cast
 import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from spyre_mlir.dialects.argument_notes import NAME, note_of
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp
-from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp, added_to_position
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.arrays import HostArray
 from spyre_mlir.machine.faults import place_of
 
 
-def block_number(op: Operation, position: SSAValue, given: HostArray, size: int, extent: int) -> int:
-    """Return the number of the block of `size` entries, of `extent` in all, that holds a position.
+def block_number(op: BlockNumberOp | BlockOp | PutOp, given: HostArray, size: int, extent: int) -> int:
+    """Return the number of the block of `size` entries, of `extent` in all, that holds the position of an op.
 
     Raises:
         InputError: the dimension has no such entry.
     """
-    entry = int(given.values.reshape(-1)[0])
+    offset = added_to_position(op.offset)
+    entry = int(given.values.reshape(-1)[0]) + offset
     if not 0 <= entry < extent:
+        named = f"{_name(op.position)} plus {offset}" if offset else _name(op.position)
         raise InputError(
-            f"{_name(position)} is {entry}, and the tensor that is written there has entries 0 to {extent - 1}",
+            f"{named} is {entry}, and the tensor that is written there has entries 0 to {extent - 1}",
             where=place_of(op),
             hint="pass a position inside of the tensor, or a longer tensor",
         )
@@ -38,9 +40,11 @@ def block_number(op: Operation, position: SSAValue, given: HostArray, size: int,
 
 
 def _name(position: SSAValue) -> str:
-    if not isinstance(position, BlockArgument):
-        return "the position"
-    function = position.owner.parent_op()
+    function = position.owner.parent_op() if isinstance(position, BlockArgument) else None
+    if not isinstance(position, BlockArgument) or (
+        isinstance(function, FuncOp) and function.sym_visibility is not None
+    ):
+        return "the position"  # of a region's function: its arguments are not the program's
     name = note_of(function, position.index, NAME) if isinstance(function, FuncOp) else None
     return f"argument {position.index}" if name is None else f"argument {position.index}, {name},"
 
@@ -53,7 +57,7 @@ class BlockFunctions(InterpreterFunctions):
     def run_block_number(self, _interpreter: Interpreter, op: BlockNumberOp, args: PythonValues) -> PythonValues:
         """Return the number of a block."""
         (position,) = cast(tuple[HostArray], args)
-        return (block_number(op, op.position, position, op.size.value.data, op.extent.value.data),)
+        return (block_number(op, position, op.size.value.data, op.extent.value.data),)
 
     @impl(BlockOp)
     def run_block(self, _interpreter: Interpreter, op: BlockOp, args: PythonValues) -> PythonValues:
@@ -80,7 +84,7 @@ def _box(op: BlockOp | PutOp, whole: SSAValue, part: SSAValue, position: HostArr
     """The places of a block."""
     dim, shape = op.dim.value.data, shape_of(whole)
     size = shape_of(part)[dim]
-    start = size * block_number(op, op.position, position, size, shape[dim])
+    start = size * block_number(op, position, size, shape[dim])
     return tuple(slice(start, start + size) if d == dim else slice(None) for d in range(len(shape)))
 
 

@@ -32,12 +32,14 @@ class Block:
         whole: its forms.
         dim: the dimension.
         position: the integer of the host.
+        offset: what is added to it.
     """
 
     source: SSAValue
     whole: DeviceForms
     dim: int
     position: SSAValue
+    offset: int = 0
 
 
 @dataclass

@@ -6,7 +6,7 @@ Decision: docs/decisions/0139-the-host-says-where-a-block-starts.md
 from __future__ import annotations
 
 from spyre_mlir.dialects.spyre import loop
-from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp, added_to_position
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
@@ -30,7 +30,7 @@ def _lower_block(p: LayoutPlanner, op: BlockOp) -> None:
         stick = min(walked, key=lambda s: (p.later(put.result, s), -s))
         p.buffer(whole, stick).zero_padding = False  # the block brings what is behind the new entry's elements
     dim = op.dim.value.data
-    block = Block(op.source, whole, dim, op.position)
+    block = Block(op.source, whole, dim, op.position, added_to_position(op.offset))
     p.versions[op.result] = DeviceForms(shape_of(op.result), whole.format, block=block)
 
 

@@ -83,9 +83,13 @@ def _runs_kernels(ops: Sequence[Operation]) -> bool:
 
 
 def _of_call(call: func.CallOp, called: Mapping[str, func.FuncOp]) -> KernelLaunch:
-    """The launch of a region's kernels: the device tensors that the function takes, used or not, and their blocks."""
+    """The launch of a region's kernels: the device tensors that the function takes, used or not, and blocks of some.
+
+    A tensor of which kernels use a block alone is no argument.
+    """
     block = called[call.callee.root_reference.data].body.block
-    launch = KernelLaunch(call, arguments=[a for a in block.args if isinstance(a.type, DeviceTensorType)])
+    tensors = [a for a in block.args if isinstance(a.type, DeviceTensorType)]
+    launch = KernelLaunch(call, arguments=[a for a in tensors if not (a.uses and _is_used_in_blocks(a))])
     for op in block.ops:
         if isinstance(op, TileOp) and op.is_placed_by_host:
             launch.arguments.append(op.result)
@@ -96,6 +100,11 @@ def _of_call(call: func.CallOp, called: Mapping[str, func.FuncOp]) -> KernelLaun
             if isinstance(inner, kernel.AllocOp):
                 _sort(inner.result, launch)
     return launch
+
+
+def _is_used_in_blocks(value: SSAValue) -> bool:
+    """Return whether all uses of a buffer are by blocks of it that the host places."""
+    return all(isinstance(op := use.operation, TileOp) and op.is_placed_by_host for use in value.uses)
 
 
 def _placed(value: SSAValue, given: dict[SSAValue, SSAValue], call: func.CallOp) -> SSAValue:

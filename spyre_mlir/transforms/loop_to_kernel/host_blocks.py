@@ -25,13 +25,23 @@ def lower_blocks(p: LayoutPlanner, op: BlockOp | PutOp) -> None:
 def _lower_block(p: LayoutPlanner, op: BlockOp) -> None:
     """Lower a block; one that is put back decides how its tensor lies."""
     whole, put = p.of(op.source), _put_back(op)
-    if put is not None and not whole.buffers:
-        walked = [dim for dim, extent in enumerate(whole.shape) if extent > 1]
-        stick = min(walked, key=lambda s: (p.later(put.result, s), -s))
-        p.buffer(whole, stick).zero_padding = False  # the block brings what is behind the new entry's elements
+    if put is not None:
+        whole = p.versions[op.source] = _written(p, put, whole)
     dim = op.dim.value.data
     block = Block(op.source, whole, dim, op.position, added_to_position(op.offset))
     p.versions[op.result] = DeviceForms(shape_of(op.result), whole.format, block=block)
+
+
+def _written(p: LayoutPlanner, put: PutOp, whole: DeviceForms) -> DeviceForms:
+    """The one form of a tensor that is written: what the host would send in another is the old value.
+
+    What is behind its elements is no longer what the host has put there: the new entry brings its own.
+    """
+    walked = [dim for dim, extent in enumerate(whole.shape) if extent > 1]
+    stick = min(walked, key=lambda s: (p.later(put.result, s), -s))
+    buffer = p.buffer(whole, stick)
+    buffer.zero_padding = False
+    return DeviceForms(whole.shape, whole.format, buffers=[buffer])
 
 
 def _put_back(op: BlockOp) -> PutOp | None:

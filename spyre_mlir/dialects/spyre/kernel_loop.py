@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, TensorType, i64
-from xdsl.ir import Attribute, SSAValue, Use
+from xdsl.ir import Attribute, Block, SSAValue, Use
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -233,6 +233,20 @@ def is_placed_by_host(value: SSAValue) -> bool:
     return isinstance(value.owner, TileOp) and value.owner.is_placed_by_host
 
 
+def launch_arguments(block: Block) -> list[SSAValue]:
+    """Return what a launch of a region's function is handed: device tensors that it takes, then blocks of some.
+
+    A tensor of which kernels use blocks alone is not handed over.
+    """
+    tensors = [a for a in block.args if isinstance(a.type, DeviceTensorType)]
+    blocks = [op.result for op in block.ops if isinstance(op, TileOp) and op.is_placed_by_host]
+    return [*(a for a in tensors if not a.uses or not all(map(_is_by_block, a.uses))), *blocks]
+
+
+def _is_by_block(use: Use) -> bool:
+    return isinstance(use.operation, TileOp) and use.operation.is_placed_by_host
+
+
 def uses_with_tiles(buffer: SSAValue) -> Iterator[Use]:
     """Return the uses of a buffer and of its tiles, except by tiles."""
     for use in buffer.uses:
@@ -253,6 +267,7 @@ __all__ = [
     "TileOp",
     "is_placed_by_host",
     "is_written",
+    "launch_arguments",
     "launch_origin",
     "origin_of",
     "uses_with_tiles",

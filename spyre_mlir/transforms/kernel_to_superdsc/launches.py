@@ -10,9 +10,14 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.host import KernelHostOp
-from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp, is_placed_by_host, launch_origin
+from spyre_mlir.dialects.spyre.kernel_loop import (
+    BlockNumberOp,
+    TileOp,
+    is_placed_by_host,
+    launch_arguments,
+    launch_origin,
+)
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.transforms.utils.rebuild import describe_location
 
@@ -83,28 +88,17 @@ def _runs_kernels(ops: Sequence[Operation]) -> bool:
 
 
 def _of_call(call: func.CallOp, called: Mapping[str, func.FuncOp]) -> KernelLaunch:
-    """The launch of a region's kernels: the device tensors that the function takes, used or not, and blocks of some.
-
-    A tensor of which kernels use a block alone is no argument.
-    """
+    """The launch of a region's kernels."""
     block = called[call.callee.root_reference.data].body.block
-    tensors = [a for a in block.args if isinstance(a.type, DeviceTensorType)]
-    launch = KernelLaunch(call, arguments=[a for a in tensors if not (a.uses and _is_used_in_blocks(a))])
+    launch = KernelLaunch(call, arguments=launch_arguments(block))
     for op in block.ops:
-        if isinstance(op, TileOp) and op.is_placed_by_host:
-            launch.arguments.append(op.result)
-        elif not isinstance(op, func.ReturnOp | BlockNumberOp):
+        if not isinstance(op, func.ReturnOp | BlockNumberOp) and not (op.results and is_placed_by_host(op.results[0])):
             _check_kept(op)
             launch.body.append(op)
         for inner in op.walk():
             if isinstance(inner, kernel.AllocOp):
                 _sort(inner.result, launch)
     return launch
-
-
-def _is_used_in_blocks(value: SSAValue) -> bool:
-    """Return whether all uses of a buffer are by blocks of it that the host places."""
-    return all(isinstance(op := use.operation, TileOp) and op.is_placed_by_host for use in value.uses)
 
 
 def _placed(value: SSAValue, given: dict[SSAValue, SSAValue], call: func.CallOp) -> SSAValue:

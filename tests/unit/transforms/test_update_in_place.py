@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp, added_to_position
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import lower
@@ -49,7 +49,10 @@ def test_one_position_is_written_in_its_block() -> None:
 
 
 def test_other_readers_of_the_old_value_keep_it() -> None:
-    assert not updates(lambda cache, at, new: cache.clone().exp() + cache.index_copy_(1, at, new))
+    def both(cache: Tensor, at: Tensor, new: Tensor) -> Tensor:
+        return cache.clone().exp() + cache.index_copy_(1, at, new)
+
+    assert not updates(both)
 
 
 @pytest.mark.parametrize("length", [100, 63])
@@ -61,13 +64,34 @@ def test_several_positions_make_a_tensor() -> None:
     assert not updates(copied, count=2)
 
 
+def behind(index: Callable[[Tensor], Tensor]) -> list[int]:
+    """By how much entries that are written are behind the position; a program that makes a tensor has none."""
+
+    def function(cache: Tensor, at: Tensor, new: Tensor) -> Tensor:
+        return cache.index_copy_(1, index(at), new).sum()
+
+    return [added_to_position(put.offset) for put in updates(function)]
+
+
 def test_a_position_that_the_program_computes_is_none_of_the_hosts() -> None:
-    assert not updates(lambda cache, at, new: cache.index_copy_(1, at + 1, new).sum())
+    assert not behind(lambda at: at * 2)
+    assert not behind(lambda at: at + at)
+
+
+def test_a_position_may_be_a_known_number_behind_an_argument() -> None:
+    assert behind(lambda at: at) == [0]
+    assert behind(lambda at: at + 3) == [3]
+    assert behind(lambda at: torch.arange(1) + (at + 2) + 1) == [3]
+
+
+def test_positions_that_may_wrap_make_a_tensor() -> None:
+    assert behind(lambda at: at.int().long()) == [0]
+    assert not behind(lambda at: at.to(torch.int8).long())
 
 
 def test_whole_numbers_make_a_tensor() -> None:
     """They are written by another comparison, which may have hits in several blocks."""
-    assert not updates(lambda cache, at, new: cache.index_copy_(1, at, new).sum(), kind=torch.int64)
+    assert not updates(copied, kind=torch.int64)
 
 
 def test_a_choice_by_other_numbers_makes_a_tensor() -> None:

@@ -48,3 +48,13 @@ def test_one_block_changes(body: str, at: int) -> None:
 def test_a_position_outside(body: str, at: int) -> None:
     with pytest.raises(InputError, match=rf"argument 1 is {at}, and the tensor .* has entries 0 to 191"):
         run(program(body), np.zeros((4, 192)), np.array([at]))
+
+
+@pytest.mark.parametrize("body", [LOOP.replace("at %y", "at %y plus 5"), KERNEL.replace("of %y", "of %y plus 5")])
+def test_what_is_added_to_a_position(body: str) -> None:
+    x = np.arange(4 * 192, dtype=np.float64).reshape(4, 192) % 97
+    expected = x.copy()
+    expected[:, 64:128] *= -1
+    np.testing.assert_array_equal(run(program(body), x.copy(), np.array([60])), expected)
+    with pytest.raises(InputError, match=r"argument 1 plus 5 is 192, and the tensor .* has entries 0 to 191"):
+        run(program(body), x, np.array([187]))

@@ -38,3 +38,33 @@ def test_the_host_places_blocks_in_front_of_the_launch() -> None:
     assert kinds.index(BlockNumberOp) < kinds.index(TileOp) < kinds.index(LaunchOp)
     (launch,) = (op for op in main.body.block.ops if isinstance(op, LaunchOp))
     assert [type(v.owner).__name__ for v in launch.buffers] == ["ToDeviceOp", "TileOp"]
+
+
+CALLS = f"""func.func @main(%x: tensor<4x192xf32>, %y: tensor<4x192xf32>, %at: tensor<1xi64>)
+    -> (tensor<4x192xf32>, tensor<4x192xf32>) {{
+  %d = spyre.kernel.to_device %x : tensor<4x192xf32> to {WHOLE}
+  %e = spyre.kernel.to_device %y : tensor<4x192xf32> to {WHOLE}
+  func.call @layers(%d, %at) : ({WHOLE}, tensor<1xi64>) -> ()
+  func.call @layers(%e, %at) : ({WHOLE}, tensor<1xi64>) -> ()
+  %z = spyre.kernel.from_device %d : {WHOLE} to tensor<4x192xf32>
+  %v = spyre.kernel.from_device %e : {WHOLE} to tensor<4x192xf32>
+  func.return %z, %v : tensor<4x192xf32>, tensor<4x192xf32>
+}}
+func.func private @layers(%d: {WHOLE}, %at: tensor<1xi64>) {{
+  %b = spyre.kernel.block_number of %at, blocks of 64 in 192 : tensor<1xi64>
+  %p = spyre.kernel.tile %d dim 1 at %b * 64 : {WHOLE} to {PART}
+  spyre.kernel.compute "neg" [m = 4, n = 64] ins(%p[m, n] : {PART}) outs(%p[m, n] : {PART})
+  func.return
+}}"""
+
+
+def test_each_call_of_a_region_is_handed_its_own_block() -> None:
+    module = passed(CALLS, "convert-spyre-kernel-to-superdsc")
+    (main,) = (f for f in ops(module, func.FuncOp) if f.sym_name.data == "main")
+    launches = [op for op in main.body.block.ops if isinstance(op, LaunchOp)]
+    assert len({op.bundle.root_reference.data for op in launches}) == 1
+    # The kernels touch the block alone, so the tensor is no argument beside it.
+    tiles = [[v.owner for v in op.buffers] for op in launches]
+    numbers = [[op.index.owner for op in made if isinstance(op, TileOp)] for made in tiles]
+    assert [[op.source.owner.source for op in made] for made in tiles] == [[main.body.block.args[n]] for n in (0, 1)]  # pyright: ignore[reportAttributeAccessIssue]
+    assert all(isinstance(op, BlockNumberOp) and op.position is main.body.block.args[2] for (op,) in numbers)

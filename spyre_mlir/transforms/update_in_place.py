@@ -6,8 +6,9 @@
 %c = spyre.loop.put %n into %cache dim 2 at %position
 ```
 It finds the new value of an argument in which one index is chosen by a comparison of all indices with an integer that
-the host has. Outside of the block around it, the new value is the old one. A position outside of the tensor, which
-makes entries NaN otherwise, is an error then.
+the host has, or with a known number behind it. The function of equal layers writes caches of its callers, if each call
+hands over one of its own. Outside of the block around it, the new value is the old one. A position outside of the
+tensor, which makes entries NaN otherwise, is an error then.
 
 Decision: docs/decisions/0139-the-host-says-where-a-block-starts.md
 """
@@ -66,8 +67,8 @@ class UpdateInPlacePass(ModulePass):
         for function in functions(op):
             name = function.sym_name.data
             if name in regions:
-                own = [call for call in calls if call.callee.root_reference.data == name]
-                pairs = set[tuple[int, int]].intersection(*(_renewed(call, controlled) for call in own))
+                own = [_renewed(call, controlled) for call in calls if call.callee.root_reference.data == name]
+                pairs = own[0].intersection(*own[1:])
             else:
                 pairs = set() if name in controlled else set(new_values(function).items())
             _Updates(function, is_region=name in regions).rewrite(sorted(pairs))
@@ -260,7 +261,11 @@ def _integer(number: SSAValue) -> tuple[BlockArgument, int] | None:
 
 def _is_wide(element: Attribute) -> bool:
     """Return whether positions are exact in an element type: narrow integers wrap."""
-    return isinstance(element, IntegerType) and element.width.data >= LEAST_BITS
+    match element:
+        case IntegerType():
+            return element.width.data >= LEAST_BITS
+        case _:
+            return False
 
 
 def _whole(value: SSAValue) -> int | None:

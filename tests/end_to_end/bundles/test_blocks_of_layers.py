@@ -6,7 +6,7 @@ import json
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -14,7 +14,11 @@ from torch import Tensor, nn
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dialects.spyre.kernel import LaunchOp
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.errors import InputError
+from spyre_mlir.text.render import parse_module
+from spyre_mlir.universe import make_context
 from tests.end_to_end.regions.stacks import DecodeStep
 
 LENGTH = 128
@@ -52,14 +56,13 @@ def test_every_level_is_eager() -> None:
 
 
 def test_a_call_is_handed_blocks_of_its_caches() -> None:
-    lines = compiled().mlir("superdsc").splitlines()
-    tiles = [line.split() for line in lines if "spyre.kernel.tile" in line]
-    launches = [line for line in lines if "spyre.kernel.launch" in line]
-    caches = {words[3] for words in tiles if "128," in words or "128]" in " ".join(words)}
-    handed = [sum(f"{words[0]}," in f"{line})".replace(")", ",") for words in tiles) for line in launches]
-    assert sorted(handed)[-2:] == [3, 3]
-    assert sum(handed) == len(tiles) == 6
-    assert len(caches) == 5  # two of each layer, and the indices, which both are handed
+    module = parse_module(compiled().mlir("superdsc"), make_context())
+    launches = [op for op in module.walk() if isinstance(op, LaunchOp)]
+    handed = [[v.owner.source for v in op.buffers if isinstance(v.owner, TileOp)] for op in launches]
+    first, second = (sources for sources in handed if sources)
+    assert len(first) == len(second) == 3
+    # Both are handed the block of the indices; each the keys and the values of its layer.
+    assert len({*first, *second}) == 5
 
 
 def test_calls_in_a_row_write_the_caches() -> None:
@@ -88,10 +91,16 @@ def test_files_take_the_blocks_of_each_call(tmp_path: Path) -> None:
         torch.testing.assert_close(loaded(*given), eager(*given), atol=0.02, rtol=0.02)
 
 
-def json_entries(value: Any) -> list[dict[str, Any]]:
+def json_entries(value: object) -> list[dict[str, Any]]:
     """All objects inside of a JSON value."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [e for v in inner for e in json_entries(v)] + ([value] if isinstance(value, dict) else [])
+    match value:
+        case dict():
+            entry = cast(dict[str, Any], value)
+            return [entry, *(found for inner in entry.values() for found in json_entries(inner))]
+        case list():
+            return [found for inner in cast(list[object], value) for found in json_entries(inner)]
+        case _:
+            return []
 
 
 def test_torch_compile_writes_them() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects import func
 
-from spyre_mlir.dialects.spyre.kernel import KernelOp, LaunchOp
+from spyre_mlir.dialects.spyre.kernel import KernelOp, LaunchOp, ToDeviceOp
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.transforms.kernel_to_superdsc.launches import launches_of
 from tests.unit.transforms.levels import ops, passed
@@ -64,7 +64,9 @@ def test_each_call_of_a_region_is_handed_its_own_block() -> None:
     launches = [op for op in main.body.block.ops if isinstance(op, LaunchOp)]
     assert len({op.bundle.root_reference.data for op in launches}) == 1
     # The kernels touch the block alone, so the tensor is no argument beside it.
-    tiles = [[v.owner for v in op.buffers] for op in launches]
-    numbers = [[op.index.owner for op in made if isinstance(op, TileOp)] for made in tiles]
-    assert [[op.source.owner.source for op in made] for made in tiles] == [[main.body.block.args[n]] for n in (0, 1)]  # pyright: ignore[reportAttributeAccessIssue]
-    assert all(isinstance(op, BlockNumberOp) and op.position is main.body.block.args[2] for (op,) in numbers)
+    assert [len(op.buffers) for op in launches] == [1, 1]
+    tiles = [v.owner for op in launches for v in op.buffers]
+    wholes = [op.source.owner for op in tiles if isinstance(op, TileOp)]
+    numbers = [op.index.owner for op in tiles if isinstance(op, TileOp)]
+    assert [op.source for op in wholes if isinstance(op, ToDeviceOp)] == list(main.body.block.args[:2])
+    assert [op.position for op in numbers if isinstance(op, BlockNumberOp)] == [main.body.block.args[2]] * 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -38,7 +38,7 @@ def compiled_and_checked(function: Callable[..., Any], inputs: tuple[torch.Tenso
     assert isinstance(compiled, CompiledModel)
     wanted = model(*inputs)
     got = compiled(*inputs)
-    for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (got, wanted)), strict=True):
+    for one, other in zip(each(got), each(wanted), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-4)
     compiled.save(at)
     assert [str(finding) for finding in spyre_mlir.check(at)] == []
@@ -46,7 +46,13 @@ def compiled_and_checked(function: Callable[..., Any], inputs: tuple[torch.Tenso
     return compiled
 
 
-READERS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
+def each(results: Any) -> tuple[Any, ...]:
+    """All results of a function that gives one or several."""
+    return cast(tuple[Any, ...], results) if isinstance(results, tuple) else (results,)
+
+
+Pair = Callable[[Any, Any], Any]
+READERS: dict[str, tuple[Pair, tuple[int, ...]]] = {
     "sum": (lambda x, i: (x[i], x.sum(1)), (5, 33, 3)),
     "index_select and mean": (lambda x, i: (torch.index_select(x, 0, i), x.mean(1)), (5, 31, 3)),
     "product": (lambda x, i: (x[i], torch.ones(4, 33) @ x), (2, 33, 70)),
@@ -92,15 +98,14 @@ def rows(compiled: CompiledModel) -> list[int]:
     return [int(number) for extents in found for number in extents.split(",")] or [0]
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, w: (q := x + 1, (q[::30] * 2, q[::32] * 3))[1],
-        lambda x, w: (q := x @ w, (q[::30] * 2, q.t() + 1, q[::35] + 1))[1],
-        lambda x, w: (q := x @ w, (w @ q, q[1::35, 1::2] + 1, q[:, 1:] * 1))[1],
-    ],
-    ids=["two strides", "a stride and a transposition", "a stride and a product"],
-)
+STRIDES: dict[str, Pair] = {
+    "two strides": lambda x, w: (q := x + 1, (q[::30] * 2, q[::32] * 3))[1],
+    "a stride and a transposition": lambda x, w: (q := x @ w, (q[::30] * 2, q.t() + 1, q[::35] + 1))[1],
+    "a stride and a product": lambda x, w: (q := x @ w, (w @ q, q[1::35, 1::2] + 1, q[:, 1:] * 1))[1],
+}
+
+
+@pytest.mark.parametrize("function", STRIDES.values(), ids=STRIDES)
 def test_readers_whose_strides_have_no_small_common_multiple(function: Callable[..., Any], tmp_path: Path) -> None:
     compiled = compiled_and_checked(function, (numbers(100, 100), numbers(100, 100) / 8), tmp_path / "bundle")
     assert max(rows(compiled)) <= 2 * 128

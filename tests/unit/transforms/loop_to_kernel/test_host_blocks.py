@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects import func
 from xdsl.ir import BlockArgument
 
-from spyre_mlir.dialects.spyre.kernel import KernelOp, RestickifyOp, ToDeviceOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import FromDeviceOp, KernelOp, RestickifyOp, ToDeviceOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp, origin_of
 from spyre_mlir.errors import UnsupportedError
 from tests.unit.transforms.levels import ops, passed
@@ -117,4 +117,4 @@ def test_a_function_of_a_region_takes_the_position_last() -> None:
     # Each hands over its own tensor, which holds the new value behind the call: there is no copy to return.
     caches = [call.arguments[place].owner for call in calls]
     assert [op.source for op in caches if isinstance(op, ToDeviceOp)] == [given[0], given[1]]
-    assert [v.owner.source.owner for v in ops(module, func.ReturnOp)[0].operands[1:]] == caches  # pyright: ignore[reportAttributeAccessIssue]
+    assert [op.source.owner for op in ops(module, FromDeviceOp)[-2:]] == caches

@@ -70,7 +70,7 @@ class UpdateInPlacePass(ModulePass):
                 own = [_renewed(call, controlled) for call in calls if call.callee.root_reference.data == name]
                 pairs = own[0].intersection(*own[1:])
             else:
-                pairs = set() if name in controlled else set(new_values(function).items())
+                pairs = set[tuple[int, int]]() if name in controlled else set(new_values(function).items())
             _Updates(function, is_region=name in regions).rewrite(sorted(pairs))
 
 

@@ -17,7 +17,8 @@ from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.sdscbundle import InputArgType, Sdscbundle
 from spyre_mlir.dialects.spyre import host, kernel, loop
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
-from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
 from spyre_mlir.dialects.spyre.scalars import ApplyOp, scalar_classes
 from spyre_mlir.dialects.superdsc import Superdsc
 from spyre_mlir.dialects.tensors import ELEMENTS
@@ -159,6 +160,8 @@ _TRANSFERS = OpFamily(
     "spyre.kernel.to_device, spyre.kernel.from_device", (kernel.ToDeviceOp, kernel.FromDeviceOp), TENSORS | DEVICE
 )
 _HOST_STEPS = OpFamily("spyre.kernel.host", (host.KernelHostOp,), TENSORS)
+_TILES = OpFamily("spyre.kernel.tile", (TileOp,), DEVICE | INDEX)
+_BLOCK_NUMBERS = OpFamily("spyre.kernel.block_number", (BlockNumberOp,), TENSORS | INDEX)
 _CONTROL = "control.cond, control.while_loop"
 
 ATEN = LegalForms(
@@ -182,6 +185,7 @@ LOOP = LegalForms(
             (loop.LoopGatherOp, loop.EmptyOp, loop.LoopConstantOp, host.LoopHostOp),
             TENSORS,
         ),
+        OpFamily("spyre.loop.block, spyre.loop.put", (BlockOp, PutOp), TENSORS),
         OpFamily(
             "in bodies spyre.loop.yield, spyre.loop.apply and ops of arith and math with a hardware function",
             (loop.YieldOp, ApplyOp, *scalar_classes()),
@@ -202,7 +206,8 @@ KERNEL = LegalForms(
             (kernel.KernelOp, kernel.AllocOp, kernel.FreeOp, kernel.KernelConstantOp),
             DEVICE,
         ),
-        OpFamily("spyre.kernel.tile", (TileOp,), DEVICE | INDEX),
+        _TILES,
+        _BLOCK_NUMBERS,
         _COUNTED,
     ),
     _REMEDY.format("convert-spyre-loop-to-spyre-kernel"),
@@ -219,6 +224,8 @@ SUPERDSC = LegalForms(
             (kernel.LaunchOp, kernel.AllocOp, kernel.KernelConstantOp),
             DEVICE,
         ),
+        _TILES,
+        _BLOCK_NUMBERS,
         _dialect(Superdsc, INDEX | _of("types of superdsc", *Superdsc.attributes)),
         _dialect(Sdscbundle, INDEX | _of("!sdscbundle.input_arg", InputArgType)),
         OpFamily("arith.addi, affine.apply", (arith.AddiOp, affine.ApplyOp), INDEX),

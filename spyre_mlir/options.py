@@ -136,6 +136,12 @@ class CompileOptions:
         "concrete addresses have no loops unless they are unrolled",
         sets=("plan", "loops"),
     )
+    in_place: bool = _option(
+        True,
+        "write one position of an argument into the block around it, where it lies, instead of making a new tensor; "
+        "the host says where the block starts. Off, and with addresses in files, the new value is a tensor of its own",
+        sets=("update-in-place", "enabled"),
+    )
     loops: LoopForm = _option(
         "loop",
         "``loop`` writes a loop into ``bundle.mlir``, ``unroll`` a file for every kernel of every trip, which is what "
@@ -273,6 +279,8 @@ class CompileOptions:
             chosen.setdefault(sets[0], {}).update({sets[1]: value} if len(sets) == 2 else {})
         if self.keep_float32_in:
             chosen.pop("outline-regions", None)  # equal layers may differ in what they keep
+        if self.addresses == "concrete":
+            chosen["update-in-place"]["enabled"] = False  # an address in a file is the same in every call
         if self.addresses == "concrete" and self.loops == "loop":
             chosen["plan"]["loops"] = False  # an address in a file does not advance
         return chosen

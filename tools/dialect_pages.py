@@ -47,6 +47,15 @@ KTIR_PROGRAMS = tuple(f"tests/data/ktir/{name}.mlir" for name in ("lx_handoff", 
 # A file with a named scalar, which our own kernels carry as operands instead.
 WITH_CONSTANT = "tests/data/superdsc_worked/d32_clamp_128x256.json"
 WITH_LOOP = "tests/lit/dialects/spyre/kernel_loop.mlir"
+# A cache of which one row is written where it lies.
+CACHE = """
+func.func @main(%cache: tensor<128x64xf16> {aten.name = "cache"}, %at: tensor<1xi64>, %row: tensor<1x64xf16>)
+    -> (tensor<128x64xf16> {aten.mutates = "cache"}) {
+  %new = aten.index_copy(%cache, %at, %row) {dim = 0 : i64}
+      : (tensor<128x64xf16>, tensor<1xi64>, tensor<1x64xf16>) -> tensor<128x64xf16>
+  func.return %new : tensor<128x64xf16>
+}
+"""
 # Integers in another format until they meet data, and a step of the host.
 CONVERSION = """
 func.func @main(%a: tensor<5x80xi64>, %b: tensor<5x80xi64>, %x: tensor<5x80xf16>)
@@ -182,7 +191,7 @@ def shown_ops(root: Path, context: Context) -> dict[str, str]:
             locations=False,
         )
     )
-    modules += [lowered(CONVERSION, level, context) for level in ("spyre.loop", "spyre.kernel")]
+    modules += [lowered(p, level, context) for p in (CONVERSION, CACHE) for level in ("spyre.loop", "spyre.kernel")]
     for module in modules:
         lines = module_text(module).splitlines()
         for op in module.walk():

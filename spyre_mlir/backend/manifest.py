@@ -26,6 +26,7 @@ from spyre_mlir.backend.weights import DeviceWeight, argument_names, launched_bu
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.kernel import KernelConstantOp, LaunchOp, ToDeviceOp, device_tensor, segment_of
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.dialects.superdsc.codec.described import certainty
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
@@ -101,20 +102,39 @@ def _argument(number: int, buffer: SSAValue) -> JsonObject:
     entry["layout"] = layout_text(buffer)
     if isinstance(owner, ToDeviceOp) and owner.moved is not None:
         entry["moved"] = _moves(owner)
+    tensor = owner.compact() if isinstance(owner, TileOp) else tensor
     entry["bytes"] = tensor.sticks * STICK_BYTES
+    if isinstance(owner, TileOp):
+        entry["block"] = _block(owner)
     if (segment := segment_of(buffer)) is not None:
         entry["address"] = segment_base(segment)
     return entry
 
 
+def _block(tile: TileOp) -> JsonObject:
+    """Where a block starts: so many bytes behind the start of its tensor for every whole block before a position."""
+    number = tile.index.owner
+    position, offset = (number.position, number.offset) if isinstance(number, BlockNumberOp) else (None, None)
+    named = _source(position, tile) if isinstance(position, BlockArgument) else "input"
+    added: JsonObject = {} if offset is None else {"plus": offset.value.data}
+    return {"position": named, **added, "entries": tile.step.value.data, "bytes_apart": tile.step_bytes}
+
+
 def _contents(owner: object) -> str:
     """Return the contents of a launch's buffer: an argument of the program, a constant, or a result."""
+    if isinstance(owner, TileOp):
+        return _contents(owner.source.owner)
     if isinstance(owner, ToDeviceOp):
-        function = owner.parent_op()
-        names = argument_names(function) if isinstance(function, FuncOp) else []
-        place = owner.source.index if isinstance(owner.source, BlockArgument) else len(names)
-        return names[place] if place < len(names) else "input"
+        return _source(owner.source, owner)
     return f"constant {owner.value}" if isinstance(owner, KernelConstantOp) else "result"
+
+
+def _source(value: SSAValue, op: Operation) -> str:
+    """Return the name of a host tensor that an op reads: of an argument its own."""
+    function = op.parent_op()
+    names = argument_names(function) if isinstance(function, FuncOp) else []
+    place = value.index if isinstance(value, BlockArgument) else len(names)
+    return names[place] if place < len(names) else "input"
 
 
 def _weight(weight: DeviceWeight, start: int) -> JsonObject:

@@ -17,7 +17,7 @@ from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import CARRIED, PARAMETER
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import AllocOp, GatherOp, KernelConstantOp, KernelOp, ToDeviceOp
-from spyre_mlir.dialects.spyre.kernel_loop import origin_of
+from spyre_mlir.dialects.spyre.kernel_loop import launch_arguments, origin_of
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 
@@ -95,8 +95,9 @@ def tensor_names(kernels: ModuleOp) -> dict[SSAValue, str]:
         elif isinstance(op, AllocOp):
             buffers.append(op.result)
         elif isinstance(op, func.FuncOp) and op.body.blocks:
-            own = [a for a in op.body.block.args if isinstance(a.type, DeviceTensorType)]
-            parameters |= {argument: f"{PARAMETER}{argument.index}" for argument in own}
+            handed = list(enumerate(launch_arguments(op.body.block)))
+            # A block is a part of its tensor, which need not be handed over itself.
+            parameters |= {origin_of(value).buffer: f"{PARAMETER}{number}" for number, value in reversed(handed)}
         elif isinstance(op, ControlOp):
             parameters |= {result: CARRIED for result in op.outputs if isinstance(result.type, DeviceTensorType)}
     by_control = called_by_control(kernels)

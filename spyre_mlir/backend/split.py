@@ -10,12 +10,14 @@ from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, FromDeviceOp, KernelConstantOp, ToDeviceOp
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.target import module_like
 from spyre_mlir.errors import EmitError
 
 BUNDLE_FUNCTION = "sdsc_bundle"
-_HOST = (func.FuncOp, func.ReturnOp, KernelHostOp, ControlOp, ToDeviceOp, FromDeviceOp, KernelConstantOp, AllocOp)
+_BUFFERS = (ToDeviceOp, FromDeviceOp, KernelConstantOp, AllocOp, BlockNumberOp, TileOp)
+_HOST = (func.FuncOp, func.ReturnOp, KernelHostOp, ControlOp, *_BUFFERS)
 
 
 def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp]]:

@@ -14,6 +14,7 @@ from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.planning.bounds import Step
@@ -82,6 +83,10 @@ class _Walk:
                 self._call(op, results)
             elif isinstance(op, loop.NestOp):
                 self._nest(op, results)
+            elif isinstance(op, BlockOp):
+                self.contents[op.result] = self._content(op.source).part(_bytes(op.result))
+            elif isinstance(op, PutOp):
+                self.contents[op.result] = self._content(op.dest).joined(self._content(op.block))
         return [self._content(value) for value in returned]
 
     def _call(self, op: func.CallOp, results: Container[SSAValue]) -> None:
@@ -127,6 +132,8 @@ def _results(ops: Sequence[Operation], returned: set[SSAValue]) -> set[SSAValue]
             found.update([] if op.dest is None else [op.dest])
             if loop.body_function(op.body.block) is None and op.combine is None:
                 found.add(op.inputs[0])
+        if isinstance(op, PutOp) and op.result in found:
+            found.add(op.block)
     return found
 
 

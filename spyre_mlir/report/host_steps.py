@@ -19,6 +19,7 @@ from spyre_mlir.dialects.spyre.kernel import (
     ToDeviceOp,
     device_tensor,
 )
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.bundle.host_times import HostStepTime, link_us
 from spyre_mlir.report.plots import short
@@ -27,6 +28,8 @@ _WORDS: dict[type[Operation], str] = {
     ToDeviceOp: "send a tensor to the device, in the layout its kernels read",
     KernelConstantOp: "write known numbers to device memory",
     AllocOp: "reserve device memory",
+    BlockNumberOp: "find the block of a tensor that holds a position",
+    TileOp: "work out where a block of a tensor starts",
     LaunchOp: "launch a bundle",
     FromDeviceOp: "bring a result back",
     CondOp: "decide between two functions",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from spyre_mlir.backend.directory import split_module
 from spyre_mlir.backend.whole_file import save_text
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 from spyre_mlir.machine.bundle.host_text import python_text
@@ -119,8 +120,8 @@ class InspectedProgram(ShownAsText):
 
     def _ktir(self) -> ModuleOp:
         module, context = self._module("spyre.kernel"), make_context(self._options.spec)
-        if has_calls(module):
-            flat = replace(self._options, regions=False).passes()
+        if has_calls(module) or any(isinstance(op, BlockNumberOp) for op in module.walk()):
+            flat = replace(self._options, regions=False, in_place=False).passes()
             module = lower(self._flat(), context, until="spyre.kernel", options=flat).modules["spyre.kernel"]
         return lower_to_ktir(module, context)
 

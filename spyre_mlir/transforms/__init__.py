@@ -22,6 +22,7 @@ PASSES = (
     "inline-regions",
     "decompose-aten",
     "convert-aten-to-spyre-loop",
+    "update-in-place",
     "schedule-host-steps",
     "cut-rows",
     "convert-spyre-loop-to-spyre-kernel",

@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 from spyre_mlir.dialects.ir.control import refuse_control_flow
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.host import HostOp
-from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError, SpyreError, UnsupportedError
@@ -158,6 +158,12 @@ def _items(block: Block) -> list[Item]:
                     f"the host step {op.callee.data} has no KTIR",
                     where=describe_location(op),
                     hint="KTIR is for whole programs of the device; --host-fallback error lists the host steps",
+                )
+            case BlockNumberOp():
+                raise UnsupportedError(
+                    "a block that starts where the host says has no KTIR",
+                    where=describe_location(op),
+                    hint="lower again with enabled=false of update-in-place",
                 )
             case _ if not isinstance(op, _AROUND):
                 raise LoweringError(

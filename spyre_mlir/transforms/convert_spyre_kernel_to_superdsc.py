@@ -12,16 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, scf
+from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp, i64
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.choices import Addresses, LoopForm, SdscVersion
-from spyre_mlir.dialects.ir.control import ControlOp, called_by_control
+from spyre_mlir.dialects.ir.control import called_by_control
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.host import KernelHostOp
-from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, launch_origin
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds
 from spyre_mlir.dialects.superdsc.model.descriptor import Version
 from spyre_mlir.dialects.target import spec_of
@@ -31,36 +30,12 @@ from spyre_mlir.transforms.assign_pool import size_bytes
 from spyre_mlir.transforms.kernel_to_superdsc.bundle_function import Base, ConcreteBundle, SymbolicBundle
 from spyre_mlir.transforms.kernel_to_superdsc.bundle_loops import LoopNest, Trip, schedule
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Masks, Placed, describe_kernel
+from spyre_mlir.transforms.kernel_to_superdsc.launches import KernelLaunch, erase, hoist, launches_of
 from spyre_mlir.transforms.place_lx import check_placement
 from spyre_mlir.transforms.utils.launches import called_functions, launch_ops
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location, functions
 
 BUNDLE = "sdsc_bundle"
-
-
-@dataclass
-class _Launch:
-    """The kernels of one launch, and the buffers they use by where these are.
-
-    Attributes:
-        call: the call that launches them, if they are a region's.
-    """
-
-    call: func.CallOp | None = None
-    body: list[Operation] = field(default_factory=list[Operation])
-    arguments: list[SSAValue] = field(default_factory=list[SSAValue])
-    pooled: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
-    local: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
-
-    @property
-    def key(self) -> str | int:
-        """Equal for launches of one bundle function: the name of the region, or a number of the launch's own."""
-        return id(self) if self.call is None else self.call.callee.root_reference.data
-
-    @property
-    def operands(self) -> list[SSAValue]:
-        """The buffers it is launched with."""
-        return self.arguments if self.call is None else list(self.call.arguments)
 
 
 @dataclass
@@ -153,19 +128,37 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
                 + ("a region is launched once per call" if called else "control flow decides which launches there are"),
                 hint=("run inline-regions at the aten level, or " if called else "") + "use addresses=symbolic",
             )
-        found = {function: _launches(function.body.block, called) for function in chosen}
+        self._check_blocks(chosen)
+        found = {function: launches_of(function.body.block, called) for function in chosen}
         several = len({launch.key for launches in found.values() for launch in launches}) > 1
         written = _Written(several)
         for function, launches in found.items():
-            self._write(function, launches, written, spec)
+            self._write(function, launches, called, written, spec)
         written.failures.raise_all()
-        _erase([launch for launches in found.values() for launch in launches])
+        erase([launch for launches in found.values() for launch in launches])
         host = [f for f in functions(module) if f not in called.values()]
         for converted in (*host, *called.values()):
             converted.detach()
         module.body.block.add_ops([*written.sdscs, *(entry for entry, _ in written.made.values()), *host])
 
-    def _write(self, function: func.FuncOp, launches: Sequence[_Launch], written: _Written, spec: SpyreSpec) -> None:
+    def _check_blocks(self, chosen: Sequence[func.FuncOp]) -> None:
+        """Raises LoweringError if files would have to hold addresses that the host works out at each launch."""
+        blocks = [op for function in chosen for op in function.walk() if isinstance(op, BlockNumberOp)]
+        if self.addresses == "concrete" and blocks:
+            raise LoweringError(
+                "addresses in files are fixed, and a position that the host knows says where a block starts",
+                where=f"{blocks[0].name} at {describe_location(blocks[0])}",
+                hint="use addresses=symbolic, or lower again with enabled=false of update-in-place",
+            )
+
+    def _write(
+        self,
+        function: func.FuncOp,
+        launches: Sequence[KernelLaunch],
+        called: Mapping[str, func.FuncOp],
+        written: _Written,
+        spec: SpyreSpec,
+    ) -> None:
         block, made = function.body.block, written.made
         segments = _segments(launches) if self.addresses == "concrete" else {}
         for launch in launches:
@@ -178,18 +171,18 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
                 written.sdscs += bundle.sdscs
                 made[launch.key] = bundle.function(name), notes
             entry, notes = made[launch.key]
-            op = kernel.LaunchOp(entry.sym_name.data, launch.operands)
+            op = kernel.LaunchOp(entry.sym_name.data, launch.operands(called.get(str(launch.key))))
             op.location = place.location if launch.call is not None else op.location
             notes.tell(op)
             block.insert_op_before(op, place)
             if isinstance(bundle, ConcreteBundle):
                 _say_segments(bundle, launch, op)
-            _hoist(op, launch, block)
+            hoist(op, launch, block)
 
     def _fill(
         self,
         function: func.FuncOp,
-        launch: _Launch,
+        launch: KernelLaunch,
         first: int,
         segments: Mapping[SSAValue, int],
         spec: SpyreSpec,
@@ -235,7 +228,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         return None
 
     def _bundle(
-        self, launch: _Launch, pool: int, segments: Mapping[SSAValue, int], spec: SpyreSpec
+        self, launch: KernelLaunch, pool: int, segments: Mapping[SSAValue, int], spec: SpyreSpec
     ) -> SymbolicBundle | ConcreteBundle:
         count, version = len(launch.arguments), Version(self.version)
         if self.addresses == "symbolic":
@@ -253,7 +246,7 @@ def _valid_lanes(op: kernel.KernelOp) -> int:
     return 0 if lane is None else op.space.extents[lane]
 
 
-def _segments(launches: Sequence[_Launch]) -> dict[SSAValue, int]:
+def _segments(launches: Sequence[KernelLaunch]) -> dict[SSAValue, int]:
     """The segments of buffers: what a test or a user asks for as `segment`; else one for all launches."""
     every = dict.fromkeys(v for launch in launches for v in launch.arguments)
     behind = 1 if any(launch.pooled for launch in launches) else 0
@@ -266,7 +259,7 @@ def _segments(launches: Sequence[_Launch]) -> dict[SSAValue, int]:
     return found
 
 
-def _say_segments(bundle: ConcreteBundle, launch: _Launch, op: kernel.LaunchOp) -> None:
+def _say_segments(bundle: ConcreteBundle, launch: KernelLaunch, op: kernel.LaunchOp) -> None:
     """Tells the host program where it must put what the files' addresses name."""
     for number, value in enumerate(launch.arguments):
         if isinstance(value.owner, kernel.ArgumentOp):
@@ -283,118 +276,7 @@ def _offset(alloc: kernel.AllocOp) -> int:
 
 def _base(bases: Mapping[SSAValue, Base], value: SSAValue, trip: Trip) -> Base:
     """Return the start of a buffer or a tile, in trip 0 of the loops that are not in `trip`."""
-    origin = origin_of(value)
+    origin = launch_origin(value)
     base, fixed = bases[origin.buffer], sum(size * trip[index] for index, size in origin.steps if index in trip)
     steps = tuple((index, size) for index, size in origin.steps if index not in trip)
     return replace(base, offset_bytes=base.offset_bytes + fixed, steps=steps)
-
-
-def _launches(block: Block, called: Mapping[str, func.FuncOp]) -> list[_Launch]:
-    """The launches of a function, in order: calls, and the ops between two of them or of the host steps."""
-    found = [_Launch()]
-    for op in block.ops:
-        match op:
-            case KernelHostOp() | ControlOp():
-                found.append(_Launch())
-            case func.CallOp():
-                found += [_of_call(op, called), _Launch()]
-            case kernel.ToDeviceOp() | kernel.KernelConstantOp() | kernel.FromDeviceOp() | func.ReturnOp():
-                pass
-            case kernel.AllocOp() if _is_argument(op.result):
-                pass
-            case _:
-                _check_kept(op)
-                found[-1].body.append(op)
-    found = [launch for launch in found if launch.call is not None or _runs_kernels(launch.body)]
-    values = [*block.args, *(result for op in block.walk() for result in op.results)]
-    order: dict[SSAValue, int] = {value: number for number, value in enumerate(values)}
-    for launch in found:
-        if launch.call is not None:
-            continue
-        kernels = [o for op in launch.body for o in op.walk() if isinstance(o, kernel.KernelOp)]
-        used = {origin_of(v).buffer for op in kernels for v in op.operands}
-        for value in sorted(used, key=lambda v: order[v]):
-            _sort(value, launch)
-    _check_lifetimes(found)
-    return found
-
-
-def _runs_kernels(ops: Sequence[Operation]) -> bool:
-    return any(isinstance(o, kernel.KernelOp) for op in ops for o in op.walk())
-
-
-def _of_call(call: func.CallOp, called: Mapping[str, func.FuncOp]) -> _Launch:
-    """The launch of a region's kernels: its arguments are the parameters of the function, used or not."""
-    block = called[call.callee.root_reference.data].body.block
-    launch = _Launch(call, arguments=list(block.args))
-    for op in block.ops:
-        if not isinstance(op, func.ReturnOp):
-            _check_kept(op)
-            launch.body.append(op)
-        for inner in op.walk():
-            if isinstance(inner, kernel.AllocOp):
-                _sort(inner.result, launch)
-    return launch
-
-
-def _is_argument(value: SSAValue) -> bool:
-    """Return whether a buffer is a tensor of its own in device memory."""
-    owner = value.owner
-    if isinstance(owner, kernel.AllocOp):
-        return owner.offset is None and kernel.device_tensor(value).space == "hbm"
-    return isinstance(owner, (kernel.ToDeviceOp, kernel.KernelConstantOp, ControlOp, Block))
-
-
-def _sort(value: SSAValue, launch: _Launch) -> None:
-    owner = value.owner
-    if _is_argument(value):
-        launch.arguments.append(value)
-    elif isinstance(owner, kernel.AllocOp):
-        (launch.local if kernel.device_tensor(value).space == "lx" else launch.pooled).append(owner)
-
-
-def _check_kept(op: Operation) -> None:
-    """Raises LoweringError unless an op among kernels, or one in a loop of them, is what may stand there."""
-    for inner in op.walk():
-        allowed = kernel.KernelOp, kernel.AllocOp, kernel.FreeOp, TileOp, scf.ForOp, scf.YieldOp, arith.ConstantOp
-        if not isinstance(inner, allowed):
-            raise LoweringError(
-                f"{inner.name} among kernel ops",
-                where=describe_location(inner),
-                hint="run the passes before this one first",
-            )
-
-
-def _check_lifetimes(launches: Sequence[_Launch]) -> None:
-    """Raises LoweringError if a buffer in a pool or in the scratchpads would have to outlive a launch."""
-    seen: set[kernel.AllocOp] = set()
-    for launch in launches:
-        if launch.call is not None:
-            continue
-        own = {*launch.pooled, *launch.local}
-        for op in own & seen:
-            raise LoweringError(
-                "two launches use a buffer in the pool or the scratchpads, which are lost between them",
-                where=f"{op.name} at {describe_location(op)}",
-                hint="leave out its address, and place it in hbm",
-            )
-        seen |= own
-
-
-def _hoist(op: kernel.LaunchOp, launch: _Launch, block: Block) -> None:
-    """Puts what makes tensors among the kernels of a launch before it, in its order: it numbers the tensors."""
-    if launch.call is not None:
-        return
-    ops = list(block.ops)
-    for inner in ops[ops.index(op) : ops.index(launch.body[-1])]:
-        if inner.results and _is_argument(inner.results[0]):
-            inner.detach()
-            block.insert_op_before(inner, op)
-
-
-def _erase(launches: Sequence[_Launch]) -> None:
-    """Takes from a function what its launches run."""
-    for launch in launches:
-        for op in [launch.call] if launch.call is not None else reversed(launch.body):
-            op.detach()
-            op.erase(safe_erase=False)

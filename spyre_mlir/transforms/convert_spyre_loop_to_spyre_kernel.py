@@ -21,6 +21,7 @@ from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_valu
 from spyre_mlir.dialects.ir.control import ControlOp, carried_arguments
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.loop import body_function, combiner
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError, UnsupportedError
@@ -50,6 +51,7 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms, WeightRoom
 from spyre_mlir.transforms.loop_to_kernel.emission import Emit, emit, returned_buffer
+from spyre_mlir.transforms.loop_to_kernel.host_blocks import lower_blocks
 from spyre_mlir.transforms.loop_to_kernel.kept_float32 import check_names, kept_ops
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP
 from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
@@ -355,6 +357,8 @@ def _convert(
             _check_table(p, conversion.spec)
         case loop.LoopConstantOp():
             lower_constant(p, op)
+        case BlockOp() | PutOp():
+            lower_blocks(p, op)
         case host.LoopHostOp() | ControlOp():
             check_host_step(p, op)
             p.items.append(PlannedHostOp(op, [returned_buffer(p, v) for v in op.operands]))

@@ -2,7 +2,7 @@
 
 from xdsl.ir import Dialect
 
-from spyre_mlir.dialects.spyre import host, kernel, kernel_loop, loop, scalars
+from spyre_mlir.dialects.spyre import host, kernel, kernel_loop, loop, loop_blocks, scalars
 from spyre_mlir.dialects.spyre.attributes import (
     DeviceTensorType,
     FirstOnesAttr,
@@ -21,6 +21,8 @@ Spyre = Dialect(
         loop.LoopGatherOp,
         loop.EmptyOp,
         loop.LoopConstantOp,
+        loop_blocks.BlockOp,
+        loop_blocks.PutOp,
         scalars.ApplyOp,
         loop.YieldOp,
         kernel.ComputeOp,
@@ -33,6 +35,7 @@ Spyre = Dialect(
         kernel.ToDeviceOp,
         kernel.FromDeviceOp,
         kernel.LaunchOp,
+        kernel_loop.BlockNumberOp,
         kernel_loop.TileOp,
         host.LoopHostOp,
         host.KernelHostOp,

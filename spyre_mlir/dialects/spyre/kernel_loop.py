@@ -1,9 +1,11 @@
-"""`spyre.kernel.tile`: the part of a device tensor that one trip of a loop works on.
+"""`spyre.kernel.tile`: the part of a device tensor that one trip of a loop works on, or that the host chooses.
 
 A tile is the same memory: the same layout, a smaller extent, and a start that the induction variable of an `scf.for`
-moves. Its type is the type of the whole tensor with fewer elements, so the strides stay those of the whole.
+moves, or a number that the host knows when it launches the kernels (`spyre.kernel.block_number`). Its type is the type
+of the whole tensor with fewer elements, so the strides stay those of the whole.
 
 Decision: docs/decisions/0035-a-tile-is-a-view-in-a-loop.md
+Decision: docs/decisions/0139-the-host-says-where-a-block-starts.md
 """
 
 from __future__ import annotations
@@ -11,18 +13,65 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, i64
-from xdsl.ir import Attribute, SSAValue, Use
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, TensorType, i64
+from xdsl.ir import Attribute, Block, SSAValue, Use
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
+from spyre_mlir.dialects.spyre.kernel_memory import LaunchOp
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
-from spyre_mlir.dialects.spyre.static_loop import loop_bounds, loop_of
+from spyre_mlir.dialects.spyre.loop_blocks import check_position, offset_property
+from spyre_mlir.dialects.spyre.static_loop import LoopBounds, loop_bounds, loop_of
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import round_up
+
+
+@irdl_op_definition
+class BlockNumberOp(IRDLOperation):
+    """The number of the block that holds a position, which the host knows.
+
+    ``%b = spyre.kernel.block_number of %position, blocks of 64 in 4096 : tensor<1xi64>``
+
+    Constraints:
+        C1: `position` is one integer of the host; when the program runs, it is at least 0 and less than `extent`.
+        C2: blocks of `size` divide `extent`.
+
+    With ``plus 1``, `position` + 1 is meant.
+    """
+
+    name = "spyre.kernel.block_number"
+
+    position = operand_def(TensorType)
+    size = prop_def(IntegerAttr[I64])
+    extent = prop_def(IntegerAttr[I64])
+    offset = opt_prop_def(IntegerAttr[I64])
+    result = result_def(IndexType)
+
+    traits = traits_def(Pure())
+    assembly_format = (
+        "`of` $position (`plus` $offset^)? `,` `blocks` `of` $size `in` $extent attr-dict `:` type($position)"
+    )
+
+    def __init__(self, position: SSAValue, size: int, extent: int, offset: int = 0) -> None:
+        """The number of the block of `size` entries, of `extent` in all, around `position` + `offset`."""
+        properties: dict[str, Attribute] = {"size": IntegerAttr(size, i64), "extent": IntegerAttr(extent, i64)}
+        properties |= offset_property(offset)
+        super().__init__(operands=[position], properties=properties, result_types=[IndexType()])
+
+    @property
+    def bounds(self) -> LoopBounds:
+        """The numbers that there are."""
+        return LoopBounds(0, self.extent.value.data // self.size.value.data, 1)
+
+    def verify_(self) -> None:
+        """Checks C1 and C2."""
+        size, extent = self.size.value.data, self.extent.value.data
+        if size < 1 or extent < size or extent % size:
+            raise VerifyException(f"blocks of {size} do not divide {extent} entries")
+        check_position(self.position)
 
 
 @irdl_op_definition
@@ -32,12 +81,12 @@ class TileOp(IRDLOperation):
     ``%p = spyre.kernel.tile %t dim 0 at %i * 2048 : !t to !p``
 
     Constraints:
-        C1: `index` is the induction variable of a loop around the op, with constant bounds.
+        C1: `index` is the induction variable of a loop around the op, with constant bounds, or a block's number.
         C2: the tensor is in HBM; what is in LX does not advance.
         C3: the tile's type is the tensor's, reserved extents included; only the extent of `dim` is smaller.
         C4: in the lanes, the start of every trip and the tile's extent are whole sticks.
         C5: no trip leaves the tensor.
-        C6: kernel ops and further tiles use it, and they stay inside.
+        C6: kernel ops and further tiles use it, and they stay inside; launches, if the host says where it starts.
     """
 
     name = "spyre.kernel.tile"
@@ -95,10 +144,7 @@ class TileOp(IRDLOperation):
     def _verify_trips(self, have: int, unit: int) -> None:
         """Checks C1, C4 and C5; `unit` elements stay together."""
         dim, step, extent = self.dim.value.data, self.step.value.data, device_tensor(self.result).shape[self._dim]
-        loop = loop_of(self.index)
-        if loop is None or not loop.is_ancestor(self):
-            raise VerifyException("the start of a tile is a multiple of the induction variable of a loop around it")
-        bounds = loop_bounds(loop)
+        bounds = self._bounds()
         first, last = sorted((bounds.values[0] * step, bounds.values[-1] * step))
         if (bounds.lower * step) % unit or (bounds.step * step) % unit or extent % unit:
             raise VerifyException(
@@ -111,6 +157,23 @@ class TileOp(IRDLOperation):
                 "try fewer trips, or a smaller step"
             )
 
+    def _bounds(self) -> LoopBounds:
+        """The values of the index."""
+        if isinstance(self.index.owner, BlockNumberOp):
+            return self.index.owner.bounds
+        loop = loop_of(self.index)
+        if loop is None or not loop.is_ancestor(self):
+            raise VerifyException(
+                "the start of a tile is a multiple of the induction variable of a loop around it, or of the number "
+                "of a block"
+            )
+        return loop_bounds(loop)
+
+    @property
+    def is_placed_by_host(self) -> bool:
+        """Return whether the host says where it starts."""
+        return isinstance(self.index.owner, BlockNumberOp)
+
     @property
     def _dim(self) -> int:
         return self.dim.value.data
@@ -118,7 +181,7 @@ class TileOp(IRDLOperation):
     def _verify_use(self, use: Use) -> None:
         """Checks C6."""
         op = use.operation
-        if isinstance(op, TileOp):
+        if isinstance(op, TileOp) or (isinstance(op, LaunchOp) and self.is_placed_by_host):
             return
         if not isinstance(op, KernelOp):
             raise VerifyException(f"{op.name} cannot use a tile; try the whole tensor")
@@ -153,6 +216,37 @@ def origin_of(value: SSAValue) -> ByteOrigin:
     return ByteOrigin(value, tuple(steps))
 
 
+def launch_origin(value: SSAValue) -> ByteOrigin:
+    """Return what a launch is handed to reach a device tensor, and the offsets of the tensor's start in that.
+
+    The host works out the start of a tile that it places; a launch is handed the tile.
+    """
+    steps: list[tuple[SSAValue, int]] = []
+    while isinstance(owner := value.owner, TileOp) and not owner.is_placed_by_host:
+        steps.insert(0, (owner.index, owner.step_bytes))
+        value = owner.source
+    return ByteOrigin(value, tuple(steps))
+
+
+def is_placed_by_host(value: SSAValue) -> bool:
+    """Return whether a device tensor is a tile whose start the host works out."""
+    return isinstance(value.owner, TileOp) and value.owner.is_placed_by_host
+
+
+def launch_arguments(block: Block) -> list[SSAValue]:
+    """Return what a launch of a region's function is handed: device tensors that it takes, then blocks of some.
+
+    A tensor of which kernels use blocks alone is not handed over.
+    """
+    tensors = [a for a in block.args if isinstance(a.type, DeviceTensorType)]
+    blocks = [op.result for op in block.ops if isinstance(op, TileOp) and op.is_placed_by_host]
+    return [*(a for a in tensors if not a.uses or not all(map(_is_by_block, a.uses))), *blocks]
+
+
+def _is_by_block(use: Use) -> bool:
+    return isinstance(use.operation, TileOp) and use.operation.is_placed_by_host
+
+
 def uses_with_tiles(buffer: SSAValue) -> Iterator[Use]:
     """Return the uses of a buffer and of its tiles, except by tiles."""
     for use in buffer.uses:
@@ -167,4 +261,14 @@ def is_written(use: Use) -> bool:
     return isinstance(use.operation, KernelOp) and use.index == len(use.operation.inputs)
 
 
-__all__ = ["ByteOrigin", "TileOp", "is_written", "origin_of", "uses_with_tiles"]
+__all__ = [
+    "BlockNumberOp",
+    "ByteOrigin",
+    "TileOp",
+    "is_placed_by_host",
+    "is_written",
+    "launch_arguments",
+    "launch_origin",
+    "origin_of",
+    "uses_with_tiles",
+]

@@ -18,12 +18,15 @@ from xdsl.ir import Operation
 
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, FromDeviceOp, KernelConstantOp, LaunchOp, ToDeviceOp
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.errors import InputError
 
 KINDS: dict[str, type[Operation]] = {
     "to_device": ToDeviceOp,
     "constant": KernelConstantOp,
     "alloc": AllocOp,
+    "block_number": BlockNumberOp,
+    "tile": TileOp,
     "launch": LaunchOp,
     "from_device": FromDeviceOp,
     "host": KernelHostOp,
@@ -53,6 +56,14 @@ class Card:
     def alloc(self, step: int) -> Any:
         """Give a buffer without contents."""
         return self._run(step, "alloc")
+
+    def block_number(self, step: int, position: Any) -> int:
+        """Give the number of the block that holds a position."""
+        return self._run(step, "block_number", position)
+
+    def tile(self, step: int, buffer: Any, number: int) -> Any:
+        """Give the block of a buffer that has a number."""
+        return self._run(step, "tile", buffer, number)
 
     def launch(self, step: int, *buffers: Any) -> None:
         """Run kernels on buffers."""

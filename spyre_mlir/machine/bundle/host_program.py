@@ -22,6 +22,7 @@ from spyre_mlir.dialects.spyre.kernel import (
     device_tensor,
     segment_of,
 )
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.hw import dl16, encoding, image
@@ -55,6 +56,7 @@ from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, faul
 from spyre_mlir.machine.levels.buffers import after_moves, sent_integers, source_name
 from spyre_mlir.machine.levels.calls import FunctionRules
 from spyre_mlir.machine.levels.control_flow import CardControlFunctions
+from spyre_mlir.machine.levels.host_blocks import BlockFunctions
 from spyre_mlir.machine.levels.host_ops import HostStepFunctions
 from spyre_mlir.machine.levels.loop import known_numbers
 from spyre_mlir.machine.levels.run import argument_name, check_count, find_function
@@ -198,6 +200,12 @@ class HostFunctions(InterpreterFunctions):
         """Allocate memory without contents."""
         return (self._place(op),)
 
+    @impl(TileOp)
+    def run_tile(self, _interpreter: Interpreter, op: TileOp, args: PythonValues) -> PythonValues:
+        """Name the memory of a block."""
+        whole, number = cast(tuple[_Placed, int], args)
+        return (_Placed(device_tensor(op.result), whole.base + number * op.step_bytes),)
+
     @impl(LaunchOp)
     def run_launch(self, _interpreter: Interpreter, op: LaunchOp, args: PythonValues) -> PythonValues:
         """Run the bundle on the addresses of its arguments; without arguments if its files hold them."""
@@ -303,6 +311,7 @@ def run_keeping(
     for functions in (
         FunctionRules(),
         CardControlFunctions(memory),
+        BlockFunctions(),
         rules,
         HostStepFunctions(program.executor, narrow),
     ):

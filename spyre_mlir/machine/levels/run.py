@@ -18,6 +18,7 @@ from spyre_mlir.machine.levels.aten import Settle, aten_rules
 from spyre_mlir.machine.levels.calls import CallFunctions
 from spyre_mlir.machine.levels.control_flow import ControlFunctions
 from spyre_mlir.machine.levels.for_loops import ForFunctions, TileFunctions
+from spyre_mlir.machine.levels.host_blocks import BlockFunctions
 from spyre_mlir.machine.levels.host_ops import HostExecutor, HostStepFunctions
 from spyre_mlir.machine.levels.kernel import KernelFunctions
 from spyre_mlir.machine.levels.loop import LoopFunctions, scalar_rules
@@ -68,7 +69,7 @@ def make_interpreter(
     """Make an interpreter with the rules of the three upper levels."""
     interpreter = Interpreter(module, listeners=tuple(listeners))
     upper = (CallFunctions(), aten_rules(host, settle), LoopFunctions(), scalar_rules(), HostStepFunctions(host))
-    for functions in (*upper, ControlFunctions(), KernelFunctions(), ForFunctions(), TileFunctions()):
+    for functions in (*upper, ControlFunctions(), KernelFunctions(), ForFunctions(), TileFunctions(), BlockFunctions()):
         interpreter.register_implementations(functions)
     return interpreter
 

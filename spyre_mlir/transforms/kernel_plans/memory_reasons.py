@@ -27,7 +27,7 @@ def memory_reason(op: kernel.KernelOp, number: int, block: PlannedBlock | None) 
         made_for_it = block is not None and not any(writer in block.ops for writer in _writers(value))
         return "a copy of what several kernels read" if made_for_it else "its kernels see the same slices of it"
     if isinstance(value.owner, TileOp):
-        return "a part of a tensor, one per trip"
+        return "a block where the host says" if value.owner.is_placed_by_host else "a part of a tensor, one per trip"
     if isinstance(value.owner, kernel.ToDeviceOp):
         return "comes from the host"
     if isinstance(value.owner, kernel.KernelConstantOp):

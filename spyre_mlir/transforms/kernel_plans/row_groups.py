@@ -44,6 +44,7 @@ class RowGroup:
     _read: dict[SSAValue, set[int | None]] = field(default_factory=dict[SSAValue, set[int | None]])
     _extents: set[int] = field(default_factory=set[int])
     _buffers: dict[SSAValue, bool] = field(default_factory=dict[SSAValue, bool])  # whether the group writes them
+    _values: dict[SSAValue, set[SSAValue]] = field(default_factory=dict[SSAValue, set[SSAValue]])  # tiles, by buffer
     _internal: list[SSAValue] | None = None
 
     @property
@@ -73,6 +74,8 @@ class RowGroup:
         self.loops.append(name)
         self.rows.append(rows)
         self._extents.add(op.space.extents[name])
+        for value in op.operands:
+            self._values.setdefault(origin_of(value).buffer, set()).add(value)
         *inputs, output = op.operands
         for value, dim in zip(inputs, rows, strict=False):
             self._read.setdefault(value, set()).add(dim)
@@ -86,7 +89,15 @@ class RowGroup:
         """Return whether what the group writes is walked along one dimension by all its ops."""
         if any(self._written.get(value, dim) != dim for value, dim in zip(operands, rows, strict=True)):
             return False
+        if any(self._is_seen_otherwise(value, written=value is operands[-1]) for value in operands):
+            return False
         return self._read.get(operands[-1], {rows[-1]}) == {rows[-1]}
+
+    def _is_seen_otherwise(self, value: SSAValue, *, written: bool) -> bool:
+        """Return whether the group writes a part of a buffer and uses another: rows of one are no rows of the other."""
+        buffer = origin_of(value).buffer
+        seen = self._values.get(buffer, {value})
+        return seen != {value} and (written or self._buffers[buffer])
 
     def is_independent(self, op: kernel.KernelOp) -> bool:
         """Return whether an op may run before the group: neither touches what the other writes."""

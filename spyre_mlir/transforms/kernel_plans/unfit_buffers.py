@@ -18,7 +18,7 @@ def unfit_reason(value: SSAValue) -> str:
     if any(isinstance(user, kernel.KernelOp) and not user.has_slices for user in users):
         return "a kernel finds its elements at run time"
     if any(isinstance(user, TileOp) for user in users):
-        return "a loop takes it in parts"
+        return "it is used in parts"
     home = value.owner.parent_block() if isinstance(value.owner, Operation) else None
     if any(user.parent_block() is not home for user in users):
         return "a loop uses it as a whole"

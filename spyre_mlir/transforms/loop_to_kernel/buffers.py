@@ -1,6 +1,7 @@
 """Device buffers during layout planning, and the kernel steps that use them.
 
 Decision: docs/decisions/0092-padding-has-a-bound.md
+Decision: docs/decisions/0139-the-host-says-where-a-block-starts.md
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import lcm
 
+from typing_extensions import override
 from xdsl.dialects.builtin import BFloat16Type, Float8E4M3FNType, Float16Type, Float32Type, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IterDim
 from spyre_mlir.dialects.spyre.host import LoopHostOp
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED, block
@@ -169,6 +172,52 @@ class PlannedBuffer:
         return alike and grows
 
 
+class BlockBuffer(PlannedBuffer):
+    """A block of a planned buffer: what it reserves, the whole reserves."""
+
+    def __init__(self, whole: PlannedBuffer, dim: int, size: int, position: SSAValue, offset: int = 0) -> None:
+        """The block of `size` entries of `dim` that holds `position` + `offset`."""
+        self.whole, self.dim, self.position, self.offset = whole, dim, position, offset
+        shape = (*whole.shape[:dim], size, *whole.shape[dim + 1 :])
+        super().__init__(shape, whole.format, whole.layout)
+
+    @property
+    def layout(self) -> StickLayout:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The layout of the whole."""
+        return self.whole.layout
+
+    @layout.setter
+    def layout(self, layout: StickLayout) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.whole.layout = layout
+
+    @override
+    def unit(self, dim: int) -> int:
+        return self.whole.unit(dim)
+
+    @override
+    def has_room(self, dim: int, multiple: int, least: int = 0) -> bool:
+        return self.whole.has_room(dim, multiple, least)
+
+    @override
+    def pad(self, dim: int, multiple: int, least: int = 0) -> None:
+        self.whole.pad(dim, multiple, least)
+
+    @override
+    def reserve(self, dim: int, extent: int) -> None:
+        self.whole.reserve(dim, extent)
+
+    @property
+    @override
+    def type(self) -> DeviceTensorType:
+        return DeviceTensorType(replace(self.whole.type.data, shape=self.shape))
+
+    def definition(self, whole: SSAValue, position: SSAValue) -> tuple[Operation, Operation]:
+        """Return the ops that make it of the whole tensor."""
+        size = self.shape[self.dim]
+        number = BlockNumberOp(position, size, self.whole.shape[self.dim], self.offset)
+        return number, TileOp(whole, self.dim, number.result, size, self.type)
+
+
 Use = tuple[PlannedBuffer, IndexMap]
 
 
@@ -213,12 +262,14 @@ class PlannedCall:
     Attributes:
         origin: the loop-level op.
         callee: name of the function.
-        buffers: what the function takes, results included.
+        buffers: the device tensors that the function takes, results included.
+        positions: integers of the host that say where blocks of these start; it takes them last.
     """
 
     origin: Operation
     callee: str
     buffers: Sequence[PlannedBuffer]
+    positions: Sequence[SSAValue] = ()
 
 
 @dataclass(frozen=True)

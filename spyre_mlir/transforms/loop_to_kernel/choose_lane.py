@@ -21,6 +21,7 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
+from spyre_mlir.transforms.loop_to_kernel.host_blocks import written_block
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
 
 # A copy and the re-laying of the copy, against reading in place: only the order of candidates depends on it.
@@ -127,9 +128,9 @@ def with_later(value: SSAValue, best: int, now: Mapping[int, float], later: Late
 
 
 def lane_for(p: LayoutPlanner, op: loop.NestOp, forms: Forms) -> str | None:
-    """Return the loop in the lanes: that of the destination if there is one."""
-    if op.dest is None:
+    """Return the loop in the lanes: that of the destination, or of the block that is written, if there is one."""
+    dest = written_block(p, op) if op.dest is None else p.of(op.dest).buffers[0]
+    if dest is None:
         copies = op.combine is None and forms.format == DL16.name and body_function(op.body.block) is None
         return cheapest_lane(op, forms, p.later) if copies else cheapest_lane(op, forms)
-    dest = p.of(op.dest).buffers[0]
     return lane_of_result(op, dest.layout.stick, dest.block)

@@ -23,6 +23,25 @@ MORE_BYTES, MORE_AT_LEAST = 0.05, 1 << 20
 _LANES = DL16.elements_per_stick()
 
 
+@dataclass(frozen=True)
+class Block:
+    """The block of a dimension that holds a position of the host.
+
+    Attributes:
+        source: the tensor.
+        whole: its forms.
+        dim: the dimension.
+        position: the integer of the host.
+        offset: what is added to it.
+    """
+
+    source: SSAValue
+    whole: DeviceForms
+    dim: int
+    position: SSAValue
+    offset: int = 0
+
+
 @dataclass
 class DeviceForms:
     """The device forms of one loop-level tensor.
@@ -36,6 +55,7 @@ class DeviceForms:
         origin: the same tensor in the format it was computed in, if this is a conversion.
         saturate: whether the host limits the numbers to what comparisons need; see `PlannedBuffer`.
         argument: the argument of a region's function that it is, if the caller has it on the device.
+        block: the block of another tensor that it is, if it is one.
     """
 
     shape: tuple[int, ...]
@@ -48,6 +68,7 @@ class DeviceForms:
     origin: DeviceForms | None = None
     saturate: bool = False
     argument: SSAValue | None = None
+    block: Block | None = None
 
     def given(self, host: SSAValue, *, prepared: bool) -> DeviceForms:
         """Return these forms as those of a host tensor.
@@ -63,6 +84,8 @@ class DeviceForms:
     @property
     def free_layout(self) -> bool:
         """Return whether the host, or the caller of a region, can provide any layout at no cost to this function."""
+        if self.block is not None:
+            return self.block.whole.free_layout
         comes = self.host or self.argument
         return self.prepared or self.constant is not None or (comes is not None and not self.buffers)
 
@@ -120,4 +143,4 @@ def least_elements(shape: tuple[int, ...]) -> int:
     return min((prod(shape) // extent * round_up(extent, _LANES) for extent in shape), default=_LANES)
 
 
-__all__ = ["MORE_AT_LEAST", "MORE_BYTES", "DeviceForms", "WeightRoom", "least_elements"]
+__all__ = ["MORE_AT_LEAST", "MORE_BYTES", "Block", "DeviceForms", "WeightRoom", "least_elements"]

@@ -14,7 +14,14 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.moves import MoveAttr
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.transforms.loop_to_kernel.buffers import Define, Item, PlannedBuffer, PlannedCall, PlannedHostOp
+from spyre_mlir.transforms.loop_to_kernel.buffers import (
+    BlockBuffer,
+    Define,
+    Item,
+    PlannedBuffer,
+    PlannedCall,
+    PlannedHostOp,
+)
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
 from spyre_mlir.transforms.loop_to_kernel.host_ops import brought, host_op
@@ -44,10 +51,17 @@ class Emission:
         for item in p.items:
             self.emitter.current = item.origin
             if isinstance(item, Define):
-                if item.buffer not in self.values:
+                if isinstance(item.buffer, BlockBuffer):
+                    self._block(item.buffer)
+                elif item.buffer not in self.values:
                     self.values[item.buffer] = self.emitter.add(_definition(item.buffer, self.hosts)).results[0]
             else:
                 self._step(p, item)
+
+    def _block(self, block: BlockBuffer) -> None:
+        position = self.hosts.get(block.position, block.position)
+        for op in block.definition(self.values[block.whole], position):
+            self.values[block] = self.emitter.add(op).results[0]
 
     def _step(self, p: LayoutPlanner, item: Item) -> None:
         match item:
@@ -56,7 +70,8 @@ class Emission:
                 step = self.emitter.add(host_op(item, operands))
                 self.hosts.update(zip(item.origin.results, step.results, strict=True))
             case PlannedCall():
-                self.emitter.add(func.CallOp(item.callee, [self.values[b] for b in item.buffers], []))
+                positions = [self.hosts.get(v, v) for v in item.positions]
+                self.emitter.add(func.CallOp(item.callee, [*(self.values[b] for b in item.buffers), *positions], []))
             case Define():
                 pass
             case _:

@@ -17,6 +17,7 @@ from xdsl.ir import Block, OpResult, SSAValue
 
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.loop import body_function, combiner
+from spyre_mlir.dialects.spyre.loop_blocks import PutOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import FP32
 from spyre_mlir.hw.legality import may_write, stick_for
@@ -46,7 +47,7 @@ class LaterReads:
         if self._costs is None:
             self._costs = {}
             for op in reversed(self._block.ops):
-                if isinstance(op, loop.NestOp | loop.EmptyOp):
+                if isinstance(op, loop.NestOp | loop.EmptyOp | PutOp):
                     self._costs[op.result] = self._of(op.result)
         return self._costs.get(value, {}).get(stick, 0.0)
 

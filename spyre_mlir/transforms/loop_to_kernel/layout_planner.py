@@ -7,6 +7,7 @@ conversion is one kernel then, the host sends and fetches that order, and reduct
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f64
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -20,6 +21,7 @@ from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
 from spyre_mlir.ops.hardware_functions import COPY, SELECT
 from spyre_mlir.transforms.loop_to_kernel.buffers import (
+    BlockBuffer,
     Define,
     Item,
     PlannedBuffer,
@@ -27,7 +29,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     Use,
     stored_format,
 )
-from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms, WeightRoom
+from spyre_mlir.transforms.loop_to_kernel.device_forms import Block, DeviceForms, WeightRoom
 from spyre_mlir.transforms.utils.integer_origins import Known, Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, Ranges, inside, is_integer
 
@@ -136,6 +138,8 @@ class LayoutPlanner:
             elif home.provided and (saturate or self._sends(home, form)):
                 made.host, made.prepared, made.constant = home.host, home.prepared, home.constant
                 made.moves = home.moves
+            elif home.block is not None and home.block.whole.constant is not None:
+                made.block = replace(home.block, whole=self.form(home.block.source, form))
             elif home.format == FP8.name and form != DL16.name:  # these convert to DL16 only
                 made.origin = self.form(value, DL16.name)
             else:
@@ -161,6 +165,8 @@ class LayoutPlanner:
             return versions.buffers[0]
         if versions.origin is not None:
             return self.buffer(versions, self.some(versions.origin).layout.stick)
+        if versions.block is not None:
+            return self.buffer(versions, self.some(versions.block.whole).layout.stick)
         return self.buffer(versions, len(versions.shape) - 1 if versions.shape else UNIT)
 
     def _converted(self, versions: DeviceForms, source: PlannedBuffer) -> PlannedBuffer:
@@ -195,6 +201,9 @@ class LayoutPlanner:
         found = versions.find(stick)
         if found is not None:
             return found
+        if versions.block is not None and (versions.block.whole.free_layout or not versions.buffers):
+            versions.buffers.append(self._block(versions, versions.block, stick))
+            return versions.find(stick) or self.buffer(versions, stick)
         if versions.constant is not None:
             versions.buffers.append(self.constant(versions.constant, versions.shape, stick, versions.format))
             return versions.buffers[-1]
@@ -208,6 +217,12 @@ class LayoutPlanner:
             made = self.restickify(versions.buffers[0], stick)
         versions.buffers.append(made)
         return made
+
+    def _block(self, versions: DeviceForms, block: Block, stick: int) -> PlannedBuffer:
+        """A block where it lies: in the layout that is asked for, if the whole tensor is free to have it."""
+        free = block.whole.free_layout
+        whole = self.buffer(block.whole, stick) if free else self.some(block.whole)
+        return self.define(BlockBuffer(whole, block.dim, versions.shape[block.dim], block.position, block.offset))
 
     def _provided(self, versions: DeviceForms, stick: int) -> PlannedBuffer:
         """A buffer that the host fills, or the caller of a region."""

@@ -18,6 +18,7 @@ from spyre_mlir.transforms.loop_to_kernel.choose_lane import lane_for, result_la
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms, eager_element, forms_of, is_watched
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.floor_division import FloorDivision
+from spyre_mlir.transforms.loop_to_kernel.host_blocks import written_block
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of
 
 
@@ -26,6 +27,8 @@ def output_of(p: LayoutPlanner, op: loop.NestOp, lane: str | None) -> Use:
     versions = p.of(op.result)
     if op.dest is not None:
         versions.buffers.append(p.of(op.dest).buffers[0])
+    elif (block := written_block(p, op)) is not None:
+        versions.buffers.append(block)
     else:
         stick = stick_for(op.output_map.data, lane, block_of(versions.format))
         versions.buffers.append(p.fresh(versions.shape, versions.format, UNIT if stick is None else stick))

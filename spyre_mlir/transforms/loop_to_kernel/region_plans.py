@@ -2,7 +2,8 @@
 
 The function of a region is planned at its first call. Its parameters become device tensors: arguments in the layouts
 that its steps ask for, an argument asked for in two by two parameters if the host provides it; the constants of its
-steps, which the caller provides once for all calls; and its results, which it writes into buffers of the caller.
+steps, which the caller provides once for all calls; and its results, which it writes into buffers of the caller, or
+into the argument whose new value they are. Last come the integers that say where a block of an argument starts.
 A caller sends weights and inputs as they are asked for, and hands over what it has computed if it lies like that, else
 a copy.
 
@@ -16,16 +17,18 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.argument_notes import kind_of
 from spyre_mlir.dialects.spyre.host import LoopHostOp
+from spyre_mlir.dialects.spyre.loop_blocks import PutOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickLayout
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.transforms.loop_to_kernel.buffers import (
+    BlockBuffer,
     Define,
     PlannedBuffer,
     PlannedCall,
@@ -48,9 +51,10 @@ class PlannedRegion:
 
     Attributes:
         name: of the function.
-        parameters: what it takes: arguments, constants, then results.
+        parameters: the device tensors that it takes: arguments, constants, then results that are no arguments.
         operands: per parameter the number of the call's operand; None for constants and results.
-        results: the last parameters.
+        positions: numbers of the call's operands that say where blocks start.
+        results: the parameters that hold its results.
         written: parameters that it writes to, if only behind their elements.
         provided: what calls share: weights and constants by parameter and host tensor.
         renewed: which results are the new values of which of the call's operands.
@@ -59,6 +63,7 @@ class PlannedRegion:
     name: str
     parameters: list[PlannedBuffer] = field(default_factory=list[PlannedBuffer])
     operands: list[int | None] = field(default_factory=list["int | None"])
+    positions: list[int] = field(default_factory=list[int])
     results: list[PlannedBuffer] = field(default_factory=list[PlannedBuffer])
     written: set[PlannedBuffer] = field(default_factory=set[PlannedBuffer])
     provided: dict[tuple[PlannedBuffer, SSAValue | None], PlannedBuffer] = field(
@@ -94,16 +99,18 @@ class PlannedRegion:
         made = [item.buffer for item in p.items if isinstance(item, Define)]
         given = [b for b in made if _comes(b) is not None]
         constants = [b for b in made if b.constant is not None]
-        self.parameters = [*given, *constants, *self.results]
-        self.operands = [_comes(b) for b in given] + [None] * (len(constants) + len(self.results))
-        self.written = {item.output[0] for item in p.items if isinstance(item, PlannedKernel)}
+        others = [b for b in self.results if b not in given]
+        self.parameters = [*given, *constants, *others]
+        self.operands = [_comes(b) for b in given] + [None] * (len(constants) + len(others))
+        written = [item.output[0] for item in p.items if isinstance(item, PlannedKernel)]
+        self.written = {b.whole if isinstance(b, BlockBuffer) else b for b in written}
+        positions = _positions(made)
+        self.positions = [value.index for value in positions]
         emission = Emission(emitter)
-        for buffer in self.parameters:
-            if block is not None:
-                argument = block.insert_arg(buffer.type, len(block.args))
-                source = buffer.host or buffer.argument
-                argument.name_hint = source.name_hint if source is not None else None
-                emission.values[buffer] = argument
+        if block is not None:
+            for buffer in self.parameters:
+                emission.values[buffer] = _added(block, buffer.type, buffer.host or buffer.argument)
+            emission.hosts.update({value: _added(block, value.type, value) for value in positions})
         emission.write(p)
         emitter.current = returned
         emitter.add(func.ReturnOp())
@@ -111,7 +118,7 @@ class PlannedRegion:
     def drop_old(self, function: func.FuncOp) -> None:
         """Take from the converted function its host tensors, which nothing uses any more."""
         block = function.body.block
-        for argument in list(block.args[: len(block.args) - len(self.parameters)]):
+        for argument in list(block.args[: len(block.args) - len(self.parameters) - len(self.positions)]):
             block.erase_arg(argument)
         function.function_type = FunctionType.from_lists([a.type for a in block.args], [])
         function.arg_attrs = None
@@ -122,11 +129,12 @@ class PlannedRegion:
         for parameter, number in zip(self.parameters, self.operands, strict=True):
             value = None if number is None else op.arguments[number]
             buffers.append(self._provide(p, parameter, value))
-        p.items.append(PlannedCall(op, self.name, buffers))
-        for parameter, buffer in zip(self.parameters, buffers, strict=True):
+        p.items.append(PlannedCall(op, self.name, buffers, [op.arguments[n] for n in self.positions]))
+        held = dict(zip(self.parameters, buffers, strict=True))
+        for parameter, buffer in held.items():
             buffer.filled.update(parameter.filled)
-        for value, buffer in zip(op.results, buffers[len(buffers) - len(self.results) :], strict=True):
-            versions = p.of(value)
+        for value, result in zip(op.results, self.results, strict=True):
+            versions, buffer = p.of(value), held[result]
             versions.format = buffer.format
             versions.buffers.append(buffer)
 
@@ -135,7 +143,7 @@ class PlannedRegion:
             if parameter.host is not None:
                 raise LoweringError("an argument that the host would have to send", where=_place(p), hint=_FLAT)
             return _handed_over(p, p.form(value, parameter.format), parameter)
-        if parameter in self.results:
+        if value is None and parameter in self.results:
             return _like(p, parameter)
         key = parameter, value
         shared = self.provided.get(key) if parameter not in self.written else None
@@ -161,12 +169,26 @@ def _comes(buffer: PlannedBuffer) -> int | None:
     return source.index if isinstance(source, BlockArgument) else None
 
 
+def _positions(buffers: Sequence[PlannedBuffer]) -> list[BlockArgument]:
+    """The arguments that say where blocks start."""
+    values = (b.position for b in buffers if isinstance(b, BlockBuffer))
+    return list(dict.fromkeys(v for v in values if isinstance(v, BlockArgument)))
+
+
+def _added(block: Block, type_: Attribute, source: SSAValue | None) -> BlockArgument:
+    """A new argument behind the others, with the name of the one that it comes from."""
+    argument = block.insert_arg(type_, len(block.args))
+    argument.name_hint = source.name_hint if source is not None else None
+    return argument
+
+
 def _own_buffers(p: LayoutPlanner, values: Sequence[SSAValue]) -> list[PlannedBuffer]:
-    """A buffer for every result that is no parameter, no constant and no other result."""
+    """A buffer for every result that is no constant, no other result, and no parameter but the one it is written in."""
     found: list[PlannedBuffer] = []
     for value in values:
         buffer = p.some(returned_form(p, value))
-        if _comes(buffer) is not None or buffer.constant is not None or buffer in found:
+        moved = _comes(buffer) is not None and not isinstance(value.owner, PutOp)
+        if moved or buffer.constant is not None or buffer in found:
             buffer = p.copy(buffer)
         found.append(buffer)
     return found

@@ -1,5 +1,32 @@
 // RUN: spyre-opt %s --verify-diagnostics --split-input-file
 
+func.func @block_number_c1(%at: tensor<2xi64>) {
+  // expected-error@+1 {{the position is tensor<2xi64>, expected a tensor of one integer}}
+  %b = spyre.kernel.block_number of %at, blocks of 64 in 512 : tensor<2xi64>
+  func.return
+}
+
+// -----
+
+func.func @block_number_c2(%at: tensor<1xi64>) {
+  // expected-error@+1 {{blocks of 64 do not divide 500 entries}}
+  %b = spyre.kernel.block_number of %at, blocks of 64 in 500 : tensor<1xi64>
+  func.return
+}
+
+// -----
+
+!t = !spyre.tensor<[512, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>
+!p = !spyre.tensor<[128, 128] x SEN169_FP16, order [1, 0], stick 1, extents [512, 128], hbm>
+func.func @tile_c5_block(%d: !t, %at: tensor<1xi64>) {
+  %b = spyre.kernel.block_number of %at, blocks of 64 in 512 : tensor<1xi64>
+  // expected-error@+1 {{the tiles run over elements 0 to 576 of dimension 0, which has 512; try fewer trips, or a smaller step}}
+  %p = spyre.kernel.tile %d dim 0 at %b * 64 : !t to !p
+  func.return
+}
+
+// -----
+
 !t = !spyre.tensor<[512, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>
 !p = !spyre.tensor<[128, 128] x SEN169_FP16, order [1, 0], stick 1, extents [512, 128], hbm>
 func.func @tile_c1_bound(%d: !t, %n: index) {

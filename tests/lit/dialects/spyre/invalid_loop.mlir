@@ -97,3 +97,27 @@ func.func @apply(%a: tensor<4xf32>) {
   }
   func.return
 }
+
+// -----
+
+func.func @block_c1(%x: tensor<2x256xf16>, %at: tensor<1xi64>) {
+  // expected-error@+1 {{a block of tensor<2x256xf16> along dimension 1 cannot be tensor<1x64xf16>}}
+  %b = spyre.loop.block %x dim 1 at %at : tensor<2x256xf16>, tensor<1xi64> -> tensor<1x64xf16>
+  func.return
+}
+
+// -----
+
+func.func @block_c2(%x: tensor<2x250xf16>, %at: tensor<1xi64>) {
+  // expected-error@+1 {{blocks of 64 do not divide dimension 1, which has 250 entries}}
+  %b = spyre.loop.block %x dim 1 at %at : tensor<2x250xf16>, tensor<1xi64> -> tensor<2x64xf16>
+  func.return
+}
+
+// -----
+
+func.func @put_c3(%b: tensor<2x64xf16>, %x: tensor<2x256xf16>, %at: tensor<1xf32>) {
+  // expected-error@+1 {{the position is tensor<1xf32>, expected a tensor of one integer}}
+  %y = spyre.loop.put %b into %x dim 1 at %at : tensor<2x64xf16>, tensor<2x256xf16>, tensor<1xf32> -> tensor<2x256xf16>
+  func.return
+}

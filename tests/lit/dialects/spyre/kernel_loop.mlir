@@ -32,3 +32,17 @@ func.func @nested(%x: tensor<512x128xf16>) -> tensor<512x128xf16> {
   %r = spyre.kernel.from_device %o : !t to tensor<512x128xf16>
   func.return %r : tensor<512x128xf16>
 }
+
+!block = !spyre.tensor<[64, 128] x SEN169_FP16, order [1, 0], stick 1, extents [512, 128], hbm>
+
+// CHECK-LABEL: func.func @placed_by_host
+func.func @placed_by_host(%x: tensor<512x128xf16>, %at: tensor<1xi64>) {
+  %d = spyre.kernel.to_device %x : tensor<512x128xf16> to !t
+  // CHECK: %[[B:.*]] = spyre.kernel.block_number of %{{.*}}, blocks of 64 in 512 : tensor<1xi64>
+  // GENERIC: "spyre.kernel.block_number"(%{{.*}}) <{size = 64 : i64, extent = 512 : i64}> : (tensor<1xi64>) -> index
+  %b = spyre.kernel.block_number of %at, blocks of 64 in 512 : tensor<1xi64>
+  // CHECK-NEXT: spyre.kernel.tile %{{.*}} dim 0 at %[[B]] * 64
+  %p = spyre.kernel.tile %d dim 0 at %b * 64 : !t to !block
+  spyre.kernel.compute "exp" [m = 64, n = 128] ins(%p[m, n] : !block) outs(%p[m, n] : !block)
+  func.return
+}

@@ -44,3 +44,12 @@ func.func @ops(%a: tensor<4x8xf32>, %b: tensor<2x4x6xf32>, %ids: tensor<3xi64>) 
   %5 = spyre.loop.gather [s = 3, h = 8] rows(%ids[s] : tensor<3xi64>) of axis 0 in %a[0, h] : tensor<4x8xf32> -> [s, h] : tensor<3x8xf32>
   func.return
 }
+
+// CHECK-LABEL: func.func @blocks
+func.func @blocks(%x: tensor<2x256xf16>, %at: tensor<1xi64>) -> tensor<2x256xf16> {
+  // CHECK: spyre.loop.block %{{.*}} dim 1 at %{{.*}} : tensor<2x256xf16>, tensor<1xi64> -> tensor<2x64xf16>
+  %b = spyre.loop.block %x dim 1 at %at : tensor<2x256xf16>, tensor<1xi64> -> tensor<2x64xf16>
+  // CHECK: spyre.loop.put %{{.*}} into %{{.*}} dim 1 at %{{.*}} : tensor<2x64xf16>, tensor<2x256xf16>, tensor<1xi64> -> tensor<2x256xf16>
+  %y = spyre.loop.put %b into %x dim 1 at %at : tensor<2x64xf16>, tensor<2x256xf16>, tensor<1xi64> -> tensor<2x256xf16>
+  func.return %y : tensor<2x256xf16>
+}

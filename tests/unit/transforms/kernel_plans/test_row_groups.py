@@ -309,3 +309,22 @@ def test_independent_ops_do_not_end_a_group() -> None:
     # One that reads the result of the group ends it.
     fold = kernel("sum", BOTH, "t1[m, n]", "v1[n]")
     assert names(grown(EXP, fold, MAX)["m"]) == ["exp"]
+
+
+def test_a_block_and_its_tensor_are_not_walked_together() -> None:
+    """Rows of a block are other rows of the tensor: a loop over both would read what is not written yet."""
+    part = "!spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, extents [64, 128], hbm>"
+    text = f"""func.func @main(%x: tensor<64x128xf32>, %at: tensor<1xi64>) -> tensor<64x128xf32> {{
+      %t0 = spyre.kernel.to_device %x : tensor<64x128xf32> to {T}
+      %t1 = spyre.kernel.alloc : {T}
+      %b = spyre.kernel.block_number of %at, blocks of 64 in 128 : tensor<1xi64>
+      %p = spyre.kernel.tile %t0 dim 1 at %b * 64 : {T} to {part}
+      spyre.kernel.compute "exp" [m = 64, n = 64] ins(%p[m, n] : {part}) outs(%p[m, n] : {part})
+      {EXP}
+      %z = spyre.kernel.from_device %t1 : {T} to tensor<64x128xf32>
+      func.return %z : tensor<64x128xf32>
+    }}"""
+    block = functions(passed(text))[0].body.block
+    first = next(op for op in block.ops if isinstance(op, KernelOp))
+    groups = grow(first, list(block.ops)[block.get_operation_index(first) + 1 :])
+    assert [names(group) for group in groups] == [["exp"], ["exp"]]

@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.sticks import StickLayout
-from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
+from spyre_mlir.transforms.loop_to_kernel.buffers import BlockBuffer, PlannedBuffer
 from tests.functions import FunctionModel
+from tests.unit.transforms.loop_to_kernel.planning import tensor
 
 f = torch.nn.functional
 
@@ -36,7 +38,7 @@ def compiled_and_checked(function: Callable[..., Any], inputs: tuple[torch.Tenso
     assert isinstance(compiled, CompiledModel)
     wanted = model(*inputs)
     got = compiled(*inputs)
-    for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (got, wanted)), strict=True):
+    for one, other in zip(each(got), each(wanted), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-4)
     compiled.save(at)
     assert [str(finding) for finding in spyre_mlir.check(at)] == []
@@ -44,7 +46,13 @@ def compiled_and_checked(function: Callable[..., Any], inputs: tuple[torch.Tenso
     return compiled
 
 
-READERS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
+def each(results: Any) -> tuple[Any, ...]:
+    """All results of a function that gives one or several."""
+    return cast(tuple[Any, ...], results) if isinstance(results, tuple) else (results,)
+
+
+Pair = Callable[[Any, Any], Any]
+READERS: dict[str, tuple[Pair, tuple[int, ...]]] = {
     "sum": (lambda x, i: (x[i], x.sum(1)), (5, 33, 3)),
     "index_select and mean": (lambda x, i: (torch.index_select(x, 0, i), x.mean(1)), (5, 31, 3)),
     "product": (lambda x, i: (x[i], torch.ones(4, 33) @ x), (2, 33, 70)),
@@ -90,15 +98,14 @@ def rows(compiled: CompiledModel) -> list[int]:
     return [int(number) for extents in found for number in extents.split(",")] or [0]
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, w: (q := x + 1, (q[::30] * 2, q[::32] * 3))[1],
-        lambda x, w: (q := x @ w, (q[::30] * 2, q.t() + 1, q[::35] + 1))[1],
-        lambda x, w: (q := x @ w, (w @ q, q[1::35, 1::2] + 1, q[:, 1:] * 1))[1],
-    ],
-    ids=["two strides", "a stride and a transposition", "a stride and a product"],
-)
+STRIDES: dict[str, Pair] = {
+    "two strides": lambda x, w: (q := x + 1, (q[::30] * 2, q[::32] * 3))[1],
+    "a stride and a transposition": lambda x, w: (q := x @ w, (q[::30] * 2, q.t() + 1, q[::35] + 1))[1],
+    "a stride and a product": lambda x, w: (q := x @ w, (w @ q, q[1::35, 1::2] + 1, q[:, 1:] * 1))[1],
+}
+
+
+@pytest.mark.parametrize("function", STRIDES.values(), ids=STRIDES)
 def test_readers_whose_strides_have_no_small_common_multiple(function: Callable[..., Any], tmp_path: Path) -> None:
     compiled = compiled_and_checked(function, (numbers(100, 100), numbers(100, 100) / 8), tmp_path / "bundle")
     assert max(rows(compiled)) <= 2 * 128
@@ -113,3 +120,34 @@ def test_a_layout_that_would_explode_is_refused() -> None:
     with pytest.raises(LoweringError, match=r"dimension 0 of .*\[100, 64\] would take 960 .* 64, others of 30"):
         buffer.pad(0, 64)
     assert buffer.layout.extents == (120, 64)
+
+
+def block() -> BlockBuffer:
+    """Positions 64 to 127, say, of 256 rows of 100 numbers."""
+    whole = PlannedBuffer((256, 100), DL16.name, StickLayout.published((256, 100), 1, 64))
+    return BlockBuffer(whole, 0, 64, tensor(1))
+
+
+def test_a_block_reserves_what_its_tensor_does() -> None:
+    made = block()
+    assert made.shape == (64, 100)
+    assert made.layout is made.whole.layout
+    made.pad(1, 192)
+    assert made.whole.layout.extents == made.layout.extents == (256, 192)
+    made.whole.reserve(0, 320)
+    assert made.type.data.layout.extents == (320, 192)
+    assert made.type.data.shape == (64, 100)
+    assert made.unit(1) == made.whole.unit(1) == 192
+    assert not made.has_room(0, 1, 10_000)
+    made.reserve(0, 384)
+    assert made.whole.layout.extents[0] == 384
+
+
+def test_it_is_a_tile_at_a_number_of_the_host() -> None:
+    made = block()
+    number, tile = made.definition(tensor(1), made.position)
+    assert isinstance(number, BlockNumberOp)
+    assert isinstance(tile, TileOp)
+    assert (number.size.value.data, number.extent.value.data) == (64, 256)
+    assert (tile.dim.value.data, tile.step.value.data) == (0, 64)
+    assert tile.result.type == made.type

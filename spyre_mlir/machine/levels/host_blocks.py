@@ -1,0 +1,91 @@
+"""Rules for blocks that the host chooses: which block holds a position, and blocks of the tensors of the loop level.
+
+Decision: docs/decisions/0139-the-host-says-where-a-block-starts.md
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.func import FuncOp
+from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
+from xdsl.ir import BlockArgument, SSAValue
+
+from spyre_mlir.dialects.argument_notes import NAME, note_of
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp, added_to_position
+from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.errors import InputError
+from spyre_mlir.machine.arrays import HostArray
+from spyre_mlir.machine.faults import place_of
+
+
+def block_number(op: BlockNumberOp | BlockOp | PutOp, given: HostArray, size: int, extent: int) -> int:
+    """Return the number of the block of `size` entries, of `extent` in all, that holds the position of an op.
+
+    Raises:
+        InputError: the dimension has no such entry.
+    """
+    offset = added_to_position(op.offset)
+    entry = int(given.values.reshape(-1)[0]) + offset
+    if not 0 <= entry < extent:
+        named = f"{_name(op.position)} plus {offset}" if offset else _name(op.position)
+        raise InputError(
+            f"{named} is {entry}, and the tensor that is written there has entries 0 to {extent - 1}",
+            where=place_of(op),
+            hint="pass a position inside of the tensor, or a longer tensor",
+        )
+    return entry // size
+
+
+def _name(position: SSAValue) -> str:
+    function = position.owner.parent_op() if isinstance(position, BlockArgument) else None
+    if not isinstance(position, BlockArgument) or (
+        isinstance(function, FuncOp) and function.sym_visibility is not None
+    ):
+        return "the position"  # of a region's function: its arguments are not the program's
+    name = note_of(function, position.index, NAME) if isinstance(function, FuncOp) else None
+    return f"argument {position.index}" if name is None else f"argument {position.index}, {name},"
+
+
+@register_impls
+class BlockFunctions(InterpreterFunctions):
+    """Blocks of host tensors, and the numbers of blocks."""
+
+    @impl(BlockNumberOp)
+    def run_block_number(self, _interpreter: Interpreter, op: BlockNumberOp, args: PythonValues) -> PythonValues:
+        """Return the number of a block."""
+        (position,) = cast(tuple[HostArray], args)
+        return (block_number(op, position, op.size.value.data, op.extent.value.data),)
+
+    @impl(BlockOp)
+    def run_block(self, _interpreter: Interpreter, op: BlockOp, args: PythonValues) -> PythonValues:
+        """Return a block of a tensor."""
+        source, position = cast(tuple[HostArray, HostArray], args)
+        box = _box(op, op.source, op.result, position)
+        return (HostArray(source.values[box], None if source.defined is None else source.defined[box]),)
+
+    @impl(PutOp)
+    def run_put(self, _interpreter: Interpreter, op: PutOp, args: PythonValues) -> PythonValues:
+        """Return a tensor with one block replaced."""
+        block, dest, position = cast(tuple[HostArray, HostArray, HostArray], args)
+        box = _box(op, op.dest, op.block, position)
+        values = dest.values.copy()
+        values[box] = block.values
+        if dest.defined is None and block.defined is None:
+            return (HostArray(values, None),)
+        defined = np.ones(values.shape, np.bool_) if dest.defined is None else dest.defined.copy()
+        defined[box] = True if block.defined is None else block.defined
+        return (HostArray(values, defined),)
+
+
+def _box(op: BlockOp | PutOp, whole: SSAValue, part: SSAValue, position: HostArray) -> tuple[slice, ...]:
+    """The places of a block."""
+    dim, shape = op.dim.value.data, shape_of(whole)
+    size = shape_of(part)[dim]
+    start = size * block_number(op, position, size, shape[dim])
+    return tuple(slice(start, start + size) if d == dim else slice(None) for d in range(len(shape)))
+
+
+__all__ = ["BlockFunctions", "block_number"]

@@ -1,0 +1,64 @@
+"""Lowering of blocks that the host chooses: their tensor lies as its readers want it, and kernels write it in place.
+
+Decision: docs/decisions/0139-the-host-says-where-a-block-starts.md
+"""
+
+from __future__ import annotations
+
+from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp, added_to_position
+from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
+from spyre_mlir.transforms.loop_to_kernel.device_forms import Block, DeviceForms
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+
+
+def lower_blocks(p: LayoutPlanner, op: BlockOp | PutOp) -> None:
+    """Lower a block, or what puts one back: the kernel that made it has written it there already."""
+    if isinstance(op, PutOp):
+        p.versions[op.result] = p.of(op.dest)
+    else:
+        _lower_block(p, op)
+
+
+def _lower_block(p: LayoutPlanner, op: BlockOp) -> None:
+    """Lower a block; one that is put back decides how its tensor lies."""
+    whole, put = p.of(op.source), _put_back(op)
+    if put is not None:
+        whole = p.versions[op.source] = _written(p, put, whole)
+    dim = op.dim.value.data
+    block = Block(op.source, whole, dim, op.position, added_to_position(op.offset))
+    p.versions[op.result] = DeviceForms(shape_of(op.result), whole.format, block=block)
+
+
+def _written(p: LayoutPlanner, put: PutOp, whole: DeviceForms) -> DeviceForms:
+    """The one form of a tensor that is written: what the host would send in another is the old value.
+
+    What is behind its elements is no longer what the host has put there: the new entry brings its own.
+    """
+    walked = [dim for dim, extent in enumerate(whole.shape) if extent > 1]
+    stick = min(walked, key=lambda s: (p.later(put.result, s), -s))
+    buffer = p.buffer(whole, stick)
+    buffer.zero_padding = False
+    return DeviceForms(whole.shape, whole.format, buffers=[buffer])
+
+
+def _put_back(op: BlockOp) -> PutOp | None:
+    """Return what puts a block of the same tensor back in its place, made from this one."""
+    puts = (use.operation for use in op.source.uses if isinstance(use.operation, PutOp))
+    return next((put for put in puts if put.dest is op.source), None)
+
+
+def written_block(p: LayoutPlanner, op: loop.NestOp) -> PlannedBuffer | None:
+    """Return the block that a nest writes where it lies; None for any other nest."""
+    put = next((use.operation for use in op.result.uses if isinstance(use.operation, PutOp)), None)
+    if put is None:
+        return None
+    block = next((v for v in op.inputs if isinstance(v.owner, BlockOp) and v.owner.source is put.dest), None)
+    if block is None:
+        raise UnsupportedError("a block that is made of something else than the one it replaces", hint="copy it")
+    return p.some(p.of(block))
+
+
+__all__ = ["lower_blocks", "written_block"]

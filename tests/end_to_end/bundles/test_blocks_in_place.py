@@ -1,0 +1,132 @@
+"""Caches of which one position is written: at every level, call after call, from files, and through torch.compile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import spyre_mlir
+from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dialects.spyre.kernel import KernelOp, RestickifyOp
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp
+from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.text.render import parse_module
+from spyre_mlir.universe import make_context
+
+Inputs = tuple[Tensor, ...]
+
+
+class Decode(nn.Module):
+    """Attention of one token to a cache that it joins."""
+
+    def forward(
+        self, q: Tensor, k: Tensor, v: Tensor, keys: Tensor, values: Tensor, at: Tensor, seen: Tensor
+    ) -> Tensor:
+        k, v = keys.index_copy_(2, at, k), values.index_copy_(2, at, v)
+        return nn.functional.scaled_dot_product_attention(q, k, v, seen, enable_gqa=True)
+
+
+def caches(length: int = 128, batch: int = 1, depth: int = 64) -> Inputs:
+    return tuple(torch.randn(batch, 2, length, depth) for _ in range(2))
+
+
+def inputs(kept: Inputs, at: int) -> Inputs:
+    """A token at a position of caches, which sees what stands before it."""
+    batch, _, length, depth = kept[0].shape
+    new = (torch.randn(batch, heads, 1, depth) for heads in (4, 2, 2))
+    return (*new, *kept, torch.tensor([at]), (torch.arange(length) <= at).view(1, 1, 1, length))
+
+
+def program(given: Inputs, **options: Any) -> CompiledModel:
+    made = spyre_mlir.compile(Decode(), given, numerics="exact", **options)
+    assert isinstance(made, CompiledModel)
+    return made
+
+
+def clone(given: Inputs) -> Inputs:
+    return tuple(x.clone() for x in given)
+
+
+@pytest.mark.parametrize(("length", "batch", "depth", "at"), [(128, 1, 64, 70), (64, 2, 80, 0), (2048, 1, 64, 1999)])
+def test_every_level_is_eager(length: int, batch: int, depth: int, at: int) -> None:
+    """2,048 positions are more than DL16 tells apart; heads of 80 leave lanes behind them."""
+    torch.manual_seed(0)
+    given = inputs(caches(length, batch, depth), at)
+    made = program(given)
+    assert "spyre.kernel.block_number" in made.mlir("spyre.kernel")
+    outcome = made.verify(*given)
+    assert outcome, outcome
+
+
+def test_calls_in_a_row_write_one_cache() -> None:
+    torch.manual_seed(1)
+    ours = caches()
+    theirs = clone(ours)
+    made, eager = program(inputs(ours, 3)), Decode()
+    for at in (3, 4, 63, 64, 127):
+        _, _, _, *_, position, seen = given = inputs(ours, at)
+        got, expected = made(*given), eager(*given[:3], *theirs, position, seen)
+        torch.testing.assert_close(got, expected)
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_kernels_touch_the_block_alone() -> None:
+    """One kernel writes each cache, a block of it, and none lays a cache out again."""
+    module = parse_module(program(inputs(caches(256), 7)).mlir("spyre.kernel"), make_context())
+    kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
+    written = [op for op in kernels if "block" in str(op.output.name_hint) or _is_block(op)]
+    assert [op.function_name for op in written] == ["where3", "where3"]
+    assert all(op.space.extents.get("d2") == 64 for op in written)
+    relaid = [op for op in kernels if isinstance(op, RestickifyOp) and op.tensors[0].shape == (1, 2, 256, 64)]
+    assert not relaid
+
+
+def _is_block(op: KernelOp) -> bool:
+    return any(isinstance(v.owner, BlockNumberOp) for v in getattr(op.output.owner, "operands", ()))
+
+
+@pytest.mark.parametrize("at", [128, -1])
+def test_a_position_outside_is_refused(at: int) -> None:
+    given = inputs(caches(), 5)
+    made, before = program(given), clone(given)
+    with pytest.raises(InputError, match=rf'argument 5, "at", is {at}, and the tensor .* has entries 0 to 127'):
+        made(*given[:5], torch.tensor([at]), given[6])
+    assert all(torch.equal(x, y) for x, y in zip(given, before, strict=True))
+
+
+def test_files_take_the_block_as_an_argument(tmp_path: Path) -> None:
+    torch.manual_seed(2)
+    given = inputs(caches(), 66)
+    made = program(given)
+    made.save(tmp_path / "bundle")
+    described = json.loads((tmp_path / "bundle" / "manifest.json").read_text())["arguments"]
+    blocks = {a["holds"]: a["block"] for a in described if "block" in a}
+    assert {"keys", "values"} < set(blocks)
+    assert blocks["values"] == {"position": "at", "entries": 64, "bytes_apart": 64 * 128}
+    assert blocks["keys"] == {"position": "at", "entries": 64, "bytes_apart": 128}
+    ours, theirs = clone(given), clone(given)
+    expected = Decode()(*theirs)
+    torch.testing.assert_close(spyre_mlir.load(tmp_path / "bundle")(*ours), expected, atol=0.01, rtol=0.01)
+    torch.testing.assert_close(ours[3:5], theirs[3:5], atol=0.01, rtol=0.01)
+
+
+def test_torch_compile_writes_the_cache() -> None:
+    torch.manual_seed(3)
+    torch._dynamo.reset()
+    given = inputs(caches(), 9)
+    ours, theirs = clone(given), clone(given)
+    got = torch.compile(Decode(), backend="spyre")(*ours)
+    torch.testing.assert_close(got, Decode()(*theirs), atol=0.01, rtol=0.01)
+    torch.testing.assert_close(ours[3:5], theirs[3:5], atol=0.01, rtol=0.01)
+
+
+def test_the_old_form_on_request_and_for_others() -> None:
+    given = inputs(caches(), 5)
+    assert "block_number" not in program(given, in_place=False).mlir("spyre.kernel")
+    with pytest.raises(UnsupportedError, match="fp32todl16"):  # and nothing about the block
+        program(given).ktir()

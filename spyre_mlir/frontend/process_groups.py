@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 
 from spyre_mlir.errors import CollectiveError, InputError
+from spyre_mlir.frontend.rank_failures import report, unless_ranks_fail
 from spyre_mlir.frontend.torch_private import Operator, group_called, group_names, schema_of
 from spyre_mlir.ops.native.collectives import NAMESPACE
 
@@ -116,16 +117,25 @@ class Collective:
                 hint=f"start {len(expected)} processes, torchrun --nproc-per-node {len(expected)}, or compile again",
             )
         called = getattr(getattr(torch.ops, NAMESPACE), self._name)
+        store = _group(group_name, self._where).get_group_store()
         try:
-            return torch.ops._c10d_functional.wait_tensor(called(**arguments, group_name=group_name))
+            started = called(**arguments, group_name=group_name)
+            return unless_ranks_fail(lambda: _finished(started), store)
         except (RuntimeError, ValueError) as error:  # `DistBackendError` is one
+            said = str(error).strip().split("\n", 1)[0]
+            report(store, f"rank {dist.get_rank()} has failed in {self._name}")
             raise CollectiveError(
                 f"rank {dist.get_rank()}: {self._name} of group '{group_name}' ({_counted(ranks)}) was not completed: "
-                + str(error).strip().split("\n", 1)[0],
+                + said,
                 where=self._where,
                 hint="look at the errors of the other ranks: one of them may have ended, failed or called another "
                 "collective",
             ) from error
+
+
+def _finished(started: torch.Tensor) -> torch.Tensor:
+    with torch.no_grad():  # a mode is one of a thread
+        return torch.ops._c10d_functional.wait_tensor(started)
 
 
 def _counted(ranks: Sequence[int]) -> str:

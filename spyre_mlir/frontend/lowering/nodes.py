@@ -187,7 +187,9 @@ class NodeLowering:
         entry = ATEN.find(overload)
         if entry is None:
             raise KeyError(f"the op table lacks aten.{overload}")
-        return self._add(make_op(overload, operands, spelled, [result_type(entry, shapeless.arguments())])).results[0]
+        inferred = result_type(entry, shapeless.arguments())
+        shapeless.erase()  # or it would count as a reader of its operands
+        return self._add(make_op(overload, operands, spelled, [inferred])).results[0]
 
     def _add(self, op: AtenOp) -> AtenOp:
         """Appends an op, made for the node at hand."""
@@ -216,22 +218,26 @@ class NodeLowering:
             try:
                 spelled = self._by_entry(entry, node, bound)
                 op = make_op(overload, spelled.operands, spelled.attributes, types)
-                self._verify(op)
-            except (NotInTableError, VerifyException):
-                pass  # the table knows a narrower op; the call keeps every argument
-            else:
+            except NotInTableError:
+                op = None  # the table knows a narrower op; the call keeps every argument
+            if op is not None and self._is_right(op):
                 return op
         spelled = spell_by_schema(bound, lambda _, n: self.ssa(n))
         callee = callee_of(overload)
         return CallOp(callee, spelled.operands, spelled.attributes, types)
 
-    def _verify(self, op: AtenOp) -> None:
-        """Verifies an op unless an equal one, as in another layer, is known to be right."""
+    def _is_right(self, op: AtenOp) -> bool:
+        """Whether an op keeps the rules of its entry, verified once for equal ones; one that does not is erased."""
         operands = tuple(o.type for o in op.operands)
         form = (op.name, operands, tuple(op.properties.items()), tuple(r.type for r in op.results))
         if form not in self._right:
-            op.verify_()
+            try:
+                op.verify_()
+            except VerifyException:
+                op.erase()
+                return False
             self._right.add(form)
+        return True
 
     def _by_entry(self, entry: OpEntry, node: Node, bound: dict[str, BoundArgument]) -> Spelled:
         bound = named_as_in(entry, bound)

@@ -12,6 +12,7 @@ from xdsl.ir import Region as Body
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.argument_notes import BOUNDS, KIND, PREPARED_KINDS
+from spyre_mlir.dialects.ir.call_effects import CallEffects, keeps_order
 from spyre_mlir.dialects.places import Source, common_module, location_of, source_of
 from spyre_mlir.transforms.regions.isomorphism import (
     Region,
@@ -40,7 +41,8 @@ def _find(block: Block) -> Region | None:
     signatures = numbered_signatures(ops)
     _part(ops, signatures)
     paths = [source_of(op.location).module for op in ops]
-    while (found := best_repetition(signatures, paths, live_values(ops))) is not None:
+    effects = [number for number, op in enumerate(ops) if op.has_trait(CallEffects) and keeps_order(op)]
+    while (found := best_repetition(signatures, paths, live_values(ops), effects)) is not None:
         region = equal_regions([ops[at : at + found.length] for at in found.starts], LEAST_CALLS)
         if region is not None:
             return region

@@ -1,8 +1,9 @@
 """Repetitions in a sequence of ops: equal pieces, one behind the other or apart, in about linear time.
 
-Pieces come from two sources. The module path of the ops names layers (``layers.0``, ``layers.1``): the ops of each are
-a piece. Where there are no paths, as in a graph that Dynamo captured, a distance at which the sequence equals itself
-for long is the length of a piece. Either way only equal signatures make pieces equal; paths just say where to cut.
+Pieces come from three sources. The module path of the ops names layers (``layers.0``, ``layers.1``): the ops of each
+are a piece. Where there are no paths, as in a graph that Dynamo captured, a distance at which the sequence equals
+itself for long is the length of a piece. Ops with side effects, such as collectives, belong to no piece: what stands
+between two of them is one. In any case only equal signatures make pieces equal; the sources just say where to cut.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 LEAST_CALLS = 2
 LEAST_SAVED = 24
-_CALL = 8  # ops whose lowering takes as long as that of a call
+_CALL = 8  # ops whose lowering takes as long as that of a call, and the launch it adds
+_CALL_OF_LAUNCH = 2  # the same for what is a launch by itself anyway
 _WINDOW = 4  # signatures that have to agree before a distance counts
 _NEAR = 8  # occurrences of a window whose distances count
 _DISTANCES = 8  # distances that are tried, the most frequent first
@@ -33,10 +36,26 @@ class Repetition:
     starts: tuple[int, ...]
     length: int
 
-    @property
-    def saved(self) -> int:
+    def saved(self, call: int) -> int:
         """Ops that need not be lowered if the piece is there once, less what its calls take."""
-        return (len(self.starts) - 1) * self.length - len(self.starts) * _CALL
+        return (len(self.starts) - 1) * self.length - len(self.starts) * call
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A piece that may be there more than once.
+
+    Attributes:
+        start: where it begins.
+        length: ops in it.
+        aligned: whether it was cut at borders that the program has.
+        call: ops whose lowering takes as long as a call of it.
+    """
+
+    start: int
+    length: int
+    aligned: bool
+    call: int = _CALL
 
 
 def numbered_prefixes(path: str) -> list[str]:
@@ -45,21 +64,25 @@ def numbered_prefixes(path: str) -> list[str]:
     return [".".join(parts[: n + 1]) for n, part in enumerate(parts) if part.isdigit()]
 
 
-def best_repetition(signatures: Sequence[int], paths: Sequence[str], widths: Sequence[int]) -> Repetition | None:
+def best_repetition(
+    signatures: Sequence[int], paths: Sequence[str], widths: Sequence[int], effects: Sequence[int] = ()
+) -> Repetition | None:
     """Return the repetition that saves most ops; None if none pays.
 
     Args:
         signatures: equal numbers for ops that may stand for each other.
         paths: module path of every op; empty where it is not known.
         widths: per op, how many values are computed before it and used by it or behind it.
+        effects: numbers of the ops with side effects, in order.
     """
     index = _Index(signatures)
     best: tuple[float, Repetition] | None = None
-    for start, length, aligned in (*_modules(signatures, paths), *_periods(signatures, paths, widths)):
-        found = index.matches(start, length)
-        if len(found.starts) < LEAST_CALLS or found.saved < LEAST_SAVED:
+    sources = (_modules(signatures, paths), _between(signatures, effects), _periods(signatures, paths, widths))
+    for piece in chain(*sources):
+        found = index.matches(piece.start, piece.length)
+        if len(found.starts) < LEAST_CALLS or (saved := found.saved(piece.call)) < LEAST_SAVED:
             continue
-        score = found.saved * (_ALIGNED if aligned else 1.0)
+        score = saved * (_ALIGNED if piece.aligned else 1.0)
         if best is None or score > best[0]:
             best = score, found
     return None if best is None else best[1]
@@ -91,14 +114,24 @@ class _Index:
         return list(range(len(self._signatures) - length + 1))
 
 
-def _modules(signatures: Sequence[int], paths: Sequence[str]) -> Iterator[tuple[int, int, bool]]:
+def _modules(signatures: Sequence[int], paths: Sequence[str]) -> Iterator[_Piece]:
     """The ops of every numbered module that stand together; equal ones once."""
     seen: set[tuple[int, ...]] = set()
     for start, end in _stretches(paths):
         piece = tuple(signatures[start:end])
         if piece not in seen:
             seen.add(piece)
-            yield start, end - start, True
+            yield _Piece(start, end - start, aligned=True)
+
+
+def _between(signatures: Sequence[int], effects: Sequence[int]) -> Iterator[_Piece]:
+    """The ops between neighbours of those with side effects, whose launch ends there anyway; equal ones once."""
+    seen: set[tuple[int, ...]] = set()
+    for before, end in pairwise(effects):
+        piece = tuple(signatures[before + 1 : end])
+        if piece and piece not in seen:
+            seen.add(piece)
+            yield _Piece(before + 1, len(piece), aligned=True, call=_CALL_OF_LAUNCH)
 
 
 def _stretches(paths: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -112,7 +145,7 @@ def _stretches(paths: Sequence[str]) -> Iterator[tuple[int, int]]:
             open_.setdefault(prefix, at)
 
 
-def _periods(signatures: Sequence[int], paths: Sequence[str], widths: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
+def _periods(signatures: Sequence[int], paths: Sequence[str], widths: Sequence[int]) -> Iterator[_Piece]:
     """Pieces of stretches that repeat themselves at a frequent distance."""
     for distance in _distances(signatures):
         start = 0
@@ -140,16 +173,17 @@ def _distances(signatures: Sequence[int]) -> list[int]:
     return [distance for distance, _ in sorted(votes.items(), key=lambda vote: (-vote[1], vote[0]))[:_DISTANCES]]
 
 
-def _cut(start: int, end: int, length: int, paths: Sequence[str], widths: Sequence[int]) -> tuple[int, int, bool]:
+def _cut(start: int, end: int, length: int, paths: Sequence[str], widths: Sequence[int]) -> _Piece:
     """Where the first piece of a stretch begins: at the border of a module, else where the fewest values live."""
     for at in range(start, min(start + length, end - (LEAST_CALLS - 1) * length)):
         before = set(numbered_prefixes(paths[at - 1])) if at else set[str]()
         fresh = [p for p in numbered_prefixes(paths[at]) if p not in before]
         if fresh and fresh[0] not in numbered_prefixes(paths[at + length]):
-            return at, length, fresh[0] in numbered_prefixes(paths[at + length - 1])  # one module, not two or more
+            one = fresh[0] in numbered_prefixes(paths[at + length - 1])  # and not two modules or more
+            return _Piece(at, length, aligned=one)
     most = (end - start) // length
     possible = [at for at in range(start, start + length) if (end - at) // length == most]
-    return min(possible, key=lambda at: widths[at]), length, False
+    return _Piece(min(possible, key=lambda at: widths[at]), length, aligned=False)
 
 
 __all__ = ["LEAST_CALLS", "LEAST_SAVED", "Repetition", "best_repetition", "numbered_prefixes"]

@@ -114,3 +114,11 @@ def run_again() -> tuple[str, str]:
     except SpyreError as error:
         return type(error).__name__, str(error)
     return "", "the call gave a result"
+
+
+def run_until_refused() -> tuple[str, str]:
+    """The class and the text of the error that calls end in, one after the other."""
+    while True:
+        kind, text = run_again()
+        if kind:
+            return kind, text

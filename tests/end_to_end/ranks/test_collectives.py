@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
 import pytest
 
 from spyre_mlir.ops.native import collectives
-from tests.end_to_end.ranks.launch import after_a_kill, on_ranks
-from tests.end_to_end.ranks.programs import compile_and_run_once, rows, run_again, run_all
+from tests.end_to_end.ranks.launch import Kill, after_a_kill, on_ranks, survivors
+from tests.end_to_end.ranks.programs import compile_and_run_once, rows, run_again, run_all, run_until_refused
 
 Found = list[dict[str, Any]]
 
@@ -79,3 +80,15 @@ def test_a_rank_that_is_killed_ends_the_others_by_name() -> None:
     assert "rank 0: all_reduce of group '0' (2 ranks: 0, 1) was not completed" in text
     assert "programs.py:" in text
     assert "look at the errors of the other ranks" in text
+
+
+def test_a_kill_at_a_random_point_ends_all_other_ranks_by_name() -> None:
+    """Also those that exchange nothing with the killed rank, while the others stay alive."""
+    chance = random.Random(18)
+    kill = Kill(chance.randrange(4), chance.uniform(0.0, 2.0))
+    found = survivors(4, kill, run_until_refused, before=compile_and_run_once)
+    assert len(found) == 3
+    for seconds, (kind, text) in found:
+        assert kind == "CollectiveError"
+        assert "all_reduce of group '0' (4 ranks: 0, 1, 2, 3) was not completed" in text
+        assert seconds < 10

@@ -54,8 +54,10 @@ def test_a_size_in_the_call_that_is_not_the_groups() -> None:
 @pytest.mark.usefixtures("alone")
 def test_a_collective_is_complete_when_it_returns() -> None:
     x = torch.arange(3.0)
-    result = Collective(ALL_REDUCE, (0,), WHERE)(input=x, reduce_op="sum", group_name="0")
-    assert torch.equal(result, x)
+    for mode in (torch.no_grad, torch.inference_mode, torch.enable_grad):
+        with mode():
+            result = Collective(ALL_REDUCE, (0,), WHERE)(input=x + 0, reduce_op="sum", group_name="0")
+        assert torch.equal(result, x)
     assert ranks_of("0", WHERE) == (0,)
 
 

@@ -13,7 +13,7 @@ import spyre_mlir
 from spyre_mlir.errors import FaultKind, InputError, MachineFault
 from spyre_mlir.ranks.model import RankedModel, load_ranks
 from tests.end_to_end.ranks.programs import INNER, WIDTH, ParallelMlp, whole_mlp
-from tests.unit.ranks.compiled import X, compiled, together
+from tests.unit.ranks.compiled import X, as_rank, compiled, together
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +36,40 @@ def test_programs_of_equal_ranks_share_their_files(saved: Path) -> None:
     shared = {p.name for p in (saved / "rank_0").rglob("*") if p.is_file() and p.stat().st_nlink == 2}
     assert {"bundle.mlir", "program.mlir"} <= shared
     assert "weights.safetensors" not in shared
+
+
+class Deep(nn.Module):
+    """Layers of products and functions, each ending in a sum over the ranks."""
+
+    def __init__(self, rank: int, ranks: int, layers: int = 4) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        own, self.alone = slice(rank * WIDTH // ranks, (rank + 1) * WIDTH // ranks), ranks == 1
+        whole = [(torch.randn(2, WIDTH, WIDTH) / 8) for _ in range(layers)]
+        self.up = nn.ParameterList(pair[0][:, own].clone() for pair in whole)
+        self.down = nn.ParameterList(pair[1][own].clone() for pair in whole)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for up, down in zip(self.up, self.down, strict=True):
+            own = x @ up
+            for _ in range(4):
+                own = torch.tanh(own + 0.5).abs() - 0.25
+            own = own @ down
+            x = own if self.alone else together("all_reduce", own, "sum")
+        return x
+
+
+def test_layers_between_collectives_are_functions_on_every_rank() -> None:
+    models = [compiled(lambda rank: Deep(rank, 2), rank, X) for rank in (0, 1)]
+    for model in models:
+        text = model.mlir("spyre.loop")
+        assert text.count("func.call @") == text.count("all_reduce") == 4
+    first, second = RankedModel(models)(X)
+    assert first.numpy().tobytes() == second.numpy().tobytes()
+    torch.testing.assert_close(first, Deep(0, 1)(X).detach(), atol=1e-2, rtol=0)
+    with as_rank(0), torch.no_grad():
+        flat = spyre_mlir.compile(Deep(0, 2), (X,), host_fallback="error", regions=False)
+    assert "func.call" not in flat.mlir("spyre.loop")
 
 
 class Meets(nn.Module):

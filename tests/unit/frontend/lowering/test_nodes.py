@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
 from xdsl.dialects.builtin import FileLineColLoc, TensorType, f16, f32, i64
+from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.dialects.aten import AtenOp, CallOp
 from spyre_mlir.dialects.aten_arguments import said_arguments
@@ -51,6 +52,14 @@ def test_values_are_named_as_the_nodes_and_placed_in_the_model() -> None:
     assert isinstance(first.location, FileLineColLoc)
     line = Chain.forward.__code__.co_firstlineno + 1
     assert (first.location.filename.data, first.location.line.data) == (__file__, line)
+
+
+def test_no_op_outside_the_program_reads_a_value() -> None:
+    """What is made to infer a type, or refused, is gone: regions would return what it seems to read."""
+    program = imported(lambda x: torch.cat(x.chunk(3, 1)[::-1], 1).clamp(max=2).std(), X)
+    (block,) = (op.body.block for op in program.module.walk() if isinstance(op, FuncOp))
+    values = [*block.args, *(result for op in block.ops for result in op.results)]
+    assert all(use.operation.parent is block for value in values for use in value.uses)
 
 
 def test_parts_of_several_results_are_found_by_number() -> None:

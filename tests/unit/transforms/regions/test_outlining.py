@@ -114,3 +114,22 @@ def test_a_name_that_would_begin_with_a_digit_stays_whole() -> None:
     outline(module, functions(module)["main"])
     (made,) = [f for name, f in functions(module).items() if name != "main"]
     assert [a.name_hint for a in made.body.block.args][1] == "p_layers_0_weight"
+
+
+def test_layers_are_functions_between_collectives() -> None:
+    """Each layer ends in an exchange; what stands between two of them is a function, and they stay in the program."""
+    names = [OPS[at % len(OPS)] for at in range(30)]
+    lines = list[str]()
+    for number in range(4):
+        *ops, last = layer(number, names).split("\n")
+        arguments = '{reduce_op = "sum", group_name = "0", ranks = array<i64: 0, 1>}'
+        exchange = f'aten.call "_c10d_functional::all_reduce"(%v{number}_{len(names)}) {arguments} : ({T}) -> {T}'
+        lines += [*ops, f'{last.split(" = ", 1)[0]} = {exchange} loc("layers.{number}"("m.py":2:0))']
+    module = program(lines, 4)
+    outline(module, functions(module)["main"])
+    verify_module(module)
+    assert [op.name for op in functions(module)["main"].body.block.ops] == [
+        *["func.call", "aten.call"] * 4,
+        "func.return",
+    ]
+    assert "aten.call" not in {op.name for op in functions(module)["layers"].walk()}

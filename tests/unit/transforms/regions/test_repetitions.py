@@ -1,5 +1,7 @@
 """Equal pieces of a sequence of signatures."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from spyre_mlir.transforms.regions.repetitions import Repetition, best_repetition, numbered_prefixes
@@ -8,9 +10,14 @@ PIECE = list(range(10, 50))  # forty ops, all different
 NO_PATHS = [""] * 1000
 
 
-def found(signatures: list[int], paths: list[str] | None = None, widths: list[int] | None = None) -> Repetition | None:
+def found(
+    signatures: list[int],
+    paths: list[str] | None = None,
+    widths: list[int] | None = None,
+    effects: Sequence[int] = (),
+) -> Repetition | None:
     count = len(signatures)
-    return best_repetition(signatures, (paths or NO_PATHS)[:count], widths or [1] * count)
+    return best_repetition(signatures, (paths or NO_PATHS)[:count], widths or [1] * count, effects)
 
 
 def test_pieces_one_behind_the_other() -> None:
@@ -72,3 +79,20 @@ def test_a_layer_is_a_piece_and_not_two_of_them() -> None:
     repeated = found(PIECE * 16, paths)
     assert repeated is not None
     assert (len(repeated.starts), repeated.length) == (16, 40)
+
+
+def test_what_stands_between_ops_with_effects_is_a_piece() -> None:
+    """Layers with two collectives each, which are numbered alone: no layer equals another as a whole."""
+    first, second = PIECE[:20], PIECE[20:32]
+    signatures, effects = [1, 2], list[int]()
+    for number in range(6):
+        for part, piece in enumerate((first, second)):
+            effects.append(len(signatures))
+            signatures += [100 + 2 * number + part, *piece]
+    paths = ["", "", *[f"layers.{n}" for n in range(6) for _ in range(34)]]
+    assert found(signatures, paths) is None
+    assert found(signatures, paths, effects=effects) == Repetition(tuple(range(3, 207, 34)), 20)
+    for at in range(3, 207, 34):
+        signatures[at : at + 20] = [-1 - at] * 20
+    # The last one has no end, and 4 * 12 saved ops are worth more than 5 calls of a launch that is there anyway.
+    assert found(signatures, paths, effects=effects) == Repetition(tuple(range(24, 228, 34)), 12)

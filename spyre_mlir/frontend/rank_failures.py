@@ -1,0 +1,95 @@
+"""Failures of ranks, told through the store of a process group: a rank that waits for one that failed does not hang.
+
+A rank that is killed closes its connections, which ends the collective of those that were exchanging with it. The
+others of the group wait for these, and would until the group's timeout, half an hour by default, if these stay alive.
+So a rank whose collective ended in an error leaves a note in the store, and ranks that wait look for one.
+
+Decision: docs/decisions/0153-collectives-are-steps-of-the-host.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent import futures
+from contextlib import suppress
+from threading import Event, Thread
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+
+GRACE_SECONDS = 3.0  # that a collective may go on after a rank has failed: it may be the one before, and end well
+_POLL_SECONDS = 0.5
+_KEY = "spyre_mlir/failed"
+
+
+class GroupStore(Protocol):
+    """The part of `torch.distributed.Store` that is used."""
+
+    def set(self, key: str, value: str, /) -> None:
+        """Sets the value of a key."""
+
+    def get(self, key: str, /) -> bytes:
+        """Returns the value of a key; waits until it is set."""
+        ...
+
+    def check(self, keys: list[str], /) -> bool:
+        """Returns whether the keys are set."""
+        ...
+
+
+def report(store: GroupStore, text: str) -> None:
+    """Tell the other ranks of a group that this one failed; the first note stays, and a store that is gone has none."""
+    with suppress(RuntimeError):
+        if not store.check([_KEY]):
+            store.set(_KEY, text)
+
+
+def unless_ranks_fail(wait: Callable[[], T], store: GroupStore) -> T:
+    """Return what a function gives that waits for other ranks.
+
+    Args:
+        wait: runs in a thread of its own, which is left behind if nothing ends it.
+        store: of the process group.
+
+    Raises:
+        RuntimeError: another rank has failed, or the store is gone, and the function did not return soon after; or the
+            function raised it.
+    """
+    done = _in_a_thread(wait)
+    if not futures.wait([done], timeout=_POLL_SECONDS).done:
+        over = Event()
+        told = _in_a_thread(lambda: _next_note(store, over))  # a store may hang, as its rank may
+        both: list[futures.Future[Any]] = [done, told]
+        futures.wait(both, return_when=futures.FIRST_COMPLETED)
+        over.set()
+        if not futures.wait([done], timeout=GRACE_SECONDS).done:
+            raise RuntimeError(f"{told.result()}, and {GRACE_SECONDS:g} s later this rank still waited")
+    return done.result()
+
+
+def _next_note(store: GroupStore, over: Event) -> str:
+    """What the first rank that failed says, as soon as it does."""
+    while not over.wait(_POLL_SECONDS):
+        try:
+            if store.check([_KEY]):
+                return store.get(_KEY).decode()
+        except RuntimeError:
+            return "the store of the process group is gone"
+    return ""
+
+
+def _in_a_thread(function: Callable[[], T]) -> futures.Future[T]:
+    """A future of a daemon thread: those of an executor would keep the process from ending."""
+    future = futures.Future[T]()
+
+    def run() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:  # noqa: BLE001 - the caller raises it
+            future.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    return future
+
+
+__all__ = ["GRACE_SECONDS", "GroupStore", "report", "unless_ranks_fail"]

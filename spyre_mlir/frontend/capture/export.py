@@ -18,6 +18,7 @@ from torch.export.graph_signature import InputKind
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend.capture.archive import check_archive
 from spyre_mlir.frontend.capture.constant_values import ConstantValues
+from spyre_mlir.frontend.capture.indices.writes import IndexWrites
 from spyre_mlir.frontend.capture.python_state import python_state_kept
 from spyre_mlir.frontend.capture.random_draws.seeding import check_settings, settings_noted
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
@@ -168,7 +169,8 @@ def _traced(
     try:
         with torch_noise_hidden(), torch.no_grad(), python_state_kept(model), _fake_instead_of_meta(model) as fake:
             fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
-            with nullcontext() if strict else ConstantValues(), settings_noted() as noted:
+            known, writes = (nullcontext(), nullcontext()) if strict else (ConstantValues(), IndexWrites())
+            with known, writes, settings_noted() as noted:
                 exported = torch.export.export(
                     model, fresh_args, fresh_kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )

@@ -16,6 +16,7 @@ from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.export import REFUSED, first_line, load_pt2
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
+from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.unsupported import op_name
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
@@ -42,7 +43,7 @@ def import_divided(name: str, exported: ExportedProgram) -> DividedProgram:
     spec = exported.call_spec
     with flat_dataclasses(spec.in_spec, spec.out_spec):
         whole = explicit_draws(unroll_loops(passed_export(exported)))
-        return divided(name, passed_functional(decompose(whole)))
+        return divided(name, passed_functional(with_tensor_indices(decompose(whole))))
 
 
 class DividedCall:

@@ -22,6 +22,7 @@ from spyre_mlir.generation import GeneratingModel, Generation
 from spyre_mlir.machine.bundle.host_code import HostCode
 from spyre_mlir.options import CompileOptions, takes_options
 from spyre_mlir.padding.buckets import check_bucket
+from spyre_mlir.parted.files import EXPORTED_FILE, is_parted, read_parts
 from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.pickling import CopiedAsItIs
 from spyre_mlir.pipeline import LEVELS, lower
@@ -121,7 +122,7 @@ def compile(
         except DataSizesError as sizes:
             if buckets or dynamic_shapes is not None:
                 raise
-            return _parted(model, sizes, options, specializations)
+            return _parted(model, sizes.name, sizes.exported, options, specializations)
         if program.origin is None:
             if buckets:
                 raise InputError("buckets need a program with symbols", hint="export the model with dynamic_shapes")
@@ -129,11 +130,14 @@ def compile(
     return _dynamic(model, program, options, specializations, buckets)
 
 
-def load(directory: Path | str, *, check: bool = True, host: HostCode | None = None, **choices: Any) -> CompiledModel:
+def load(
+    directory: Path | str, *, check: bool = True, host: HostCode | None = None, **choices: Any
+) -> CompiledModel | PartedModel:
     """Gives back a compiled model from the directory that `CompiledModel.save` wrote.
 
     Calls run on the machine as those of the model that was saved; weights stay in the files, memory-mapped. Results
-    have memory of their own, whatever strides the model gave them.
+    have memory of their own, whatever strides the model gave them. Of a model that data divides into parts, those with
+    symbols are specialised as calls need it, with the options that the model was compiled with.
 
     Args:
         directory: the bundle directory, or a folder with one per rank: that of this rank is loaded.
@@ -148,9 +152,18 @@ def load(directory: Path | str, *, check: bool = True, host: HostCode | None = N
     from spyre_mlir.loaded import LoadedModel
     from spyre_mlir.ranks.folder import folder_of_this_rank
 
-    return LoadedModel(
-        folder_of_this_rank(Path(directory)), CompileOptions.of_calls(choices, by="load"), check=check, code=host
-    )
+    folder, options = folder_of_this_rank(Path(directory)), CompileOptions.of_calls(choices, by="load")
+    if not is_parted(folder):
+        return LoadedModel(folder, options, check=check, code=host)
+    if host is not None:
+        raise InputError("host code is of one program, and data divides this model into parts", where=str(folder))
+    from spyre_mlir.frontend import read_exported
+
+    saved = read_parts(folder, check=check)
+    made = {number: LoadedModel(place, options, check=check) for number, place in saved.folders.items()}
+    exported = read_exported(folder / EXPORTED_FILE)
+    chosen = CompileOptions.of({**saved.choices, **choices}, by="load")
+    return _parted(exported, saved.name, exported, chosen, saved.specializations, made)
 
 
 def check(path: Path | str) -> tuple[Finding, ...]:
@@ -230,11 +243,18 @@ def _dynamic(
     )
 
 
-def _parted(model: Any, sizes: DataSizesError, options: CompileOptions, specializations: int) -> PartedModel:
+def _parted(
+    model: Any,
+    name: str,
+    exported: Any,
+    options: CompileOptions,
+    specializations: int,
+    made: Mapping[int, CompiledModel] | None = None,
+) -> PartedModel:
     """A model in which data decides sizes, in parts."""
     from spyre_mlir.frontend import import_divided
 
-    program = import_divided(sizes.name, sizes.exported)
+    program = import_divided(name, exported)
 
     def compiled(part: Any, inputs: tuple[Any, ...], symbols: Any) -> CompiledModel | DynamicModel:
         if symbols is None:
@@ -245,7 +265,7 @@ def _parted(model: Any, sizes: DataSizesError, options: CompileOptions, speciali
                 raise UnsupportedError(f"torch takes the sizes of {imported.name} for granted")
         return _dynamic(part, imported, options, specializations, ())
 
-    return PartedModel(model, program, compiled, specializations=specializations, fallback=options.host_fallback)
+    return PartedModel(model, exported, program, compiled, options, specializations=specializations, made=made)
 
 
 def _imported(

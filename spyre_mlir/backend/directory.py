@@ -30,6 +30,7 @@ from spyre_mlir.backend.stored import (
     BUNDLE_FILE,
     DATA_FILE,
     MANIFEST_FILE,
+    PARTS_FILE,
     WEIGHTS_FILE,
     StoredBundle,
     read_bundle,
@@ -80,7 +81,7 @@ def write_bundle(
     settings = options or WriteOptions()
     with paused_collector():
         rendered = render(bundle, {}) if isinstance(bundle, ModuleOp) else bundle
-        with _replacing(directory, durable=settings.durable) as made:
+        with replacing_bundle(directory, durable=settings.durable) as made:
             _write_files(made, rendered, values, settings)
             if settings.texts:
                 write_levels(made, settings.texts)
@@ -127,7 +128,7 @@ def check_replaceable(directory: Path) -> None:
             hint="name another directory",
         )
     names = {p.name for p in directory.iterdir()}
-    if names and not names & {BUNDLE_FILE, MANIFEST_FILE}:
+    if names and not names & {BUNDLE_FILE, MANIFEST_FILE, PARTS_FILE}:
         raise InputError(
             "the directory is neither empty nor a bundle, and is left as it is",
             where=str(directory),
@@ -153,13 +154,21 @@ def write_texts(directory: Path, texts: Mapping[str, str]) -> None:
     Raises:
         InputError: the directory holds something else, or cannot be written.
     """
-    with _replacing(directory) as made:
+    with replacing_bundle(directory) as made:
         _write_texts(made, texts)
 
 
 @contextmanager
-def _replacing(directory: Path, *, durable: bool = False) -> Generator[Path]:
-    """A folder that takes the place of a directory once everything in it is written."""
+def replacing_bundle(directory: Path, *, durable: bool = False) -> Generator[Path]:
+    """Yield a folder that takes the place of a directory once everything in it is written.
+
+    Args:
+        directory: made, or replaced if `check_replaceable` lets it.
+        durable: as for `replacing`.
+
+    Raises:
+        InputError: the directory holds something else, or cannot be written.
+    """
     try:
         check_replaceable(directory)
         with replacing(directory, durable=durable) as made:
@@ -177,6 +186,7 @@ __all__ = [
     "check_replaceable",
     "read_bundle",
     "render",
+    "replacing_bundle",
     "split_module",
     "write_bundle",
     "write_texts",

@@ -34,6 +34,7 @@ PROGRAM_FILE = "program.mlir"
 MANIFEST_FILE = "manifest.json"
 WEIGHTS_FILE = "weights.safetensors"
 DATA_FILE = "data.safetensors"
+PARTS_FILE = "parts.json"  # of a model in parts, each a bundle directory of its own
 
 Array = NDArray[Any]
 
@@ -117,6 +118,8 @@ def read_bundle(directory: Path, context: Context, parsed: Mapping[Path, ModuleO
     """
     if not directory.is_dir():
         raise ReadError("no such bundle directory", where=str(directory), hint="name a directory with a bundle.mlir")
+    if (directory / PARTS_FILE).is_file():
+        raise parts_instead(directory)
     program_file = contained(directory, PROGRAM_FILE)
     known = parsed or {}
     program = _module_of(directory / PROGRAM_FILE, program_file, context, known) if program_file.exists() else None
@@ -130,6 +133,15 @@ def read_bundle(directory: Path, context: Context, parsed: Mapping[Path, ModuleO
     _tell_places(bundle, manifest, named)
     _tell_calls(program, manifest)
     return StoredBundle(directory, program, bundle, manifest, folders)
+
+
+def parts_instead(directory: Path) -> ReadError:
+    """Return the error for a directory that has a model in parts where one bundle is needed."""
+    return ReadError(
+        "data divides this model into parts, of which each is a program of its own",
+        where=str(directory),
+        hint="spyre_mlir.load(directory) runs it; its folders are bundle directories",
+    )
 
 
 def _check_there(folder: Path, name: str, by: str, how: str) -> None:

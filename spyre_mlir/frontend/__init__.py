@@ -19,6 +19,7 @@ from spyre_mlir.frontend.calling.tensor_states import (
 )
 from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.data_sizes.calls import import_divided
+from spyre_mlir.frontend.data_sizes.files import read_exported, write_exported
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.process_groups import rank_and_count, wait_for_ranks, without_exchange
 from spyre_mlir.frontend.program.described import described_program
@@ -66,6 +67,7 @@ __all__ = [
     "random_inputs",
     "rank_and_count",
     "read_checkpoint",
+    "read_exported",
     "reader_of",
     "run_host_step",
     "seed_generator",
@@ -79,4 +81,5 @@ __all__ = [
     "torch_values",
     "wait_for_ranks",
     "without_exchange",
+    "write_exported",
 ]

@@ -23,6 +23,7 @@ from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.effects import drop_checks
 from spyre_mlir.frontend.capture.export import export_model, load_pt2
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
+from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
 from spyre_mlir.frontend.data_sizes.dividing import makes_size
@@ -97,7 +98,7 @@ def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Calla
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
     exported = explicit_draws(unroll_loops(passed_export(exported)))
     check_writes(exported.graph)
-    functional = passed_functional(decompose(exported))
+    functional = passed_functional(with_tensor_indices(decompose(exported)))
     drop_checks(functional)
     functional, without_pairs = in_pairs(functional, live_nodes(list(functional.graph.nodes)))
     live = live_nodes(list(functional.graph.nodes))

@@ -6,14 +6,16 @@ Decision: docs/decisions/0149-programs-are-divided-where-data-decides-sizes.md
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from typing_extensions import TypeIs
 
-from spyre_mlir.choices import HostFallback
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dynamic import DynamicModel
 from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.options import CompileOptions
+from spyre_mlir.parted.files import SavedModel, choices_of, write_parts
 from spyre_mlir.parted.part import Compile, Part
 from spyre_mlir.pickling import NotPickled
 from spyre_mlir.pipeline import LEVELS, check_level
@@ -38,19 +40,29 @@ class PartedModel(ShownAsText, NotPickled):
     for the sizes of a call; those that were not called for longest are dropped.
     """
 
-    _instead = "pickle one of its programs, as .programs has them"
+    _instead = "save it, or pickle one of its programs, as .programs has them"
 
     def __init__(
-        self, model: Any, program: DividedProgram, compile: Compile, *, specializations: int, fallback: HostFallback
+        self,
+        model: Any,
+        exported: Any,
+        program: DividedProgram,
+        compile: Compile,
+        options: CompileOptions,
+        *,
+        specializations: int,
+        made: Mapping[int, CompiledModel] | None = None,
     ) -> None:
         """Compiles the parts.
 
         Args:
             model: what the program was made from, which verification runs.
+            exported: the program as torch exported it, which `save` writes.
             program: the divided program.
             compile: compiles a model for example inputs and symbols.
+            options: what it is compiled with; they say whether the host may run what makes a size.
             specializations: how many programs for single sizes are kept of each part.
-            fallback: whether the host may run what makes a size: ``error`` refuses, ``warn`` warns once.
+            made: parts of known sizes that are compiled already, by number.
 
         Raises:
             UnsupportedError: a part with known sizes cannot be compiled, or host steps are refused.
@@ -59,12 +71,17 @@ class PartedModel(ShownAsText, NotPickled):
 
         self.name = name = program.name
         self._model = model
+        self._exported = exported
         self._program = program
+        self._options = options
+        self._kept = specializations
         pieces = [step for step in program.steps if isinstance(step, Piece)]
         self._parts = [Part(p, f"{name}_{n}", compile, specializations) for n, p in enumerate(pieces)]
-        tell_host_steps(self.host_steps, fallback)
-        for part in self._parts:
-            part.prepare()
+        tell_host_steps(self.host_steps, options.host_fallback)
+        for number, part in enumerate(self._parts):
+            part.made = (made or {}).get(number)
+            if part.made is None:
+                part.prepare()
 
     def __repr__(self) -> str:
         """One line: the name, and how many parts, host steps and programs there are."""
@@ -166,6 +183,24 @@ class PartedModel(ShownAsText, NotPickled):
         levels.append(VerifiedLevel.of("the whole", whole, [to_numpy(b) for b in wanted]))
         divergence = next((one.divergence for one in found if one.divergence is not None), None)
         return Verification(tuple(levels), tolerance, divergence, tuple(flip for one in found for flip in one.flips))
+
+    def save(self, directory: str | Path, *, host_weights: bool | None = None) -> Path:
+        """Write the program as torch exported it, with its tensors as they are, and bundles of parts of known sizes.
+
+        Programs for the sizes of calls are not written: a call of the loaded model makes them, or the cache has them.
+
+        Args:
+            directory: made, or replaced if it is a directory of a compiled model or empty.
+            host_weights: as for `CompiledModel.save`, of the bundles.
+
+        Raises:
+            InputError: the directory holds something else, or torch cannot write the program.
+        """
+        path = Path(directory)
+        saved = SavedModel(self.name, self._kept, choices_of(self._options), {})
+        parts = {n: part.made for n, part in enumerate(self._parts) if isinstance(part.made, CompiledModel)}
+        write_parts(path, saved, self._exported, parts, host_weights)
+        return path
 
     def __getattr__(self, name: str) -> Any:
         """Refuse by name what a compiled model has of a single program.

@@ -79,13 +79,24 @@ class Part:
         key = signature_of(inputs, {})
         found = self.fixed.pop(key, None)
         if found is None:
-            made = self.compile(self.model, inputs, None)
+            made = self._compiled_for(inputs)
             assert isinstance(made, CompiledModel)
             found = made
         self.fixed[key] = found
         while len(self.fixed) > self.kept:
             self.fixed.popitem(last=False)
         return found
+
+    def _compiled_for(self, inputs: tuple[Any, ...]) -> CompiledModel | DynamicModel:
+        from spyre_mlir.frontend.data_sizes.calls import refusal
+
+        try:
+            return self.compile(self.model, inputs, None)
+        except ImportProgramError as refused:
+            if (said := refusal(self.model, inputs)) is None:
+                raise
+            text = f"torch refuses the sizes of this call: {said}"
+            raise InputError(text, where=refused.where, hint="eager torch refuses them, too") from refused
 
     def programs(self) -> Iterator[CompiledModel]:
         """The programs of single sizes at hand."""

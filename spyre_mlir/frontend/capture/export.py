@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
+import traceback
 import zipfile
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from torch.export.graph_signature import InputKind
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend.capture.archive import check_archive
 from spyre_mlir.frontend.capture.constant_values import ConstantValues
+from spyre_mlir.frontend.capture.indices.writes import IndexWrites
 from spyre_mlir.frontend.capture.python_state import python_state_kept
 from spyre_mlir.frontend.capture.random_draws.seeding import check_settings, settings_noted
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
@@ -84,6 +86,16 @@ def _fake_instead_of_meta(model: torch.nn.Module) -> Generator[Callable[[object]
             holder[name] = value
 
 
+# What torch says where Python asks for the number itself.
+_SPECIALIZED = "Could not extract specialized"
+# What to write instead of functions of torch that look at the values of a tensor.
+_INSTEAD = {
+    "_detect_is_causal_mask": "say whether the mask is causal: tgt_is_causal=True (src_is_causal, or is_causal of an "
+    "encoder), or False; otherwise torch compares its values",
+    "_assert": "leave out torch._assert of the values of a tensor, and check them before the call",
+}
+
+
 @contextmanager
 def _results_seen(model: torch.nn.Module, see: Callable[[object], None]) -> Generator[None]:
     """Shows what a model returns to somebody while it is traced."""
@@ -140,11 +152,25 @@ def export_model(
 def _export(
     model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, *, strict: bool
 ) -> ExportedProgram:
+    try:
+        return _traced(model, args, kwargs, dynamic_shapes, strict=strict)
+    except GuardOnDataDependentSymNode as error:
+        if not strict and _SPECIALIZED in str(error):
+            # `int` gives a number of Python, but Dynamo reads the code, and takes `int(n)` for `n.item()`.
+            with suppress(Exception):
+                return _traced(model, args, kwargs, dynamic_shapes, strict=True)
+        raise _decided_by_values(type(model).__name__, error) from error
+
+
+def _traced(
+    model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, *, strict: bool
+) -> ExportedProgram:
     name = type(model).__name__
     try:
         with torch_noise_hidden(), torch.no_grad(), python_state_kept(model), _fake_instead_of_meta(model) as fake:
             fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
-            with nullcontext() if strict else ConstantValues(), settings_noted() as noted:
+            known, writes = (nullcontext(), nullcontext()) if strict else (ConstantValues(), IndexWrites())
+            with known, writes, settings_noted() as noted:
                 exported = torch.export.export(
                     model, fresh_args, fresh_kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
@@ -154,13 +180,8 @@ def _export(
         raise UnsupportedError(
             f"{name} has a shape that depends on the data", where=raised_at(error), hint=DATA
         ) from error
-    except GuardOnDataDependentSymNode as error:
-        text = f"{name} decides its control flow or a shape by the values of a tensor: {first_line(error)}"
-        raise UnsupportedError(
-            text,
-            where=raised_at(error),
-            hint="use torch.where instead of `if`, and sizes that do not depend on data",
-        ) from error
+    except GuardOnDataDependentSymNode:
+        raise
     except REFUSED as error:  # among them what Dynamo raises
         if not raised_by_torch(error):
             raise  # an error of the model's own says best what it means
@@ -171,6 +192,28 @@ def _export(
         ) from error
     check_settings(exported, noted)
     return exported
+
+
+def _decided_by_values(name: str, error: GuardOnDataDependentSymNode) -> UnsupportedError:
+    """The message for a model in which Python needs the value of a tensor, or what it says of a size."""
+    called = {frame.name for frame in traceback.extract_tb(error.__traceback__)}
+    condition = str(getattr(error, "cond", ""))
+    instead = next((text for function, text in _INSTEAD.items() if function in called), None)
+    if instead is None and _SPECIALIZED in str(error):
+        instead = (
+            "use the number as a size, a bound of a slice or a factor, torch.where or torch.cond instead of `if`, or "
+            "give it to the model as a number of Python"
+        )
+    elif instead is None and "_bool" not in condition and not condition.startswith("Eq(") and condition:
+        symbols = ", ".join(sorted(set(re.findall(r"\bu\d+\b", condition))))
+        instead = (
+            f"if it always holds, write torch._check({condition}) above this line, where {symbols} is what the model "
+            "reads from a tensor; else use torch.where, or torch.cond"
+        )
+    text = f"{name} decides its control flow or a shape by the values of a tensor: {first_line(error)}"
+    return UnsupportedError(
+        text, where=raised_at(error), hint=instead or "use torch.where, or torch.cond, instead of `if`"
+    )
 
 
 def without_values(

@@ -14,8 +14,9 @@ from torch.fx.traceback import preserve_node_meta
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
-from spyre_mlir.frontend.capture.export import load_pt2
+from spyre_mlir.frontend.capture.export import REFUSED, first_line, load_pt2
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
+from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.unsupported import op_name
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
@@ -42,7 +43,7 @@ def import_divided(name: str, exported: ExportedProgram) -> DividedProgram:
     spec = exported.call_spec
     with flat_dataclasses(spec.in_spec, spec.out_spec):
         whole = explicit_draws(unroll_loops(passed_export(exported)))
-        return divided(name, passed_functional(decompose(whole)))
+        return divided(name, passed_functional(with_tensor_indices(decompose(whole))))
 
 
 class DividedCall:
@@ -134,6 +135,16 @@ def piece_model(piece: Piece, name: str) -> torch.nn.Module:
     return made.eval()
 
 
+def refusal(model: torch.nn.Module, inputs: Sequence[Any]) -> str | None:
+    """Return what torch says against the inputs of a piece, as a negative size; None if it takes them."""
+    try:
+        with torch.no_grad():
+            model(*inputs)
+    except REFUSED as error:
+        return first_line(error)
+    return None
+
+
 def symbolic_examples(piece: Piece) -> tuple[tuple[Any, ...], tuple[Any, ...] | None] | None:
     """Return example arguments of a piece and which of their sizes are symbols.
 
@@ -222,6 +233,7 @@ __all__ = [
     "import_divided",
     "piece_model",
     "place_of_call",
+    "refusal",
     "symbolic_examples",
     "whole_results",
 ]

@@ -20,6 +20,7 @@ from spyre_mlir.frontend.torch_private import (
     HigherOrderOperator,
     Operator,
     TorchDispatchMode,
+    free_unbacked_symbols,
     is_fake,
     negated_view,
     schema_of,
@@ -53,7 +54,8 @@ class MemoryPlace:
     @staticmethod
     def of(tensor: torch.Tensor) -> MemoryPlace:
         """Return the placement of a tensor."""
-        size, stride, offset = tuple(tensor.shape), tuple(tensor.stride()), int(tensor.storage_offset())
+        size, stride = tuple(tensor.shape), tuple(tensor.stride())
+        offset = 0 if _data_decides_place(tensor) else int(tensor.storage_offset())
         return MemoryPlace(tensor.dtype, size, stride, offset, tensor.is_conj(), tensor.is_neg())
 
     @property
@@ -90,7 +92,8 @@ class ResultMemory:
     Attributes:
         writes: numbers of the inputs that the graph writes to.
         views: results in the memory of an input: the number of the input, and the place there.
-        own: groups of results that share memory of their own, most of them alone; places by number of the result.
+        own: groups of results that share memory of their own, most of them alone; places by number of the result. One
+            whose place in an input's memory data decides, as `c[:, position]`, is alone.
     """
 
     writes: frozenset[int]
@@ -121,11 +124,17 @@ class ResultMemory:
             if not isinstance(result, torch.Tensor):
                 continue
             storage = storage_identity(result)
-            if storage in memory:
+            if _data_decides_place(result):
+                own[~number] = {number: MemoryPlace.of(result)}
+            elif storage in memory:
                 views[number] = memory[storage], MemoryPlace.of(result)
             else:
                 own.setdefault(storage, {})[number] = MemoryPlace.of(result)
         return ResultMemory(frozenset(writes), views, tuple(own.values()))
+
+
+def _data_decides_place(tensor: torch.Tensor) -> bool:
+    return bool(free_unbacked_symbols(tensor.storage_offset()))
 
 
 class ResultMemories:

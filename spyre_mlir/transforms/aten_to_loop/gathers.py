@@ -46,6 +46,8 @@ def lower_rows(
         loops = _gather_loops(table, indices, result)
         if _read_by_sticks(indices, loops):
             return _gather(b, table, indices, result, loops, from_end)
+    if from_end:
+        indices = _wrapped(b, indices, table.shape[0])
     if element_of(table.base) == i1:
         floats = TensorType(f32, result.get_shape())
         rows = lower_rows(b, b.converted(table, f32), indices, floats)
@@ -135,6 +137,15 @@ def _by_selection(b: LoopBuilder, table: TensorView, indices: TensorView, result
         pointwise.where, [hits, columns, b.reading(0.0, element)], TensorType(element, [chosen, width, rows])
     )
     return _reshaped(b, b.reduced(kept, 2, reductions.sum), result.get_shape())
+
+
+def _wrapped(b: LoopBuilder, indices: TensorView, rows: int) -> TensorView:
+    """Indices of `rows` rows, negative ones counted from the end."""
+    element = element_of(indices.base)
+    same, truth = TensorType(element, indices.shape), TensorType(i1, indices.shape)
+    negative = b.pointwise(pointwise.lt, [indices, b.reading(0.0, element)], truth)
+    counted = b.pointwise(pointwise.add, [indices, b.reading(float(rows), element)], same)
+    return b.pointwise(pointwise.where, [negative, counted, indices], same)
 
 
 def _counting(b: LoopBuilder, like: TensorView, rows: int) -> TensorView:

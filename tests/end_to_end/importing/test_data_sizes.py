@@ -179,7 +179,7 @@ def test_an_exported_program_is_divided() -> None:
         close(results(compiled, args), results(masked_sum, args))
 
 
-DOORS = ("accuracy", "ktir", "graphs", "python", "explain", "save", "report", "timeline", "probe", "bind")
+DOORS = ("accuracy", "ktir", "graphs", "python", "explain", "report", "timeline", "probe", "bind")
 
 
 @pytest.fixture(scope="module")

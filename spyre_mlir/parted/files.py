@@ -1,0 +1,139 @@
+"""A model in parts as a directory: the program as torch exported it, and a bundle for each part of known sizes.
+
+``program.pt2`` has the weights, the host steps, and what parts with symbols are specialised from; ``parts.json`` says
+how it was compiled; ``part_0``, ``part_2``, … are bundle directories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from spyre_mlir.backend.digest import digest_of_file
+from spyre_mlir.backend.directory import replacing_bundle
+from spyre_mlir.backend.json_file import dump_text, load_text, read_text
+from spyre_mlir.backend.stored import PARTS_FILE
+from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.errors import InputError, ReadError
+from spyre_mlir.hw.spec import spec_with
+from spyre_mlir.options import CompileOptions, about
+
+if TYPE_CHECKING:
+    from spyre_mlir.dialects.superdsc.model.json_value import Json
+
+EXPORTED_FILE = "program.pt2"
+_FORMAT, _VERSION = "spyre-mlir model in parts", 1
+_AGAIN = "save the model again"
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """Contents of a directory with a model in parts, besides the program.
+
+    Attributes:
+        name: of the model.
+        specializations: how many programs of each part are kept.
+        choices: the options that it was compiled with, without those about calls.
+        folders: the bundle directories, by the number of the part.
+    """
+
+    name: str
+    specializations: int
+    choices: Mapping[str, Any]
+    folders: Mapping[int, Path]
+
+
+def is_parted(directory: Path) -> bool:
+    """Return whether a directory has a model in parts."""
+    return (directory / PARTS_FILE).is_file()
+
+
+def write_parts(
+    directory: Path,
+    saved: SavedModel,
+    exported: Any,
+    parts: Mapping[int, CompiledModel],
+    host_weights: bool | None,
+) -> None:
+    """Write a model in parts, all or nothing.
+
+    Args:
+        directory: made, or replaced if it is a bundle directory, a model in parts or empty.
+        saved: what the directory says of the model, but for the folders.
+        exported: the program as torch exported it.
+        parts: those of known sizes, by number.
+        host_weights: as for `CompiledModel.save`.
+
+    Raises:
+        InputError: the directory holds something else or cannot be written, or torch cannot write the program.
+    """
+    from spyre_mlir.frontend import write_exported
+
+    with replacing_bundle(directory, durable=True) as made:
+        write_exported(exported, made / EXPORTED_FILE)
+        for number, part in parts.items():
+            part.save(made / f"part_{number}", host_weights=host_weights)
+        text: dict[str, Json] = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "model": saved.name,
+            "specializations": saved.specializations,
+            "options": {name: _as_json(value) for name, value in saved.choices.items()},
+            "bundles": [*parts],
+            "digests": {EXPORTED_FILE: digest_of_file(made / EXPORTED_FILE)},
+        }
+        (made / PARTS_FILE).write_text(dump_text(text), encoding="utf-8")
+
+
+def read_parts(directory: Path, *, check: bool) -> SavedModel:
+    """Read what a directory says of a model in parts.
+
+    Args:
+        directory: a directory of `write_parts`.
+        check: whether its program is compared with the digest.
+
+    Raises:
+        ReadError: a file is missing or is not what its name says.
+        InputError: the program is not the one that was saved.
+    """
+    path = directory / PARTS_FILE
+    value = load_text(read_text(path), str(path))
+    if not isinstance(value, dict) or value.get("format") != _FORMAT or value.get("version") != _VERSION:
+        what = f"expected a {_FORMAT} of version {_VERSION}"
+        raise ReadError(what, where=str(path), hint=_AGAIN)
+    exported = directory / EXPORTED_FILE
+    if not exported.is_file():
+        raise ReadError(f"{EXPORTED_FILE} is not there", where=str(directory), hint=_AGAIN)
+    try:
+        entry: Any = value
+        if check and digest_of_file(exported) != entry["digests"][EXPORTED_FILE]:
+            hint = f"{_AGAIN}; check=False loads it all the same"
+            raise InputError("the file has other bytes than were saved", where=str(exported), hint=hint)
+        folders = {int(number): directory / f"part_{int(number)}" for number in entry["bundles"]}
+        choices = {name: _as_option(name, given) for name, given in entry["options"].items()}
+        return SavedModel(str(entry["model"]), int(entry["specializations"]), choices, folders)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ReadError(f"the file lacks or misspells {error}", where=str(path), hint=_AGAIN) from error
+
+
+def choices_of(options: CompileOptions) -> dict[str, Any]:
+    """Return the options of a compiled model that a directory says: those neither about calls nor about progress."""
+    return {
+        entry.name: getattr(options, entry.name)
+        for entry in fields(options)
+        if not about(entry).of_calls and entry.name != "progress"
+    }
+
+
+def _as_json(value: Any) -> Json:
+    if isinstance(value, tuple):
+        return list(cast("tuple[str, ...]", value))
+    return value if isinstance(value, (str, bool)) else cast("dict[str, Json]", asdict(value))
+
+
+def _as_option(name: str, value: Any) -> Any:
+    if name == "spec":
+        return spec_with(value)
+    return tuple(cast("list[str]", value)) if isinstance(value, list) else value

@@ -1,0 +1,42 @@
+"""Exported programs as files: tensors as they are, and what cannot be written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from spyre_mlir.errors import ImportProgramError, InputError
+from spyre_mlir.frontend.data_sizes.files import read_exported, write_exported
+
+
+class Selecting(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("limit", torch.zeros(()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[x > self.limit]
+
+
+def test_tensors_are_written_as_they_are(tmp_path: Path) -> None:
+    model = Selecting()
+    exported = torch.export.export(model, (torch.ones(4),))
+    model.limit.fill_(2.5)
+    write_exported(exported, tmp_path / "a.pt2")
+    again = read_exported(tmp_path / "a.pt2").module()
+    assert again(torch.tensor([1.0, 2.0, 3.0, 4.0])).tolist() == [3.0, 4.0]
+
+
+def test_tensors_without_values_are_named(tmp_path: Path) -> None:
+    exported = torch.export.export(Selecting().to("meta"), (torch.ones(4, device="meta"),))
+    with pytest.raises(InputError, match="the model has no values for limit"):
+        write_exported(exported, tmp_path / "a.pt2")
+
+
+def test_another_file_is_no_program(tmp_path: Path) -> None:
+    (tmp_path / "a.pt2").write_text("no zip")
+    with pytest.raises(ImportProgramError, match="not a zip archive"):
+        read_exported(tmp_path / "a.pt2")

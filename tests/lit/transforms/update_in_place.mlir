@@ -82,6 +82,45 @@ func.func private @layers(%x: tensor<64xf16> {aten.kind = "input"}, %kept: tenso
 
 // -----
 
+// The program returns an old value too.
+
+// CHECK-LABEL: func.func @main
+// CHECK-NOT: spyre.loop.put
+func.func @main(%at: tensor<i64> {aten.name = "at", aten.kind = "input"}, %x: tensor<64xf16> {aten.name = "x", aten.kind = "input"},
+    %a: tensor<128x64xf16> {aten.name = "a", aten.kind = "buffer"}, %b: tensor<128x64xf16> {aten.name = "b", aten.kind = "buffer"})
+    -> (tensor<128x64xf16> {aten.mutates = "a"}, tensor<128x64xf16> {aten.mutates = "b"}, tensor<128x64xf16>) {
+  %0 = func.call @layers(%x, %a, %at) : (tensor<64xf16>, tensor<128x64xf16>, tensor<i64>) -> tensor<128x64xf16>
+  %1 = func.call @layers(%x, %b, %at) : (tensor<64xf16>, tensor<128x64xf16>, tensor<i64>) -> tensor<128x64xf16>
+  func.return %0, %1, %a : tensor<128x64xf16>, tensor<128x64xf16>, tensor<128x64xf16>
+}
+func.func private @layers(%x: tensor<64xf16> {aten.kind = "input"}, %kept: tensor<128x64xf16> {aten.kind = "buffer"},
+    %at: tensor<i64> {aten.kind = "input"}) -> tensor<128x64xf16> {
+  %one = spyre.loop.constant 1.0 : f64 : tensor<i64>
+  %next = spyre.loop.nest [] ins(%at[] : tensor<i64>, %one[] : tensor<i64>) -> [] : tensor<i64> {
+  ^bb0(%p : i64, %q : i64):
+    %s = arith.addi %p, %q : i64
+    spyre.loop.yield %s : i64
+  }
+  %number = spyre.loop.nest [] ins(%next[] : tensor<i64>) -> [] : tensor<f32> {
+  ^bb0(%p : i64):
+    spyre.loop.yield %p : i64
+  }
+  %places = spyre.loop.constant #spyre.iota<0.0, 1.0> : tensor<128xf32>
+  %here = spyre.loop.nest [d = 128] ins(%places[d] : tensor<128xf32>, %number[] : tensor<f32>) -> [d] : tensor<128xi1> {
+  ^bb0(%p : f32, %q : f32):
+    %s = arith.cmpf oeq, %p, %q : f32
+    spyre.loop.yield %s : i1
+  }
+  %new = spyre.loop.nest [d = 128, e = 64] ins(%here[d] : tensor<128xi1>, %x[e] : tensor<64xf16>, %kept[d, e] : tensor<128x64xf16>) -> [d, e] : tensor<128x64xf16> {
+  ^bb0(%p : i1, %q : f16, %r : f16):
+    %s = spyre.loop.apply "where"(%p, %q, %r) : (i1, f16, f16) -> f16
+    spyre.loop.yield %s : f16
+  }
+  func.return %new : tensor<128x64xf16>
+}
+
+// -----
+
 // The position is a tensor that the host does not have.
 
 // CHECK-LABEL: func.func @main

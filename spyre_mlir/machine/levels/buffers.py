@@ -139,7 +139,9 @@ def sent_integers(
     if wrong.any():
         at = first_index(wrong)
         known = f"every whole number up to {EXACT_INTEGERS[form.name]:,}" if form is DL16 else f"{low:,} to {high:,}"
-        raise IntegerRangeError(
+        # An integer format holds indices, and the host would refuse these, too: no table has so many rows.
+        kind = IntegerRangeError if form.floating else InputError
+        raise kind(
             f"{name} holds {int(values[tuple(at)]):,} at {at}, and {tensor.format} holds {known}",
             where=place_of(op),
             hint=_HINTS.get(form.name, "no index is negative"),

@@ -12,7 +12,7 @@ from spyre_mlir.ops import annotations
 from spyre_mlir.ops.annotations import INF, erf
 from spyre_mlir.ops.parameters import KINDS
 
-SPELLINGS = {"Lanes", "LanesList", "Number", "Ints", "Floats", "Bools", "DType"}
+SPELLINGS = {"Lanes", "LanesList", "Number", "Ints", "Floats", "Bools", "DType", "Ranks"}
 
 
 def test_annotations_that_python_evaluates_say_what_the_text_says() -> None:

@@ -45,4 +45,7 @@ _UNPOOLED = "the indices and the size of the output determine the result"
 UNPOOLED_STRIDE = _optional("stride", ArgKind.INTS, (), _UNPOOLED)
 UNPOOLED_PADDING = _optional("padding", ArgKind.INTS, (), _UNPOOLED)
 IMPLICIT = _optional("implicit", ArgKind.BOOL, False, "torch sets it for calls that it adds, and expands them alike")
+# Whoever calls the meaning of a collective knows the ranks.
+GROUP_NAME = _required("group_name", ArgKind.STRING, "it names the ranks whose tensors are given")
+GROUP_RANKS = _optional("ranks", ArgKind.INTS, (), "a run compares it with the group")
 MARKED_DIM = _required("dim", ArgKind.INT, "dimensions keep their names without markers")

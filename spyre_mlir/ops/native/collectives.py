@@ -17,7 +17,7 @@ from typing import cast
 
 from spyre_mlir.ops.annotations import Ints, Lanes, Ranks, np
 from spyre_mlir.ops.aten import ATEN
-from spyre_mlir.ops.parameters import ArgKind, Ignored, Param
+from spyre_mlir.ops.ignored_arguments import GROUP_NAME, GROUP_RANKS
 from spyre_mlir.ops.table import Sample, require
 
 Shape = tuple[int, ...]
@@ -27,14 +27,10 @@ DIFFERENTIATED = "_c10d_functional_autograd"
 NAMES = ("all_reduce", "all_gather_into_tensor", "reduce_scatter_tensor", "all_to_all_single", "broadcast")
 WAIT = "wait_tensor"
 EXCHANGED = "ranks exchange tensors through the host"
-RANKS = "ranks"  # argument of our own: global ranks of the group, in order
+RANKS = GROUP_RANKS.param.name  # argument of our own: global ranks of the group, in order
 _COLLECTIVES = frozenset(f"{space}::{name}" for space in (NAMESPACE, DIFFERENTIATED) for name in NAMES)
 REDUCTIONS = ("sum", "product", "min", "max", "avg")
-# The caller knows who the ranks are.
-GROUP = [
-    Ignored(Param("group_name", ArgKind.STRING, required=True), "it names the ranks whose tensors are given"),
-    Ignored(Param(RANKS, ArgKind.INTS, required=False, default=()), "a run compares it with the group"),
-]
+GROUP = [GROUP_NAME, GROUP_RANKS]
 
 
 def overloads(name: str) -> list[str]:

@@ -49,7 +49,7 @@ def test_the_width_is_that_of_the_terminal_if_somebody_looks(
     looked_at: bool, columns: int, room: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: looked_at, raising=False)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((columns, 24)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *_, **__: os.terminal_size((columns, 24)))
     lines = listing("Title", {"a": "left"}, [("x" * 200,)]).splitlines()
     assert max(map(len, lines)) <= room
     assert len(lines[-1]) > room - 5

@@ -192,8 +192,9 @@ program.accuracy(torch.ones(1, 2))
 print("direct", changed(start))
 class Depends(torch.nn.Module):
     def forward(self, x): return x.add_(1).nonzero()
-for refused in (lambda: spyre_mlir.compile(Depends(), (x,)),
-                lambda: torch.compile(Depends(), backend="spyre", fullgraph=True)(x)):
+strict = {"host_fallback": "error"}
+for refused in (lambda: spyre_mlir.compile(Depends(), (x,), **strict),
+                lambda: torch.compile(Depends(), backend="spyre", fullgraph=True, options=strict)(x)):
     try: refused()
     except spyre_mlir.SpyreError: print("refused", changed(start))
 """,

@@ -15,15 +15,21 @@ from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
 from spyre_mlir.hw.formats import FP8
 
 _NARROW = (FP8.name,)
+# Kernels from a weight to its product: the conversion, a scale, a zero point. A longer chain computes something else.
+_MOST_KERNELS = 4
 
 
 def is_widened(value: SSAValue) -> bool:
-    """Return whether a buffer holds a weight of few bits in a wider format, or what elementwise kernels made of it."""
-    if not isinstance(value.owner, kernel.AllocOp):
+    """Return whether a buffer has a weight of few bits in a wider format, or what few kernels made of its elements."""
+    return _is_widened(value, _MOST_KERNELS)
+
+
+def _is_widened(value: SSAValue, kernels: int) -> bool:
+    if kernels == 0 or not isinstance(value.owner, kernel.AllocOp):
         return False
     users = (use.operation for use in value.uses)
     writers = [op for op in users if isinstance(op, kernel.KernelOp) and op.output is value]
-    return len(writers) == 1 and _widens(writers[0])
+    return len(writers) == 1 and _widens(writers[0], kernels - 1)
 
 
 def counted_as_read(op: kernel.KernelOp) -> SpaceAttr:
@@ -59,15 +65,16 @@ def keeps_widened(op: kernel.KernelOp) -> bool:
     return any(is_widened(value) and kernel.device_tensor(value).space == "lx" for value in op.operands)
 
 
-def _widens(op: kernel.KernelOp) -> bool:
+def _widens(op: kernel.KernelOp, behind: int) -> bool:
+    """Return whether a kernel makes such a buffer, with at most so many kernels before it."""
     if isinstance(op, kernel.ConvertOp):
         source = op.inputs[0]
         given = not isinstance(origin_of(source).buffer.owner, kernel.AllocOp)
-        return (given and _format(source) in _NARROW) or is_widened(source)
+        return (given and _format(source) in _NARROW) or _is_widened(source, behind)
     if not all(op.is_elementwise(number) for number in range(len(op.inputs))):
         return False
     made = [value for value in op.inputs if isinstance(origin_of(value).buffer.owner, kernel.AllocOp)]
-    return bool(made) and all(is_widened(value) for value in made)
+    return bool(made) and all(_is_widened(value, behind) for value in made)
 
 
 def _format(value: SSAValue) -> str:

@@ -60,3 +60,15 @@ def test_the_summed_loop_comes_first() -> None:
 @pytest.mark.parametrize(("place", "kept"), [("hbm", [False] * 3), ("lx", [True] * 3)])
 def test_kernels_around_the_scratchpads_are_divided(place: str, kept: list[bool]) -> None:
     assert [keeps_widened(op) for op in program("w1", place)] == kept
+
+
+def test_a_long_chain_of_kernels_is_no_weight() -> None:
+    """It ends after a few kernels, whatever the chain begins with."""
+    kind = "!spyre.tensor<[4, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>"
+    lines = [f"%a0 = spyre.kernel.to_device %x : tensor<4x64xf16> to {kind}"]
+    for n in range(1, 1500):
+        operands = f"ins(%a{n - 1}[i, j] : {kind}) outs(%a{n}[i, j] : {kind})"
+        lines += [f"%a{n} = spyre.kernel.alloc : {kind}", f'spyre.kernel.compute "neg" [i = 4, j = 64] {operands}']
+    lines += [f"%z = spyre.kernel.from_device %a1499 : {kind} to tensor<4x64xf16>", "func.return %z : tensor<4x64xf16>"]
+    module = passed("func.func @main(%x: tensor<4x64xf16>) -> tensor<4x64xf16> {\n" + "\n".join(lines) + "\n}")
+    assert not any(is_widened(op.output) for op in ops(module, KernelOp))

@@ -1,6 +1,6 @@
 """Search for the software of a card: the back-end compiler of Deeptools, and torch-spyre's runtime.
 
-Both are IBM's. What is known of them is what torch-spyre's public sources show; docs/reference/card.md says how sure
+Both are IBM's. What is known of them is what torch-spyre's public sources show; docs/tools/card.md says how sure
 each fact is.
 
 Decision: docs/decisions/0158-a-card-is-asked-kernel-by-kernel.md

@@ -38,6 +38,10 @@ def check_position(position: SSAValue) -> None:
         raise VerifyException(f"the position is {position.type}, expected a tensor of one integer")
 
 
+def _place(dim: int, offset: int) -> dict[str, Attribute]:
+    return {"dim": IntegerAttr(dim, i64), **offset_property(offset)}
+
+
 def offset_property(offset: int) -> dict[str, Attribute]:
     """Return the property of what is added to a position, none if nothing is."""
     return {"offset": IntegerAttr(offset, i64)} if offset else {}
@@ -92,8 +96,7 @@ class BlockOp(IRDLOperation):
     def __init__(self, source: SSAValue, dim: int, position: SSAValue, size: int, offset: int = 0) -> None:
         """The block of `size` entries of dimension `dim` around `position` + `offset`."""
         result = TensorType(element_of(source), block_shape(shape_of(source), dim, size))
-        properties: dict[str, Attribute] = {"dim": IntegerAttr(dim, i64), **offset_property(offset)}
-        super().__init__(operands=[source, position], properties=properties, result_types=[result])
+        super().__init__(operands=[source, position], properties=_place(dim, offset), result_types=[result])
 
     def verify_(self) -> None:
         """Checks C1 to C3."""
@@ -126,8 +129,7 @@ class PutOp(IRDLOperation):
 
     def __init__(self, block: SSAValue, dest: SSAValue, dim: int, position: SSAValue, offset: int = 0) -> None:
         """`dest` with `block` in it, around `position` + `offset`."""
-        properties: dict[str, Attribute] = {"dim": IntegerAttr(dim, i64), **offset_property(offset)}
-        super().__init__(operands=[block, dest, position], properties=properties, result_types=[dest.type])
+        super().__init__(operands=[block, dest, position], properties=_place(dim, offset), result_types=[dest.type])
 
     def verify_(self) -> None:
         """Checks C1 to C3."""

@@ -33,7 +33,7 @@ from spyre_mlir.machine.bundle.external_bundle import (
     run_foreign,
 )
 from spyre_mlir.machine.bundle.host_program import run_program
-from spyre_mlir.machine.bundle.probes import operand_values
+from spyre_mlir.machine.bundle.probes import operand_values, written_values
 from spyre_mlir.machine.memory.choice import memory_for
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.options import MachineOptions
@@ -103,9 +103,13 @@ class CardComparison:
 
 @dataclass
 class _Made:
-    """Results of the machine: per launch, those in device memory; and why a step cannot be given to the card."""
+    """Results of the machine: per launch, those in device memory, and which of their elements were written.
 
-    expected: dict[int, Array] = field(default_factory=dict[int, Array])
+    Attributes:
+        obstacles: why a step cannot be given to the card.
+    """
+
+    expected: dict[int, tuple[Array, Array]] = field(default_factory=dict[int, tuple[Array, Array]])
     obstacles: dict[int, str] = field(default_factory=dict[int, str])
 
 
@@ -233,7 +237,7 @@ def _run_machine(program: _Program, steps: list[CardStep], folders: Mapping[int,
         launch = program.launches[number]
         last = len(launch.view.operands) - 1
         if launch.view.operands[last].component != LX:
-            made.expected[number] = operand_values(launch.view, last, memory, launch.symbols)
+            made.expected[number] = written_values(launch.view, last, memory, launch.symbols)
         number += 1
 
     program.run(before, behind)
@@ -283,7 +287,7 @@ def _judged(
             found.append(_kernel(launch, "not seen"))
             continue
         got = operand_values(launch.view, len(launch.view.operands) - 1, memory, launch.symbols)
-        error = _error(got, made.expected[number])
+        error = _error(got, *made.expected[number])
         found.append(_kernel(launch, "agrees" if error <= tolerance else "differs", error))
     return found
 
@@ -303,14 +307,20 @@ def _overwritten(step: CardStep) -> set[int]:
     return gone
 
 
-def _error(got: Array, expected: Array) -> float:
-    """Return the largest difference over the largest expected value; NaN and infinities have to agree."""
-    defined = ~np.isnan(expected)
-    if not defined.any():
+def _error(got: Array, expected: Array, written: Array) -> float:
+    """Return the largest difference over the largest expected value; NaN and infinities have to agree.
+
+    Args:
+        got: what the card has.
+        expected: what the machine has.
+        written: which elements the machine has written; the others say nothing.
+    """
+    if not written.any():
         return 0.0
-    wanted, have = expected[defined].astype(np.float64), got[defined].astype(np.float64)
+    wanted, have = expected[written].astype(np.float64), got[written].astype(np.float64)
+    same = (wanted == have) | (np.isnan(wanted) & np.isnan(have))
     with np.errstate(invalid="ignore"):
-        apart = np.where(wanted == have, 0.0, np.abs(have - wanted))
+        apart = np.where(same, 0.0, np.abs(have - wanted))
     apart = np.where(np.isnan(apart), np.inf, apart)
     finite = np.abs(wanted[np.isfinite(wanted)])
     largest = float(finite.max(initial=0.0)) or 1.0

@@ -66,9 +66,18 @@ def operand_values(view: Descriptor, index: int, memory: Memory, symbols: Mappin
 
     Padding is part of it. An element that was never written, or was last written in another format, is NaN.
     """
+    values, written = written_values(view, index, memory, symbols)
+    return np.where(written, values, np.nan)
+
+
+def written_values(
+    view: Descriptor, index: int, memory: Memory, symbols: Mapping[int, int] | None = None
+) -> tuple[Array, Array]:
+    """Return the elements as `operand_values` does, and which of them were written: a NaN may be one."""
     layout = OperandLayout(view, index, memory, symbols)
     own = [place for place, dim in enumerate(view.dims) if dim.label in layout.labels]
     values = np.full([view.dims[place].extent for place in own], np.nan)
+    known = np.zeros(values.shape, np.bool_)
     slices, starts, seen_slices = slice_table(view), view.operands[index].start, set[object]()
     for core in range(len(slices)):
         first = [int(slices[core][place]) * view.dims[place].per_core for place in own]
@@ -82,8 +91,9 @@ def operand_values(view: Descriptor, index: int, memory: Memory, symbols: Mappin
             read, written = memory.load(access.addresses(), access.format)
         except MachineFault:
             continue  # outside memory, or of another format: as good as never written
-        values[box] = np.where(written, read, np.nan).reshape(access.visible)[seen]
-    return values
+        values[box] = np.asarray(read).reshape(access.visible)[seen]
+        known[box] = np.asarray(written).reshape(access.visible)[seen]
+    return values, known
 
 
 def operand_labels(view: Descriptor, index: int) -> tuple[str, ...]:

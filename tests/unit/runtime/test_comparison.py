@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.runtime import compare_with_card, find_card
+from spyre_mlir.runtime import compare_with_card, comparison, find_card
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 FUNCTIONS = ["batchmatmul", "add", "relufwd", "batchmatmul", "add"]
@@ -29,6 +29,23 @@ def test_a_wrong_kernel_is_named_and_later_ones_do_not_inherit_it(apart: Path, m
     found = compare_with_card(apart, find_card(), {"x": X})
     assert not found
     assert [kernel.verdict for kernel in found.kernels] == ["agrees", "differs", "agrees", "agrees", "agrees"]
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "written", "error"),
+    [
+        ([1.0, 2.0], [1.0, 4.0], [True, True], 0.5),
+        ([1.0, 5.0], [1.0, np.nan], [True, True], np.inf),
+        ([1.0, np.nan], [1.0, np.nan], [True, True], 0.0),
+        ([np.nan, 1.0], [1.0, 1.0], [True, True], np.inf),
+        ([-np.inf, 1.0], [np.inf, 1.0], [True, True], np.inf),
+        ([1.0, 5.0], [1.0, np.nan], [True, False], 0.0),
+    ],
+)
+def test_numbers_that_are_none_agree_or_differ(
+    got: list[float], expected: list[float], written: list[bool], error: float
+) -> None:
+    assert comparison._error(np.array(got), np.array(expected), np.array(written)) == error
 
 
 def test_a_failing_and_a_dying_step_leave_the_others(apart: Path, monkeypatch: pytest.MonkeyPatch) -> None:

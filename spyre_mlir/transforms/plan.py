@@ -53,7 +53,7 @@ from spyre_mlir.transforms.utils.hints import hinted_place, settle_hints
 from spyre_mlir.transforms.utils.launches import launch_numbers
 from spyre_mlir.transforms.utils.loops import counted_along, divided
 from spyre_mlir.transforms.utils.rebuild import functions
-from spyre_mlir.transforms.utils.widened_weights import counted_as_read, is_widened
+from spyre_mlir.transforms.utils.widened_weights import counted_as_read, widens_any
 
 ROUNDING = 1e-9
 WORTH_TRYING_US = 100.0  # of a group that fits the scratchpads: too little to gain for the time of the search
@@ -82,7 +82,7 @@ class PlanPass(ModulePass):
 
     def recorded(self, ctx: Context, op: ModuleOp) -> PlanRecord:
         """Plan every function of the module, and return what was looked at."""
-        choices, record = KernelChoices(spec_of(ctx, op)), PlanRecord()
+        choices, record = KernelChoices(spec_of(ctx, op), narrow=widens_any(op)), PlanRecord()
         for function in functions(op):
             block = function.body.block
             settle_hints(_kernels(block), choices.spec)
@@ -154,7 +154,7 @@ def _divide_as_usual(block: Block, choices: KernelChoices) -> bool:
             if op not in given:
                 if op.is_product:
                     op.space = counted_along(op)
-                elif is_widened(op.output):
+                elif choices.is_widened(op.output):
                     op.space = counted_as_read(op)
                 choices.divide(op)
             choices.candidates(op)

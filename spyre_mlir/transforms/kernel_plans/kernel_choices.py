@@ -50,10 +50,12 @@ class KernelChoices:
 
     Attributes:
         spec: the machine.
+        narrow: whether the module may widen a weight of few bits; to ask so of every buffer takes long.
         fixed: kernels whose division was there before.
     """
 
     spec: SpyreSpec
+    narrow: bool = True
     fixed: set[Operation] = field(default_factory=set[Operation])
     prices: Prices = field(init=False)
     _usual: dict[Hashable, SpaceAttr] = field(default_factory=dict[Hashable, SpaceAttr])
@@ -92,11 +94,17 @@ class KernelChoices:
                     numbers[value] = len(numbers)
             buffers = tuple([numbers.get(value, OUTSIDE) for value in operands])
             copies = frozenset([n for n, value in enumerate(operands) if value in copied])
-            wished = frozenset([numbers[v] for v in operands if v in numbered and v not in copied and is_widened(v)])
+            wished = frozenset(
+                [numbers[v] for v in operands if v in numbered and v not in copied and self.is_widened(v)]
+            )
             required = wished | {numbers[value] for value in operands if value in wanted}
             candidates = self.candidates(op)[: 1 if op in self.fixed else None]
             found.append(Kernel(buffers, candidates, copies, required, wished))
         return found, list(numbers)
+
+    def is_widened(self, value: SSAValue) -> bool:
+        """Return whether a buffer has a weight of few bits in a wider format."""
+        return self.narrow and is_widened(value)
 
     def floor_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
         """Return the least time of a kernel in any loops, if some operands stay in the scratchpads throughout."""
@@ -159,7 +167,9 @@ class KernelChoices:
         """Return the divisions of a kernel, the present one first: the only one of a short kernel."""
         written = len(op.operands) - 1
         held = [_may_hold(value, written=number == written) for number, value in enumerate(op.operands)]
-        facts = [(isinstance(value.owner, TileOp), hinted_place(value), is_widened(value)) for value in op.operands]
+        facts = [
+            (isinstance(value.owner, TileOp), hinted_place(value), self.is_widened(value)) for value in op.operands
+        ]
         key = _shape(op, op.space_splits()), _least_us(op), *held, *facts
         if (known := self._known.get(key)) is None:
             known = self._known[key] = self._found(op, held)
@@ -204,7 +214,7 @@ class KernelChoices:
             others = (s for s in hinted if s != usual)
             return (first, *(DividedKernel(splits, work(splits), *slices.of(splits)) for splits in others))
         # What keeps a buffer there may be slow.
-        wanted = any(hinted_place(value) == "lx" or is_widened(value) for value in op.operands)
+        wanted = any(hinted_place(value) == "lx" or self.is_widened(value) for value in op.operands)
         short = self.prices.us(first, frozenset()) < _least_us(op) and not wanted
         if short and (op.is_product or prod(usual.values()) == self.spec.cores_per_card):
             return (first,)

@@ -7,8 +7,10 @@ Decision: docs/decisions/0156-narrow-weights-stay-narrow.md
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
+from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
@@ -17,6 +19,11 @@ from spyre_mlir.hw.formats import FP8
 _NARROW = (FP8.name,)
 # Kernels from a weight to its product: the conversion, a scale, a zero point. A longer chain computes something else.
 _MOST_KERNELS = 4
+
+
+def widens_any(module: ModuleOp) -> bool:
+    """Return whether a kernel widens a weight of few bits; if none does, no buffer is `is_widened`."""
+    return any(isinstance(op, kernel.ConvertOp) and _widens_given(op) for op in ops_in(module))
 
 
 def is_widened(value: SSAValue) -> bool:
@@ -68,13 +75,16 @@ def keeps_widened(op: kernel.KernelOp) -> bool:
 def _widens(op: kernel.KernelOp, behind: int) -> bool:
     """Return whether a kernel makes such a buffer, with at most so many kernels before it."""
     if isinstance(op, kernel.ConvertOp):
-        source = op.inputs[0]
-        given = not isinstance(origin_of(source).buffer.owner, kernel.AllocOp)
-        return (given and _format(source) in _NARROW) or _is_widened(source, behind)
+        return _widens_given(op) or _is_widened(op.inputs[0], behind)
     if not all(op.is_elementwise(number) for number in range(len(op.inputs))):
         return False
     made = [value for value in op.inputs if isinstance(origin_of(value).buffer.owner, kernel.AllocOp)]
     return bool(made) and all(_is_widened(value, behind) for value in made)
+
+
+def _widens_given(op: kernel.ConvertOp) -> bool:
+    source = op.inputs[0]
+    return _format(source) in _NARROW and not isinstance(origin_of(source).buffer.owner, kernel.AllocOp)
 
 
 def _format(value: SSAValue) -> str:
@@ -82,4 +92,4 @@ def _format(value: SSAValue) -> str:
     return (owner.compact() if isinstance(owner, TileOp) else kernel.device_tensor(value)).format
 
 
-__all__ = ["counted_as_read", "is_widened", "keeps_widened"]
+__all__ = ["counted_as_read", "is_widened", "keeps_widened", "widens_any"]

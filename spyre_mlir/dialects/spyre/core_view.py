@@ -199,7 +199,7 @@ class LocalSlices:
     bytes: int
 
 
-@lru_cache(maxsize=1 << 15)
+@lru_cache(maxsize=1 << 12)
 def local_slices(tensor: DeviceTensor, index: IndexMap, division: CoreDivision) -> LocalSlices | None:
     """Return the slices of a tensor that follow from a division; None if the scratchpads cannot hold them."""
     loops = {name: CoreLoop(padded, extent, split) for name, padded, extent, split in division.loops}

@@ -31,7 +31,7 @@ _Asked = ParamSpec("_Asked")
 _Told = TypeVar("_Told")
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 11)
 def _facts_about(_identity: Hashable) -> dict[Hashable, Any]:
     """The answers so far, by question and arguments."""
     return {}

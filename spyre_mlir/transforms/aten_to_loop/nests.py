@@ -19,7 +19,7 @@ from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.index_views import IndexView, NotAView
 from spyre_mlir.ops.table import OpEntry
 
-_KEPT = 1 << 12
+_KEPT = 1 << 9
 
 
 @dataclass(frozen=True)

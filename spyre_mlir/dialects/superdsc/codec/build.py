@@ -102,7 +102,7 @@ class _Alike:
     spec: SpyreSpec
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 9)
 def _made(_alike: _Alike) -> list[SdscOp]:
     """The first SuperDSC of its kind, if there has been one."""
     return []

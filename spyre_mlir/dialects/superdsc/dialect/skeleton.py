@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 from xdsl.dialects.builtin import I64, DenseArrayBase
 from xdsl.ir import Attribute, Operation, SSAValue
 
-_KEPT = 1 << 12
+_KEPT = 1 << 10
 _START, _NAME, _ROOT = "start", "sym_name", "root"
 _RESULT, _NOTES, _END = ("result",), ("notes",), ("end",)  # unlike the name of an op, a property or an attribute
 
@@ -90,7 +90,7 @@ def skeleton_of(sdsc: Operation) -> Skeleton | None:
     return cast(Skeleton, known[0])
 
 
-@lru_cache(maxsize=_KEPT >> 3)
+@lru_cache(maxsize=_KEPT >> 1)
 def _of_these(_structure: Hashable, _ids: tuple[int, ...]) -> list[object]:
     """The skeleton with these very attributes, and the attributes, so that no others get their ids.
 

@@ -289,6 +289,7 @@ def _imported(
 def _lowered(program: Program, options: CompileOptions, step: Step, *, rare: bool = False) -> CompiledModel:
     with paused_collector():
         lowered = lower_once(program.module, make_context(options.spec), options, watch=PassLog(step), rare=rare)
+    lowered.free_at_once(kept=program.module)
     lowered.losses.tell()
     return CompiledModel(program, lowered, options)
 

@@ -11,9 +11,10 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, SymbolRange, declared_symbols
-from spyre_mlir.dialects.ir.modules import copy_of
+from spyre_mlir.dialects.ir.modules import copy_of, take_apart
 from spyre_mlir.errors import InputError
 from spyre_mlir.pickling import NotPickled
 from spyre_mlir.pipeline import LEVELS, check_level
@@ -50,7 +51,9 @@ def specialized(program: Program, sizes: Mapping[str, int]) -> Program:
 
     module = copy_of(program.module)
     SpecializeShapesPass(dict(sizes)).apply(make_context(), module)
-    return static_program(program, module, sizes)
+    made = static_program(program, module, sizes)
+    take_apart(module)
+    return made
 
 
 @dataclass(frozen=True)
@@ -214,9 +217,10 @@ class DynamicModel(ShownAsText, NotPickled, IsNoModule):
         """The specialisation for these sizes, made if it is not at hand."""
         key = tuple(sorted(sizes.items()))
         known = self._made.pop(key, None)
-        self._made[key] = found = make() if known is None or known.replaced is not None else known
-        while len(self._made) > self._kept:
-            self._made.popitem(last=False)
+        with paused_collector():  # which counts what is made in a block, less what is freed there
+            self._made[key] = found = make() if known is None or known.replaced is not None else known
+            while len(self._made) > self._kept:
+                self._made.popitem(last=False)
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -20,7 +21,7 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir import legality
 from spyre_mlir.choices import HostFallback
-from spyre_mlir.dialects.ir.modules import OpsByClass, copy_of, ops_in
+from spyre_mlir.dialects.ir.modules import OpsByClass, copy_of, ops_in, take_apart
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConvertOp, KernelOp, device_tensor
@@ -142,6 +143,16 @@ class Lowered:
     rendered: RenderedBundle | None = None
     recalled: bool = False
 
+    def free_at_once(self, kept: ModuleOp) -> None:
+        """Let the modules go with this object, without a look of Python's cycle collector at everything alive.
+
+        Args:
+            kept: a module that others use too; they may use none of the rest beyond the life of this object.
+        """
+        if not self.recalled:
+            made = [module for module in self.modules.values() if module is not kept]
+            weakref.finalize(self, _take_apart, made).atexit = False
+
     def bundle(self) -> RenderedBundle:
         """Return the files of the bundle without its weights.
 
@@ -152,6 +163,11 @@ class Lowered:
 
         above = {level: self.modules[level] for level in LEVELS[:-1]} if self.rendered is None else {}
         return self.rendered or render(self.modules[LEVELS[-1]], above)
+
+
+def _take_apart(modules: list[ModuleOp]) -> None:
+    while modules:
+        take_apart(modules.pop())
 
 
 def check_level(level: str) -> str:

@@ -17,6 +17,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from spyre_mlir.dialects.context import SpyreContext
+from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec, spec_with
 
 TARGET = "spyre.target"
@@ -89,6 +90,7 @@ def in_module_for(spec: SpyreSpec, op: Operation) -> Generator[None]:
         yield
     finally:
         op.detach()
+        take_apart(module)
 
 
 def module_like(module: ModuleOp, ops: Sequence[Operation]) -> ModuleOp:

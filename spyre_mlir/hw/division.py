@@ -108,15 +108,6 @@ def judged_divisions(
 ) -> Iterator[tuple[dict[str, int], Refusal | None]]:
     """Return every division into equal slices over the cores of a card, and why it is refused if it is."""
 
-    def choose(rest: Sequence[DividedLoop], chosen: dict[str, int]) -> Iterator[dict[str, int]]:
-        if not rest:
-            yield chosen
-            return
-        first, *others = rest
-        room = spec.cores_per_card // prod(chosen.values())
-        for split in divisors(first.units, room) if first.divisible else [1]:
-            yield from choose(others, {**chosen, first.name: split})
-
     def refusal(splits: Mapping[str, int]) -> Refusal | None:
         if prod(splits.values()) < least:
             return Refusal.FEW_CORES
@@ -125,7 +116,16 @@ def judged_divisions(
         near = all(span_bytes(loops, splits, operand) <= spec.span_bytes for operand in operands)
         return None if near else Refusal.SPAN
 
-    return ((splits, refusal(splits)) for splits in choose(loops, {}))
+    return ((splits, refusal(splits)) for splits in _choose(loops, {}, spec.cores_per_card))
+
+
+def _choose(rest: Sequence[DividedLoop], chosen: dict[str, int], cores: int) -> Iterator[dict[str, int]]:
+    if not rest:
+        yield chosen
+        return
+    first, *others = rest
+    for split in divisors(first.units, cores // prod(chosen.values())) if first.divisible else [1]:
+        yield from _choose(others, {**chosen, first.name: split}, cores)
 
 
 def _grow(lp: DividedLoop, splits: dict[str, int], spec: SpyreSpec) -> None:

@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.choices import Addresses, LoopForm, SdscVersion
 from spyre_mlir.dialects.ir.control import called_by_control
+from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, launch_origin
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds
@@ -140,6 +141,8 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
         for converted in (*host, *called.values()):
             converted.detach()
         module.body.block.add_ops([*written.sdscs, *(entry for entry, _ in written.made.values()), *host])
+        for converted in called.values():
+            take_apart(converted)
 
     def _check_blocks(self, chosen: Sequence[func.FuncOp]) -> None:
         """Raises LoweringError if files would have to hold addresses that the host works out at each launch."""

@@ -39,18 +39,18 @@ class KeepOnDevicePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite every op of control flow, those in functions of others first."""
         done: set[func.FuncOp] = set()
-
-        def visit(function: func.FuncOp) -> None:
-            if function in done:
-                return
-            done.add(function)
-            for control in [o for o in function.body.block.ops if isinstance(o, ControlOp)]:
-                for callee in control.functions():
-                    visit(callee)
-                _Handing(control, function.body.block).keep()
-
         for function in functions(op):
-            visit(function)
+            _visit(function, done)
+
+
+def _visit(function: func.FuncOp, done: set[func.FuncOp]) -> None:
+    if function in done:
+        return
+    done.add(function)
+    for control in [o for o in function.body.block.ops if isinstance(o, ControlOp)]:
+        for callee in control.functions():
+            _visit(callee, done)
+        _Handing(control, function.body.block).keep()
 
 
 class _Handing:

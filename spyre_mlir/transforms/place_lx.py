@@ -27,6 +27,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.aten_arguments import ORIGIN
+from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreView
@@ -339,7 +340,7 @@ def _copy_op(candidate: Candidate, target: SSAValue | None) -> kernel.ComputeOp 
     except (StickError, VerifyException):
         usable = False
     if not usable or target is None:
-        op.erase()
+        take_apart(op)
     return op if usable else None
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import json
+import weakref
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,28 @@ def test_sums_over_several_cores_depend_on_their_order_too() -> None:
     model(*inputs)
     assert {line.split(":")[0] for line in model.report().undecided} == {"arithmetic", "partial_sums"}
     assert all(line.endswith("batchmatmul") for line in model.report().undecided)
+
+
+def told(model: CompiledModel) -> list[object]:
+    """What a model tells of itself, but for its accuracy, which asks the model for more when it is printed."""
+    found = [model.report(), model.verify(torch.ones(4, 64)), model.timeline(), model.graphs(), model.explain("exp")]
+    return [*found, model.host_steps, model.replaced]
+
+
+def test_what_a_model_told_outlives_it_and_its_modules_do_not() -> None:
+    model = compiled()
+    model(torch.ones(4, 64))
+    found = told(model)
+    before = [repr(one) + str(one) for one in found]
+    parts = [
+        weakref.ref(op) for level in ("spyre.loop", "spyre.kernel", "superdsc") for op in model._module(level).walk()
+    ]
+    gc.disable()
+    try:
+        del model
+        left = [part() for part in parts if part() is not None]
+    finally:
+        gc.enable()
+    assert len(parts) > 30
+    assert left == []
+    assert [repr(one) + str(one) for one in found] == before

@@ -1,4 +1,4 @@
-"""Whole modules in one go: their ops as a list, and their copies.
+"""Whole modules in one go: their ops as a list, their copies, and their end.
 
 xDSL walks by generators inside generators and copies in two passes, because it allows for blocks in any order. In our
 programs values are defined before they are used, and regions have one block.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue, SSAValues
 
 _Op = TypeVar("_Op", bound=Operation)
 
@@ -81,4 +81,37 @@ def copy_on(op: _Op, values: dict[SSAValue, SSAValue]) -> _Op:
     return made
 
 
-__all__ = ["OpsByClass", "copy_of", "copy_on", "ops_in"]
+def take_apart(op: Operation) -> None:
+    """Free an op and those in it at once; no reader may have them still.
+
+    Ops, their results and their neighbours in a block refer to each other, so that without this only Python's cycle
+    collector frees them, which looks at everything alive to find them.
+    """
+    for inner in reversed(ops_in(op)):
+        for region in inner.regions:
+            for block in region.blocks:
+                while block.args:
+                    block.erase_arg(block.args[-1], safe_erase=False)
+        if inner.parent is not None:
+            inner.detach()
+        inner.drop_all_references()
+        inner.results = SSAValues()
+
+
+class KeptOp(Generic[_Op]):
+    """Holder of an op that others are copies of: with it, as when a cache is full, the op goes at once.
+
+    Attributes:
+        op: in no block.
+    """
+
+    def __init__(self, op: _Op) -> None:
+        """Keep an op."""
+        self.op = op
+
+    def __del__(self) -> None:
+        """Take the op apart."""
+        take_apart(self.op)
+
+
+__all__ = ["KeptOp", "OpsByClass", "copy_of", "copy_on", "ops_in", "take_apart"]

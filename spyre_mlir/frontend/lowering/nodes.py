@@ -20,6 +20,7 @@ from spyre_mlir.dialects.aten import AtenOp, CallOp, callee_of, make_op
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import GuardOp
 from spyre_mlir.dialects.aten_types import result_type
+from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.dialects.spyre.hints import Hint
 from spyre_mlir.frontend.arguments import (
     BoundArgument,
@@ -188,7 +189,7 @@ class NodeLowering:
         if entry is None:
             raise KeyError(f"the op table lacks aten.{overload}")
         inferred = result_type(entry, shapeless.arguments())
-        shapeless.erase()  # or it would count as a reader of its operands
+        take_apart(shapeless)  # or it would count as a reader of its operands
         return self._add(make_op(overload, operands, spelled, [inferred])).results[0]
 
     def _add(self, op: AtenOp) -> AtenOp:

@@ -141,7 +141,7 @@ class PlannedProgram:
         record = _planned(planned, context, fields)
         operations = {source_of(op.location).number: names for op, names in _operations(aten).items()}
         files = sum(isinstance(op, SdscOp) for op in lowered.modules[LEVELS[-1]].body.block.ops)
-        kernels = list(_kernels(planned, operations, files))
+        kernels = list(named_kernels(planned, operations, files))
         made = {name for kernel in kernels for name in kernel.operations}
         without = tuple(n for names in operations.values() for n in names if n not in made)
         return PlannedProgram(planned, options.spec, record, kernels, without)
@@ -189,8 +189,14 @@ def _operations(aten: ModuleOp) -> dict[AtenOp, tuple[str, ...]]:
     }
 
 
-def _kernels(module: ModuleOp, operations: Mapping[int, tuple[str, ...]], files: int) -> Iterator[NamedKernel]:
-    """The kernels of a module in the order of their files."""
+def named_kernels(module: ModuleOp, operations: Mapping[int, tuple[str, ...]], files: int) -> Iterator[NamedKernel]:
+    """Return the kernels of a module in the order of their files.
+
+    Args:
+        module: at the kernel level.
+        operations: names of the operations of the model, by the numbers in locations.
+        files: how many there are.
+    """
     called, texts = called_functions(module), value_names(module)
     main = next(f for f in module.ops if isinstance(f, func.FuncOp) and f.sym_name.data not in called)
     calls = {name: [op for op in ops_in(module) if _calls(op, name)] for name in called}
@@ -220,4 +226,4 @@ def _body(function: func.FuncOp) -> Block:
     return function.body.block
 
 
-__all__ = ["NamedKernel", "PlannedProgram"]
+__all__ = ["NamedKernel", "PlannedProgram", "named_kernels"]

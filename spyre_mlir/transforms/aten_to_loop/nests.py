@@ -10,7 +10,7 @@ from itertools import pairwise
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from spyre_mlir.dialects.ir.modules import copy_on
+from spyre_mlir.dialects.ir.modules import KeptOp, copy_on
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import NestOp, YieldOp
 from spyre_mlir.dialects.spyre.scalars import scalar_op
@@ -186,8 +186,8 @@ def make_nest(
     types = tuple(value.type for value in inputs)
     name = "" if entry is None else entry.name
     form = _NestForm(loops, types, out, result, name, entry, combine, given, into=dest is not None)
-    first = _first_of(form)
-    return copy_on(first, dict(zip(first.operands, (*inputs, *(() if dest is None else (dest,))), strict=True)))
+    kept = _first_of(form)
+    return copy_on(kept.op, dict(zip(kept.op.operands, (*inputs, *(() if dest is None else (dest,))), strict=True)))
 
 
 class _Numbers(dict[str, float]):
@@ -219,10 +219,10 @@ class _NestForm:
 
 
 @lru_cache(maxsize=_KEPT)
-def _first_of(form: _NestForm) -> NestOp:
+def _first_of(form: _NestForm) -> KeptOp[NestOp]:
     """The nest of a form that others are copies of, on operands that are in no program."""
     maps = [IndexMapAttr(m) for m in (*form.loops.maps, form.out)]
     inputs = Block(arg_types=form.inputs).args
     dest = Block(arg_types=[form.result]).args[0] if form.into else None
     body = body_of(form.entry, inputs, form.result.get_element_type(), form.numbers)
-    return NestOp(form.loops.space(), inputs, maps, form.result, body, combine=form.combine, dest=dest)
+    return KeptOp(NestOp(form.loops.space(), inputs, maps, form.result, body, combine=form.combine, dest=dest))

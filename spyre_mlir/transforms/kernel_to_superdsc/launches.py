@@ -9,6 +9,7 @@ from xdsl.dialects import arith, func, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from spyre_mlir.dialects.ir.control import ControlOp
+from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel_loop import (
@@ -173,8 +174,7 @@ def erase(launches: Sequence[KernelLaunch]) -> None:
     """Takes from a function what its launches run."""
     for launch in launches:
         for op in [launch.call] if launch.call is not None else reversed(launch.body):
-            op.detach()
-            op.erase(safe_erase=False)
+            take_apart(op)
 
 
 __all__ = ["KernelLaunch", "erase", "hoist", "launches_of"]

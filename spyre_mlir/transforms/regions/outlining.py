@@ -13,6 +13,7 @@ from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.argument_notes import BOUNDS, KIND, PREPARED_KINDS
 from spyre_mlir.dialects.ir.call_effects import CallEffects, keeps_order
+from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.dialects.places import Source, common_module, location_of, source_of
 from spyre_mlir.transforms.regions.isomorphism import (
     Region,
@@ -81,8 +82,7 @@ def _replace(module: ModuleOp, function: func.FuncOp, region: Region) -> None:
             old.replace_all_uses_with(result)
     for occurrence in region.occurrences:
         for op in reversed(occurrence.ops):
-            op.detach()
-            op.erase(safe_erase=False)
+            take_apart(op)
 
 
 def _function(module: ModuleOp, caller: func.FuncOp, region: Region, path: str) -> func.FuncOp:

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from spyre_mlir.dialects.aten_arguments import ORIGIN
+from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.errors import SpyreError, UnsupportedError
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.transforms.utils.hints import inherit_hint
@@ -112,8 +113,7 @@ def _meet(failures: Failures, error: SpyreError, op: Operation, *, collects: boo
 
 def _install(block: Block, ops: Sequence[Operation]) -> None:
     for op in reversed(list(block.ops)):
-        op.detach()
-        op.erase(safe_erase=False)
+        take_apart(op)
     block.add_ops(ops)
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.ir.modules import copy_of
+from spyre_mlir.dialects.ir.modules import KeptOp, copy_of
 from spyre_mlir.dialects.superdsc.codec import symbolic_fields, window_fields
 from spyre_mlir.dialects.superdsc.codec.check_descriptor import check
 from spyre_mlir.dialects.superdsc.codec.coordinate_rules import coordinate_rules
@@ -78,7 +78,7 @@ def build(descriptor: Descriptor, version: Version = Version.TS26, spec: SpyreSp
     alike = _Alike(_without_places(descriptor), slices, version, spec)
     made, root = _made(alike), f"{descriptor.index}_{descriptor.op_func_name}"
     try:
-        if made and (twin := _twin(made[0], root, descriptor.operands)) is not None:
+        if made and (twin := _twin(made[0].op, root, descriptor.operands)) is not None:
             return twin
         check(descriptor)
         _check_version(descriptor, version)
@@ -87,7 +87,7 @@ def build(descriptor: Descriptor, version: Version = Version.TS26, spec: SpyreSp
             op.verify()
     except VerifyException as error:
         raise EmitError(str(error.args[0]), where=root) from error
-    made[:] = [copy_of(op)]
+    made[:] = [KeptOp(copy_of(op))]
     tell(certainty, op, certainty_of(descriptor))  # the manifest asks, and would read the whole op for it
     return op
 
@@ -103,7 +103,7 @@ class _Alike:
 
 
 @lru_cache(maxsize=1 << 9)
-def _made(_alike: _Alike) -> list[SdscOp]:
+def _made(_alike: _Alike) -> list[KeptOp[SdscOp]]:
     """The first SuperDSC of its kind, if there has been one."""
     return []
 

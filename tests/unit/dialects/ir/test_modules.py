@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from collections.abc import Iterator
+
 import pytest
 from xdsl.context import Context
 from xdsl.dialects.arith import Arith, ConstantOp, SignlessIntegerBinaryOperation
@@ -10,7 +14,7 @@ from xdsl.dialects.cf import Cf
 from xdsl.dialects.func import Func, FuncOp
 from xdsl.dialects.scf import Scf
 
-from spyre_mlir.dialects.ir.modules import OpsByClass, copy_of, ops_in
+from spyre_mlir.dialects.ir.modules import KeptOp, OpsByClass, copy_of, ops_in, take_apart
 from spyre_mlir.text import parse_module
 from spyre_mlir.text.render import module_text
 
@@ -80,3 +84,37 @@ def test_uses_of_a_copy_are_in_the_order_of_a_clone() -> None:
 
     original = module(NESTED)
     assert order(copy_of(original)) == order(original.clone())
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """Without the cycle collector: what goes, goes because nothing refers to it."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("text", [NESTED, BACKWARD])
+def test_a_module_taken_apart_goes_without_the_collector(text: str, uncollected: None) -> None:
+    made = module(text)
+    parts = [weakref.ref(op) for op in made.walk()]
+    take_apart(made)
+    del made
+    assert len(parts) > 5
+    assert [part() for part in parts if part() is not None] == []
+
+
+def test_an_op_leaves_its_block_when_it_is_taken_apart() -> None:
+    made = module(NESTED)
+    declared = made.body.block.last_op
+    assert isinstance(declared, FuncOp)
+    take_apart(declared)
+    assert "declared" not in module_text(made)
+
+
+def test_a_kept_op_goes_with_its_holder(uncollected: None) -> None:
+    kept = KeptOp(copy_of(module(NESTED)))
+    part = weakref.ref(next(op for op in kept.op.walk() if isinstance(op, ConstantOp)))
+    assert part() is not None
+    del kept
+    assert part() is None

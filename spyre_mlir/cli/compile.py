@@ -156,7 +156,7 @@ def _add_bundle_options(parser: argparse.ArgumentParser) -> None:
         "--levels", action="store_true", help="also write the levels as text, which spyre-run --bisect needs"
     )
     parser.add_argument(
-        "--report", metavar="FILE.html", help="write a page: time by kernel and line, roofline, scratchpads"
+        "--report", metavar="FILE.html", help="write a page: time by kernel and line, roofline, scratchpads, plan"
     )
     parser.add_argument("--json", metavar="FILE.json", help="write the figures of the report, as --compare reads them")
 

@@ -23,6 +23,7 @@ from spyre_mlir.report.graphs import LevelGraphs
 from spyre_mlir.report.host_steps import host_steps
 from spyre_mlir.report.ideal_cycles import ideal_cycles_text
 from spyre_mlir.report.page import page_text
+from spyre_mlir.report.plan_picture import PlanPicture, plan_picture
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.report.trace import trace_text
 from spyre_mlir.text.ktir_program import function_texts, program_text
@@ -137,7 +138,7 @@ class InspectedProgram(ShownAsText):
 
         Args:
             page: also write an HTML page to this file: time by kernel and by line of the model, roofline,
-                scratchpads and cores over time, host steps, faults of the last call.
+                scratchpads and cores over time, the plan, host steps, faults of the last call.
             profile: numbers of the cost model: ``calibrated`` by published measurements, or the hardware's ``peak``.
             accuracy: what ``accuracy(…)`` gave, to be shown on the page, launch by launch.
             verification: what ``verify(…)`` gave, to be shown on the page, with the first op that differs.
@@ -149,7 +150,8 @@ class InspectedProgram(ShownAsText):
         met, open_ = tuple(self.log.lines()) if self._called else None, tuple(self.log.undecided())
         host = tuple(host_steps(self._host_program()))
         if page is not None:
-            save_text(Path(page), page_text(self.name, timeline, host, met, open_, accuracy, verification))
+            plan = self.plan().functions if LEVELS[2] in self._lowered.modules else ()
+            save_text(Path(page), page_text(self.name, timeline, host, met, open_, accuracy, verification, plan))
         return Report(self.name, tuple(self._lowered.records), timeline, met, open_, self._lowered.host_steps, host)
 
     def timeline(self, profile: Profile = "calibrated") -> Timeline:
@@ -179,6 +181,14 @@ class InspectedProgram(ShownAsText):
         if ideal_cycles is not None:
             save_text(Path(ideal_cycles), ideal_cycles_text(timeline))
         return save_text(Path(path), trace_text(timeline, self.name, host_steps(self._host_program())))
+
+    def plan(self) -> PlanPicture:
+        """Every kernel inside its loops: slices over cores, layouts and memories of its tensors, what it rearranges.
+
+        Raises:
+            InputError: a directory was saved without its levels.
+        """
+        return plan_picture(*map(self._module, LEVELS[2:]))
 
     def graphs(self) -> LevelGraphs:
         """The graph at every level, with predicted times, for Model Explorer and Graphviz.

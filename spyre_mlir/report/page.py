@@ -19,6 +19,7 @@ from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.advice import advice
 from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.pictures import core_use, roofline, scratchpads
+from spyre_mlir.report.plan_picture import PlannedFunction
 from spyre_mlir.report.plots import short
 from spyre_mlir.report.shares import Share, by_function, by_line, by_module, moving_us
 from spyre_mlir.report.verification import Bisection, Verification
@@ -67,6 +68,7 @@ def page_text(
     undecided: Sequence[str] = (),
     accuracy: Accuracy | None = None,
     verification: Verification | Bisection | None = None,
+    plan: Sequence[PlannedFunction] = (),
 ) -> str:
     """Render the page as HTML.
 
@@ -78,6 +80,7 @@ def page_text(
         undecided: by setting that public sources leave open, which results of the run depend on it.
         accuracy: of a run in device numerics, launch by launch; None if it was not compared.
         verification: of every level against torch, or of the files against the levels; None without one.
+        plan: of its functions; empty if the kernel level is not known.
     """
     return _filled(
         "page.html.j2",
@@ -100,6 +103,8 @@ def page_text(
         undecided=undecided,
         accuracy=accuracy,
         verification=verification,
+        plan=plan,
+        card_cores=timeline.spec.cores_per_card,
     )
 
 

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+import spyre_mlir
 from spyre_mlir.debug.error_walk import KernelError
 from spyre_mlir.hw.cost import Bottleneck
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.host_steps import HostWork
 from spyre_mlir.report.page import comparison_text, page_text, share_rows
+from spyre_mlir.report.plan_picture import PlannedAxis, PlannedFunction, PlannedOperand, PlannedRow
 from spyre_mlir.report.plots import Scale, short
 from spyre_mlir.report.shares import by_line
 from tests.browser import shown
@@ -180,10 +182,42 @@ def column(page: Any, section: str, number: int) -> list[str]:
     return page.evaluate(f"{rows}.map(row => row.cells[{number}].textContent)")
 
 
+def test_the_plan_has_a_row_per_kernel_and_is_left_out_where_it_is_not_known(
+    softmax: spyre_mlir.CompiledModel, softmax_timeline: Timeline, html: str, tmp_path: Path
+) -> None:
+    softmax.report(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    outline(page)
+    plan = page.partition('<section id="plan">')[2].partition("</section>")[0]
+    for kernel in softmax_timeline.kernels:
+        assert plan.count(f" <code>{kernel.launch.file.removesuffix('.json')}</code></td>") == 1
+    assert plan.count('class="marked">1024</span>') > 0
+    assert plan.count('class="tensor lx"') > 0
+    assert '<section id="plan">' not in html
+
+
+def plan() -> PlannedFunction:
+    """A function with a row that is as wide as rows get."""
+    axes = tuple(PlannedAxis(f"d{n} 1048576/32", marked=n == 0) for n in range(6))
+    operand = PlannedOperand("a_value_with_a_long_name", axes, "lx", "about <it>")
+    kernel = PlannedRow(2, "sdsc_0", "batchmatmul", axes, 32, (operand,) * 3, (operand,), "a copy, for <b>")
+    return PlannedFunction("layers", 3, (PlannedRow(1, "", "4 trips"), kernel))
+
+
+def test_names_in_a_plan_are_text_not_markup(softmax_timeline: Timeline) -> None:
+    page = page_text("p", softmax_timeline, [], None, plan=[plan()])
+    outline(page)
+    assert "for &lt;b&gt;" in page and "about &lt;it&gt;" in page
+    assert "<summary>layers, kernels: 1, calls: 3</summary>" in page
+
+
 def test_a_browser_shows_it(softmax_timeline: Timeline, tmp_path: Path) -> None:
     timeline = layered(softmax_timeline)
     comparison = comparison_text("a to b", "peak", ["before"], {"total": [["time", "3"]], "module": [["l" * 90, "2"]]})
-    for html, plots, count in ((page_text("p", timeline, [], None), 3, len(timeline.kernels)), (comparison, 0, 0)):
+    for html, plots, count in (
+        (page_text("p", timeline, [], None, plan=[plan()]), 3, len(timeline.kernels)),
+        (comparison, 0, 0),
+    ):
         with shown(html, tmp_path) as page:
             for width in (360, 390, 1000, 1920):
                 page.set_viewport_size({"width": width, "height": 800})

@@ -7,7 +7,7 @@ options of passes follow from the fields of `CompileOptions`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from textwrap import fill
@@ -235,17 +235,18 @@ class CompileOptions:
             raise InputError(f"spec must be a SpyreSpec, got {self.spec!r}", hint="dataclasses.replace(SPYRE, …)")
 
     @classmethod
-    def of(cls, choices: Mapping[str, Any], *, by: str = "compile") -> CompileOptions:
+    def of(cls, choices: Mapping[str, Any], *, by: str = "compile", beside: Sequence[str] = ()) -> CompileOptions:
         """Build the options from keyword arguments.
 
         Args:
             choices: values by name.
             by: who takes them, for the error.
+            beside: names of further options that the caller has taken out, for the error.
 
         Raises:
             InputError: there is no such option, or it has no such value.
         """
-        known = option_names()
+        known = [*beside, *option_names()]
         if unknown := [name for name in choices if name not in known]:
             near = get_close_matches(unknown[0], known, 1)
             hint = f"did you mean {near[0]}?" if near else f"the options are {', '.join(known)}"

@@ -13,24 +13,17 @@ import torch
 from torch.fx import GraphModule
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.options import CompileOptions, option_names
 from spyre_mlir.torch_compile.counts import Counts
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
+from spyre_mlir.torch_compile.settings import Settings
 from spyre_mlir.torch_compile.sharded import ShardedGraph, is_sharded
-from spyre_mlir.torch_compile.training import TRAINING, TrainedGraph
+from spyre_mlir.torch_compile.training import TrainedGraph
 from spyre_mlir.torch_compile.unfused import unfused
 from spyre_mlir.torch_device.graphs import is_on_device, on_host, results_on_device
 from spyre_mlir.torch_device.names import DEVICE
 from spyre_mlir.torch_device.registration import is_on
 from spyre_mlir.torch_device.tensor import as_device_tensor, as_host_tensor
-
-_TUNING = "kernels are not measured, divide-work chooses by the cost model"
-_MODES = {
-    "reduce-overhead": "it stands for CUDA graphs, and a bundle is launched as a whole",
-    "max-autotune": _TUNING,
-    "max-autotune-no-cudagraphs": _TUNING,
-}
 
 
 def spyre(
@@ -54,16 +47,8 @@ def spyre(
     Raises:
         InputError: an option that `compile` does not have, or another mode.
     """
-    if mode not in (None, "default"):
-        why = _MODES.get(mode, "torch.compile has none of that name either")
-        hint = f"leave mode out; options= takes {', '.join(option_names())}"
-        raise InputError(f"torch.compile(backend=\"spyre\") has no mode '{mode}': {why}", hint=hint)
-    chosen = dict(options or {})
-    training = chosen.pop(TRAINING, False)
-    if not isinstance(training, bool):
-        raise InputError(f"{TRAINING} is True or False, got {training!r}")
-    CompileOptions.of(chosen, by='torch.compile(backend="spyre")')
-    captured = Captured.of(graph, [chosen], training=training)
+    settings = Settings.of(mode, options)
+    captured = Captured.of(graph, [settings.options], training=settings.training)
     return lambda *inputs: captured.run(0, inputs)
 
 

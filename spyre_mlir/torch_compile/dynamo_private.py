@@ -36,6 +36,7 @@ __all__ = [
     "compile_ids",
     "forget_example",
     "inductor_mode",
+    "inductor_modes",
     "recompile_reason",
     "register_back_end",
     "source_name",
@@ -99,10 +100,14 @@ def trace_artifact(name: str, text: Callable[[], str]) -> None:
 
 def inductor_mode(settings: Mapping[str, Any]) -> str | None:
     """Return the torch.compile mode that stands for settings of Inductor; None if there is none."""
+    return next((name for name, options in inductor_modes().items() if options and options == dict(settings)), None)
+
+
+def inductor_modes() -> Mapping[str, Mapping[str, Any]]:
+    """Return the modes of torch.compile, each with the settings of Inductor that it stands for."""
     from torch._inductor import list_mode_options  # seconds
 
-    modes = cast("dict[str, dict[str, Any]]", cast(Any, list_mode_options)())
-    return next((name for name, options in modes.items() if options and options == dict(settings)), None)
+    return cast("dict[str, dict[str, Any]]", cast(Any, list_mode_options)())
 
 
 def recompile_reason(of: str) -> str:

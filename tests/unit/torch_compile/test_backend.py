@@ -165,17 +165,6 @@ def test_forward_runs_with_gradients_on_and_backward_says_why_not() -> None:
             out.sum().backward()
 
 
-def test_unknown_option_names_those_there_are() -> None:
-    with pytest.raises(Exception, match="did you mean numerics") as caught:
-        torch.compile(nn.ReLU(), backend=torch_compile.spyre, options={"numeric": "exact"})(torch.randn(3))
-    assert "no option numeric" in str(caught.value)
-
-
-def test_mode_is_for_other_back_ends() -> None:
-    with pytest.raises(Exception, match="has no mode 'max-autotune': kernels are not measured"):
-        torch.compile(nn.ReLU(), backend=torch_compile.spyre, mode="max-autotune")(torch.randn(3))
-
-
 def test_shape_that_depends_on_data_is_refused_with_its_line_where_host_steps_are() -> None:
     def places(x: torch.Tensor) -> torch.Tensor:
         return x.nonzero() * 2

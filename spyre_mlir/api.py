@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from numpy.typing import NDArray
 
-from spyre_mlir.backend.check import Finding, check_path
+from spyre_mlir.backend.check import Findings, check_path
 from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
@@ -166,13 +166,16 @@ def load(
     return _parted(exported, saved.name, exported, chosen, saved.specializations, made)
 
 
-def check(path: Path | str) -> tuple[Finding, ...]:
+def check(path: Path | str) -> Findings:
     """Check a SuperDSC file or a bundle directory against the rules beyond the schema; errors come first.
+
+    Returns:
+        The findings as a tuple, which prints as a line per finding and their number.
 
     Raises:
         InputError: there is no such file or directory.
     """
-    return check_path(Path(path), make_context())
+    return Findings(check_path(Path(path), make_context()))
 
 
 def info(

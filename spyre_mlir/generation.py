@@ -13,6 +13,7 @@ from typing import Any, get_args
 from spyre_mlir.choices import CacheKind
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError
+from spyre_mlir.text.notebook import ShownAsText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +48,7 @@ class Generation:
         return self.cache == "growing"
 
 
-class GeneratingModel(ABC):
+class GeneratingModel(ShownAsText, ABC):
     """A model of transformers whose `generate` runs on the hardware model.
 
     The cache is updated on the card and stays there; programs share the weights.

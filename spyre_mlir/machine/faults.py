@@ -16,6 +16,7 @@ from spyre_mlir.choices import OnFault
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.errors import FaultKind, FaultPlace, MachineFault
 from spyre_mlir.machine.overflows import Overflow
+from spyre_mlir.text.notebook import ShownAsText
 
 Place = FaultPlace
 _SHOWN = 12
@@ -87,7 +88,7 @@ class Standing:
 
 
 @dataclass
-class FaultLog:
+class FaultLog(ShownAsText):
     """The faults of one run, and the response to them.
 
     Args:
@@ -111,6 +112,10 @@ class FaultLog:
     # Which core of the running operation a fault is of, where all cores ran at once; its part of the bytes.
     settle: Callable[[MachineFault], FaultPlace] = field(default=lambda found: found.place, repr=False)
     _said: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
+
+    def __str__(self) -> str:
+        """The lines of `lines`."""
+        return "\n".join(self.lines() or ["no faults, no overflows"])
 
     def meet(self, found: MachineFault) -> None:
         """Handle a fault after which the operation can continue.

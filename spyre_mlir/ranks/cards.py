@@ -19,6 +19,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import Lowered
 from spyre_mlir.report.plots import short
 from spyre_mlir.report.tables import listing
+from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.text.render import module_text
 from spyre_mlir.universe import make_context
 
@@ -48,7 +49,7 @@ class CardLoad:
 
 
 @dataclass(frozen=True)
-class Cards:
+class Cards(ShownAsText):
     """A model on one or several numbers of cards; prints itself as a table.
 
     Attributes:

@@ -16,9 +16,10 @@ from spyre_mlir.loaded import LoadedModel
 from spyre_mlir.machine.meeting import Meeting
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.ranks.folder import rank_folders
+from spyre_mlir.text.notebook import ShownAsText
 
 
-class RankedModel:
+class RankedModel(ShownAsText):
     """The programs of all ranks, which a call runs one after the other; collectives need no process group.
 
     Attributes:

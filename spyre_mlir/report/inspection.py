@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,10 +37,6 @@ if TYPE_CHECKING:
     from spyre_mlir.report.explanation.explained import Explanation
 
 
-def _shape(extents: Sequence[int]) -> str:
-    return "x".join(map(str, extents)) or "scalar"
-
-
 class InspectedProgram(ShownAsText):
     """A program at every level, with what can be said of it without running it."""
 
@@ -55,11 +50,8 @@ class InspectedProgram(ShownAsText):
 
     def __repr__(self) -> str:
         """One line: name, kernels, inputs and outputs."""
-        inputs = (f"{a.name} {_shape(a.shape)}" for a in self._program.inputs)
         steps = f", {len(self.host_steps)} host steps" if self.host_steps else ""
-        outputs = self._program.results[: len(self._program.results) - len(self._program.mutations)]
-        taken = f"({', '.join(inputs)}) -> ({', '.join(outputs)})"
-        return f"<{type(self).__name__} {self.name}: {self.kernels} kernels{steps}, {taken}>"
+        return f"<{type(self).__name__} {self.name}: {self.kernels} kernels{steps}, {self._program.signature}>"
 
     @property
     def name(self) -> str:

@@ -80,6 +80,11 @@ class Generating(GeneratingModel):
         self._whole = True
         self._forward = self._compiled(self._own)
 
+    def __repr__(self) -> str:
+        """One line: the class of the model, its cache, and how many programs there are."""
+        counts = f"{len(self._prefill)} programs for prompts, {len(self._decode)} for a token"
+        return f"<{type(self._model).__name__} that generates, {self._generation.cache} cache: {counts}>"
+
     @property
     @override
     def prefill(self) -> Sequence[CompiledModel]:

@@ -46,15 +46,13 @@ def refuse_errors(path: Path, *, insist: bool) -> None:
 
 def print_findings(findings: Sequence[Finding]) -> None:
     """Write findings to stdout, and the number of each kind."""
-    from spyre_mlir.backend.check import Severity
+    from spyre_mlir.backend.check import number_of_findings
 
     if sys.stdout.isatty():
         _print_tables(findings)
     else:
         sys.stdout.write("".join(f"{finding}\n" for finding in findings))
-    errors = sum(finding.severity is Severity.ERROR for finding in findings)
-    warnings = len(findings) - errors
-    print(f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}")
+    print(number_of_findings(findings))
 
 
 def _print_tables(findings: Sequence[Finding]) -> None:

@@ -18,6 +18,7 @@ from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.recipe import Recipe
 from spyre_mlir.frontend.program.result_memory import ResultMemory
 from spyre_mlir.frontend.torch_private import TreeSpec, is_real, tree_flatten
+from spyre_mlir.text.notebook import ShownAsText
 
 OutputMemory = Callable[[Mapping[str, torch.Tensor]], tuple[ResultMemory, Sequence[Any]]]
 ArgumentKind = Literal["input", "parameter", "buffer", "constant"]
@@ -104,8 +105,8 @@ class Origin:
     foldable: frozenset[str]
 
 
-@dataclass(frozen=True)
-class Program:
+@dataclass(frozen=True, repr=False)
+class Program(ShownAsText):
     """A model as one aten function, with the data needed to call it.
 
     Attributes:
@@ -147,6 +148,17 @@ class Program:
     stored: bool = False
     origin: Origin | None = field(default=None, repr=False)
     complex_results: frozenset[int] = frozenset()
+
+    def __repr__(self) -> str:
+        """One line: name, operations, inputs and outputs."""
+        ops = sum(op.name.startswith("aten.") for op in self.module.walk())
+        return f"<Program {self.name}: {ops} aten ops, {self.signature}>"
+
+    @property
+    def signature(self) -> str:
+        """Inputs with their extents, and names of the outputs, as one line."""
+        inputs = (f"{a.name} {'x'.join(map(str, a.shape)) or 'scalar'}" for a in self.inputs)
+        return f"({', '.join(inputs)}) -> ({', '.join(self.results[: len(self.results) - len(self.mutations)])})"
 
     @property
     def inputs(self) -> tuple[Argument, ...]:

@@ -16,6 +16,7 @@ from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
 from spyre_mlir.machine.bundle.host_times import HostStepTime
 from spyre_mlir.machine.bundle.schedule import ARGUMENT, MEMORY, SCRATCHPAD, Launch, Schedule, launches, unrolled
+from spyre_mlir.text.notebook import ShownAsText
 
 
 class Engine(Enum):
@@ -87,7 +88,7 @@ class Resident:
 
 
 @dataclass(frozen=True)
-class Timeline:
+class Timeline(ShownAsText):
     """Timeline of a bundle.
 
     Attributes:
@@ -109,6 +110,13 @@ class Timeline:
     compulsory_bytes: int
     host_steps: tuple[HostStepTime, ...] = ()
     spec: SpyreSpec = SPYRE
+
+    def __str__(self) -> str:
+        """One line: kernels, runs, time and the profile that it is predicted with."""
+        steps = f", {len(self.host_steps)} host steps" if self.host_steps else ""
+        least = "at least " if self.is_lower_bound else ""
+        counts = f"{len(self.kernels)} kernels, {len(self.runs)} runs{steps}"
+        return f"<Timeline: {counts}, {least}{self.total_us:,.2f} us, {self.profile}>"
 
     @property
     def kernels_us(self) -> float:

@@ -104,6 +104,8 @@ def test_prefill_and_decode_are_two_programs_with_one_copy_of_the_weights() -> N
     assert CARD.of(model.table).transfers == 1
     assert model.given["cache_implementation"] == "static"
     assert model.given["max_cache_len"] == ROOM
+    assert str(fast) == "<Sums that generates, static cache: 1 programs for prompts, 1 for a token>"
+    assert "&lt;Sums that generates" in fast._repr_html_()
 
 
 @pytest.mark.usefixtures("only_new_garbage")

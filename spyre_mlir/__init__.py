@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spyre_mlir.api import LazyModel, check, compile, info, load
+    from spyre_mlir.cache.contents import cache_info, clear_cache
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.dynamic import DynamicModel
     from spyre_mlir.errors import SpyreError
@@ -29,8 +30,10 @@ _HOMES = {
     "SpyreError": "spyre_mlir.errors",
     "SpyreSpec": "spyre_mlir.hw.spec",
     "TensorMeta": "spyre_mlir.ops.call_info",
+    "cache_info": "spyre_mlir.cache.contents",
     "cards": "spyre_mlir.ranks.cards",
     "check": "spyre_mlir.api",
+    "clear_cache": "spyre_mlir.cache.contents",
     "compile": "spyre_mlir.api",
     "export_model": "spyre_mlir.frontend.extraction",
     "extract_ir": "spyre_mlir.frontend.extraction",
@@ -51,8 +54,10 @@ __all__ = [
     "SpyreError",
     "SpyreSpec",
     "TensorMeta",
+    "cache_info",
     "cards",
     "check",
+    "clear_cache",
     "compile",
     "export_model",
     "extract_ir",

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from spyre_mlir.cli.support.lists import print_list
-from spyre_mlir.errors import InputError
 
 COLUMNS = ("what", "value")
 _ALLOWED = ("cache_info", "clear_cache", "verbose", "memory_limit")
@@ -40,21 +38,16 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         InputError: an entry cannot be removed, or the environment asks for a cache of no size.
     """
-    from spyre_mlir.cache.settings import store_of
+    from spyre_mlir.cache.contents import cache_info, clear_cache
 
-    store = store_of(os.environ)
-    if store is None:
+    found = clear_cache() if arguments.clear_cache else cache_info()
+    if found.directory is None:
         print_list(COLUMNS, [("directory", "off")])
         return 0
-    rows = [("directory", str(store.directory))]
+    rows = [("directory", str(found.directory))]
     if arguments.clear_cache:
-        try:
-            removed = store.clear()
-        except OSError as error:
-            raise InputError(f"the cache cannot be emptied: {error.strerror}", where=str(store.directory)) from error
-        rows += [("removed entries", str(removed.entries)), ("removed bytes", str(removed.size))]
+        rows += [("removed entries", str(found.entries)), ("removed bytes", str(found.size))]
     else:
-        usage = store.usage()
-        rows += [("entries", str(usage.entries)), ("bytes", str(usage.size)), ("most bytes", str(store.limit))]
+        rows += [("entries", str(found.entries)), ("bytes", str(found.size)), ("most bytes", str(found.limit))]
     print_list(COLUMNS, rows)
     return 0

@@ -37,7 +37,7 @@ def test_a_mode_that_torch_gains_is_refused_as_one_of_inductor(monkeypatch: pyte
 
 
 def test_a_mode_that_nobody_has() -> None:
-    with pytest.raises(InputError, match="has no mode 'fast': torch.compile has none of that name either"):
+    with pytest.raises(InputError, match=r"has no mode 'fast': torch\.compile has none of that name either"):
         Settings.of("fast", None)
 
 

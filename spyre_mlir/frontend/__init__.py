@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+try:
+    from torch import Tensor
+except ModuleNotFoundError as absent:
+    if absent.name != "torch":
+        raise
+    text = "models need torch, and it is not installed\n  try: pip install torch"
+    raise ModuleNotFoundError(text, name="torch") from absent
 
 from spyre_mlir.dialects import operator_calls
 from spyre_mlir.frontend.calling.call import finish_call, is_complete, signature_of

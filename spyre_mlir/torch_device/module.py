@@ -10,6 +10,13 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.torch_device.names import DEVICE, VARIABLE
 
 
+class _NoType:
+    """Stands in the list of types for autocast, which torch prints: what to do instead."""
+
+    def __str__(self) -> str:
+        return "none (float32 is computed in 16 bits there anyway; model.half() gives float16 results)"
+
+
 class DeviceModule:
     """One device, always present; its memory is the host's and its arithmetic the hardware model's.
 
@@ -83,5 +90,5 @@ class DeviceModule:
         """Do nothing: the host frees unreferenced memory."""
 
     def get_amp_supported_dtype(self) -> list[Any]:
-        """Return the element types that autocast may choose: none, so torch warns and switches it off."""
-        return []
+        """Return the element types that autocast may choose: none, so torch prints this one and switches it off."""
+        return [_NoType()]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import spyre_mlir
 from spyre_mlir.cli.start import TOOLS
@@ -57,6 +59,33 @@ from spyre_mlir.cli.compile import run
 
 sys.exit(run([sys.argv[1], "--emit", "aten"]))
 """
+
+
+NAMES_WITHOUT_TORCH = (
+    WITHOUT_TORCH.partition("from spyre_mlir")[0]
+    + """
+import spyre_mlir
+
+print(len(spyre_mlir.check(sys.argv[1])), spyre_mlir.SpyreSpec.__name__, spyre_mlir.cache_info().entries)
+for use in (lambda: spyre_mlir.compile(len), lambda: spyre_mlir.load(sys.argv[2]), lambda: spyre_mlir.import_program):
+    try:
+        use()
+    except ImportError as error:
+        print(error)
+"""
+)
+
+
+def test_names_that_need_torch_say_so_where_it_is_absent_and_all_others_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPYRE_MLIR_CACHE", str(tmp_path / "cache"))
+    absent = "models need torch, and it is not installed\n  try: pip install torch\n"
+    file = str(ROOT / "tests/data/superdsc_real/06_ReStickifyOpLx_lx.json")
+    spyre_mlir.compile(torch.nn.ReLU(), (torch.ones(2),)).save(tmp_path / "saved")
+    words = [sys.executable, "-c", NAMES_WITHOUT_TORCH, file, str(tmp_path / "saved")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("1 SpyreSpec 1\n" + 3 * absent, "", 0)
 
 
 def test_a_tool_that_needs_torch_says_so_where_it_is_absent(python: list[str], saved: Path) -> None:

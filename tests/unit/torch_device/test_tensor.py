@@ -117,10 +117,30 @@ def test_autocast_is_switched_off_with_a_warning() -> None:
     x = torch.ones(2, 2).to("spyre")
     with torch.autocast("spyre", enabled=False):
         close(x @ x, torch.full((2, 2), 2.0))
-    with pytest.warns(UserWarning, match="Disabling autocast"):
+    with pytest.warns(
+        UserWarning, match=r"Disabling autocast.\n.* only supports dtypes of none \(.*model.half\(\)"
+    ) as told:
         off = torch.autocast("spyre")
+    assert len(told) == 1
     with off:
+        assert not torch.is_autocast_enabled("spyre")
         close(x @ x, torch.full((2, 2), 2.0))
+
+
+def test_autocast_of_the_device_leaves_compiled_functions_as_they_are() -> None:
+    torch.compiler.reset()
+    model, x = torch.nn.Linear(4, 3).to("spyre"), torch.ones(2, 4).to("spyre")
+
+    @torch.compile
+    def inside(x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("spyre"):
+            return model(x)
+
+    with torch.no_grad(), pytest.warns(UserWarning, match="Disabling autocast"):
+        got = inside(x)
+    with torch.no_grad():
+        close(got, model(x).cpu())
+    assert got.dtype == torch.float32
 
 
 def test_values_for_python() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -51,5 +52,25 @@ def test_passes_run_in_the_order_of_the_command_line(tmp_path: Path, capsys: pyt
     assert err.index("decompose-aten") < err.index("convert-aten-to-spyre-loop")
     assert opt.main([str(path), "-p", "decompose-aten", "-p", "convert-aten-to-spyre-loop"]) == 0
     assert capsys.readouterr().out == out
+
+
+@pytest.mark.parametrize(
+    ("words", "ran"),
+    [
+        ("-p cse -p dce", ["cse", "dce"]),
+        ("-p dce -p cse,dce --passes canonicalize", ["dce", "cse", "dce", "canonicalize"]),
+        ("-p cse --dce -p cse", ["cse", "dce", "cse"]),
+    ],
+)
+def test_all_of_several_p_run_in_order(
+    words: str, ran: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "f.mlir"
+    path.write_text(PROGRAM)
+    assert opt.main([str(path), *words.split(), "--mlir-print-ir-after-all"]) == 0
+    assert re.findall(r"IR Dump After (\S+)", capsys.readouterr().err) == ran
+
+
+def test_dialects_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert opt.main(["--show-dialects"]) == 0
     assert "aten, " in capsys.readouterr().out

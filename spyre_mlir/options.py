@@ -193,8 +193,8 @@ class CompileOptions:
     keep_float32_in: tuple[str, ...] = _option(
         (),
         "names of what keeps float32, where all else is DL16: modules of the model with all that is in them "
-        "(``layers.0.norm``), lines (``model.py:7``) or operations (``mul``); conversions are made where they meet "
-        "the rest. "
+        "(``layers.0.norm``), lines (``model.py:7``), operators (``softmax``) or operations of kernels (``exp``); "
+        "conversions are made where they meet the rest. "
         "The program stays flat. On a command line, names are separated by commas",
         sets=(_TO_KERNEL, "keep_float32_in"),
         read=read_names,
@@ -280,6 +280,7 @@ class CompileOptions:
             chosen.setdefault(sets[0], {}).update({sets[1]: value} if len(sets) == 2 else {})
         if self.keep_float32_in:
             chosen.pop("outline-regions", None)  # equal layers may differ in what they keep
+            chosen["decompose-aten"]["name_operators"] = True
         if self.addresses == "concrete":
             chosen["update-in-place"]["enabled"] = False  # an address in a file is the same in every call
         if self.addresses == "concrete" and self.loops == "loop":

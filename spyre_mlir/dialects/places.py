@@ -1,16 +1,17 @@
-"""Location of an op in the model: file, line and module path, as stored in MLIR locations."""
+"""Location of an op in the model: file, line, module path and operator, as stored in MLIR locations."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr, UnknownLoc
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import IsTerminator
 
 _NUMBER = re.compile(r"#(\d+)")  # no module's path looks like it
+_OPERATOR = "@"  # no module's path begins so
 
 
 @dataclass(frozen=True)
@@ -22,12 +23,14 @@ class Source:
         line: line in the file.
         module: path of the module, e.g. ``layers.0.mlp``; empty for the root.
         number: of the op in its program, if the ops were `numbered`; 0 if not.
+        operator: that the op was made for, e.g. ``aten.softmax.int``, if operators were `named`; no part of the place.
     """
 
     file: str | None = None
     line: int = 0
     module: str = ""
     number: int = 0
+    operator: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.file is not None else ""
@@ -39,16 +42,18 @@ class Source:
 
 def source_of(location: Attribute) -> Source:
     """Return the source of a location; an empty source where it holds none."""
-    module, number = "", 0
+    module, number, operator = "", 0, ""
     while isinstance(location, NameLoc):
         name, location = location.desc.data, location.location
         if found := _NUMBER.fullmatch(name):
             number = int(found[1])
+        elif name.startswith(_OPERATOR):
+            operator = name.removeprefix(_OPERATOR)
         else:
             module = module or name
     if isinstance(location, FileLineColLoc):
-        return Source(location.filename.data, location.line.data, module, number)
-    return Source(module=module, number=number)
+        return Source(location.filename.data, location.line.data, module, number, operator)
+    return Source(module=module, number=number, operator=operator)
 
 
 def placed(name: str, location: Attribute) -> str:
@@ -63,6 +68,7 @@ def location_of(source: Source) -> LocationAttr:
     if source.file is not None:
         place = FileLineColLoc(StringAttr(source.file), IntAttr(source.line), IntAttr(0))
     place = NameLoc(StringAttr(source.module), place) if source.module else place
+    place = NameLoc(StringAttr(f"{_OPERATOR}{source.operator}"), place) if source.operator else place
     return NameLoc(StringAttr(f"#{source.number}"), place) if source.number else place
 
 
@@ -70,6 +76,12 @@ def numbered(ops: Iterable[Operation]) -> None:
     """Number ops from 1 in their locations, which lowering keeps: of any op below, the op it was made for is known."""
     for number, op in enumerate(ops, start=1):
         op.location = location_of(replace(source_of(op.location), number=number))
+
+
+def named(operators: Iterable[tuple[Operation, str]]) -> None:
+    """Put names of operators into the locations of ops, which lowering keeps; see `Source.operator`."""
+    for op, name in operators:
+        op.location = location_of(replace(source_of(op.location), operator=name))
 
 
 def common_module(ops: Iterable[Operation]) -> str:
@@ -120,12 +132,12 @@ class Rebase:
         number = source.number + self.shift if self.shift is not None and source.number else 0
         if not self.to or not f"{source.module}.".startswith(f"{self.home}."):
             return replace(source, number=number)
-        return Source(source.file, source.line, self.to + source.module[len(self.home) :], number)
+        return replace(source, module=self.to + source.module[len(self.home) :], number=number)
 
     def location(self, location: LocationAttr) -> LocationAttr:
         """Return a location at the call."""
         source = source_of(location)
-        return location_of(self.source(source)) if source or source.number else location
+        return location_of(self.source(source)) if source or source.number or source.operator else location
 
     def text(self, text: str) -> str:
         """Return a message about places of the function as one about places at the call."""

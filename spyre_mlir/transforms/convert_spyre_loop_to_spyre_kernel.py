@@ -272,8 +272,8 @@ class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
     Attributes:
         keep_float32: store float32 tensors as they are instead of as DL16; a function without a form for them, and
             every product of matrices, still computes in DL16, its operands converted before.
-        keep_float32_in: the same for some operations alone: by module of the model, by line or by operation; functions
-            are not called, as equal calls may differ in it.
+        keep_float32_in: the same for some operations alone: by module, line or operator of the model, or by operation
+            of kernels; functions are not called, as equal calls may differ in it.
     """
 
     name = "convert-spyre-loop-to-spyre-kernel"

@@ -31,7 +31,7 @@ from spyre_mlir.dialects.aten_build import AtenBuild, spelled
 from spyre_mlir.dialects.aten_value import AtenValue, typed
 from spyre_mlir.dialects.ir.call_effects import draws_in, exchanges_in
 from spyre_mlir.dialects.operator_calls import op_by_schema, results_of
-from spyre_mlir.dialects.places import placed
+from spyre_mlir.dialects.places import named, placed
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops.call_info import called_for
@@ -187,6 +187,7 @@ class DecomposeAtenPass(ModulePass):
         cap: most kernels that a composition may take; one that takes more goes to the host.
         prefer_device: lifts the cap.
         integers: `exact` also marks ops whose integers may be beyond those of the device.
+        name_operators: name the operators of the model in the locations of what they become.
     """
 
     name = "decompose-aten"
@@ -194,12 +195,15 @@ class DecomposeAtenPass(ModulePass):
     cap: int = CAP
     prefer_device: bool = False
     integers: Integers = "device"
+    name_operators: bool = False
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decompose every function of the module."""
         check_closed(op)
         number_hints(op)
+        if self.name_operators:
+            named((each, each.operation) for each in op.walk() if isinstance(each, AtenOp))
         for function in functions(op):
             cap = None if self.prefer_device else self.cap
             decompose = DecomposeOp(cap, exact=self.integers == "exact")

@@ -1,6 +1,6 @@
 """Operations that keep float32 on the device by name, where the rest of the program computes in DL16.
 
-A name is a module of the model, which stands for all that is in it, a line, or an operation of a nest.
+A name is a module of the model or an operator, which stand for all that they become, a line, or an operation of a nest.
 
 Decision: docs/decisions/0077-float32-is-kept-on-request.md
 """
@@ -12,63 +12,92 @@ from difflib import get_close_matches
 from pathlib import PurePath
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Operation
 
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.loop import body_function
+from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import InputError
 
-_OPERATIONS_SHOWN = 12
+_SHOWN = 12
 _KINDS = (loop.NestOp, loop.LoopGatherOp, loop.EmptyOp)
 
 
 def kept_ops(function: func.FuncOp, names: Sequence[str]) -> set[Operation]:
     """Return the ops of a function at the loop level that go by one of the names."""
-    wanted = set(names)
+    wanted = {_plain(name) for name in names}
     return {op for op in function.body.block.ops if isinstance(op, _KINDS) and wanted.intersection(_names(op))}
 
 
 def check_names(module: ModuleOp, names: Sequence[str]) -> None:
-    """Check that every name is of an op of a module at the loop level.
+    """Check that every name is of an op of a module at the loop level that has float32 tensors.
 
     Raises:
         InputError: there is none of a name; similar names are listed.
     """
-    known = {name for op in ops_in(module) if isinstance(op, _KINDS) for name in _names(op)} if names else set[str]()
+    called: dict[str, list[Operation]] = {}
+    for op in (op for op in ops_in(module) if names and isinstance(op, _KINDS)):
+        for name in set(_names(op)):
+            called.setdefault(name, []).append(op)
     for name in names:
-        if name in known:
-            continue
-        raise InputError(
-            f"keep_float32_in: nothing of the program is called '{name}'", hint=_suggestion(name, module, known)
-        )
+        if not (ops := called.get(_plain(name), [])):
+            raise InputError(
+                f"keep_float32_in: nothing of the program is called '{name}'",
+                hint=_suggestion(name, module, set(called)),
+            )
+        elements = {element_of(value) for op in ops for value in (*op.operands, *op.results)}
+        if f32 not in elements:
+            raise InputError(
+                f"keep_float32_in: nothing called '{name}' has float32 tensors",
+                hint=f"leave it out: its tensors are of {' and '.join(sorted(map(str, elements)))} in the model",
+            )
 
 
 def _suggestion(name: str, module: ModuleOp, known: set[str]) -> str:
-    """Similar names, or else the forms of names and the operations of the program, which are rarely those of ATen."""
-    bare = name.replace("::", ".").removeprefix("aten.").removesuffix(".default")
-    near = [bare] if bare in known else get_close_matches(name, sorted(known), 3)
-    if near:
+    """Similar names, or else the forms of names with the operators and the operations of the program."""
+    if near := get_close_matches(_plain(name.removeprefix("torch.")), sorted(known), 3):
         return f"did you mean {' or '.join(near)}?"
-    forms = "name a module as layers.0.norm, a line as model.py:7, or an operation"
-    operations = sorted({entry for op in ops_in(module) if (entry := _operation(op)) is not None})
-    if not operations:
-        return f"{forms} as mul"
-    more = ", …" if len(operations) > _OPERATIONS_SHOWN else ""
-    return f"{forms}: {', '.join(operations[:_OPERATIONS_SHOWN])}{more}"
+    ops = [op for op in ops_in(module) if isinstance(op, _KINDS)]
+    operators = _listed({name.partition(".")[0] for op in ops for name in _operators(op)})
+    operations = _listed({entry for op in ops if (entry := _operation(op)) is not None})
+    return (
+        f"name a module as layers.0.norm, a line as model.py:7, an operator of the model{operators}, "
+        f"or an operation of its kernels{operations}"
+    )
+
+
+def _listed(names: set[str]) -> str:
+    more = ", …" if len(names) > _SHOWN else ""
+    return f" ({', '.join(sorted(names)[:_SHOWN])}{more})" if names else ""
+
+
+def _plain(name: str) -> str:
+    """A name in any spelling of an operator, ``aten::softmax``, as the loop level has it: ``softmax``."""
+    return name.replace("::", ".").removeprefix("aten.").removesuffix(".default")
 
 
 def _names(op: Operation) -> Iterator[str]:
-    """The modules that an op is in, its line, whole and without folders, and its operation."""
+    """The modules that an op is in, its line, whole and without folders, its operator and its operation."""
     source = source_of(op.location)
     parts = source.module.split(".") if source.module else []
     yield from (".".join(parts[: number + 1]) for number in range(len(parts)))
     if source.file is not None:
         yield from (f"{source.file}:{source.line}", f"{PurePath(source.file).name}:{source.line}")
+    yield from _operators(op)
     if (operation := _operation(op)) is not None:
         yield operation
+
+
+def _operators(op: Operation) -> Iterator[str]:
+    """The operator of the model that an op was made for, with and without its overload."""
+    if operator := source_of(op.location).operator:
+        plain = _plain(operator)
+        yield plain
+        if "::" not in operator:
+            yield plain.partition(".")[0]
 
 
 def _operation(op: Operation) -> str | None:

@@ -16,3 +16,11 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 // CHECK-NEXT: %[[Q:.*]] = aten.div.Tensor(%[[E]], %[[SUM]])
 // CHECK-NEXT: %[[OUT:.*]] = aten.exp(%[[Q]])
 // CHECK-NEXT: func.return %[[OUT]]
+
+// RUN: spyre-opt -p "decompose-aten{name-operators=true}" --print-debuginfo %s | filecheck %s --check-prefix=NAMED
+
+// Locations name the operator of the model if that is asked for.
+
+// NAMED: aten.amax({{.*}} loc("@aten.softmax.int"(
+// NAMED: aten.div.Tensor({{.*}} loc("@aten.softmax.int"(
+// NAMED: aten.exp({{.*}} loc("@aten.exp"(

@@ -16,7 +16,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.places import Rebase, Source, common_module, location_of, numbered, source_of
+from spyre_mlir.dialects.places import named as name_operators
 
+LINE_3 = FileLineColLoc(StringAttr("m.py"), IntAttr(3), IntAttr(0))
 LINE = FileLineColLoc(StringAttr("model.py"), IntAttr(12), IntAttr(0))
 
 
@@ -38,6 +40,19 @@ def test_text_and_location_of_a_place(source: Source, text: str, location: Locat
     assert bool(source) is bool(text)
     assert location_of(source) == location
     assert source_of(location) == source
+
+
+def test_an_operator_is_in_the_location_and_no_part_of_the_place() -> None:
+    (op,) = ops_at("layers.0.mlp")
+    name_operators([(op, "aten.softmax.int")])
+    source = source_of(op.location)
+    assert op.location == named("@aten.softmax.int", named("layers.0.mlp", LINE_3))
+    assert (source.operator, str(source), source.number) == ("aten.softmax.int", "m.py:3 (layers.0.mlp)", 0)
+    assert source == Source("m.py", 3, "layers.0.mlp"), "places are grouped by line and module"
+    numbered([op])
+    assert (source_of(op.location).operator, source_of(op.location).number) == ("aten.softmax.int", 1)
+    moved = source_of(Rebase("layers.0", "layers.3").location(op.location))
+    assert (moved.operator, moved.module) == ("aten.softmax.int", "layers.3.mlp")
 
 
 def test_the_outer_name_is_the_module() -> None:

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType, f32, i64
 from spyre_mlir.dialects import operator_calls
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.operator_calls import OperatorCall
+from spyre_mlir.dialects.places import source_of
 from spyre_mlir.errors import RegistrationError
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.plugins import registry
@@ -49,6 +50,13 @@ def test_softmax_is_five_ops_that_are_softmax() -> None:
     e = np.exp(x - x.max(1, keepdims=True))
     (found,) = run_function(made, [x])
     np.testing.assert_allclose(found, e / e.sum(1, keepdims=True), rtol=1e-6)
+
+
+def test_operators_are_named_in_the_locations_of_what_they_become_if_asked_for() -> None:
+    two = f"softmax.int(%x) {{dim = -1 : i64}} : ({X}) -> {X}\nexp(%0) : ({X}) -> {X}"
+    made = module(two, name_operators=True)
+    assert [source_of(op.location).operator for op in ops(made, AtenOp)] == [*["aten.softmax.int"] * 5, "aten.exp"]
+    assert {source_of(op.location).operator for op in ops(module(two), AtenOp)} == {""}
 
 
 def test_what_has_a_lowering_stays_as_it_is() -> None:

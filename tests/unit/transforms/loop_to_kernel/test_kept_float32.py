@@ -96,15 +96,67 @@ def test_a_function_without_a_form_on_float32_is_named() -> None:
     ("name", "hint"),
     [
         ("layer.1", "did you mean layers.1 or "),
-        ("aten.tanh", "did you mean tanh?"),
-        ("aten::tanh.default", "did you mean tanh?"),
-        ("aten.square", "name a module as layers.0.norm, a line as model.py:7, or an operation: add, mul, sqrt, tanh"),
+        ("torch.tanh", "did you mean tanh?"),
+        ("aten::sqr", "did you mean sqrt?"),
+        (
+            "softmax",
+            (
+                "name a module as layers.0.norm, a line as model.py:7, "
+                "an operator of the model (add, mul, sqrt, tanh), or an operation of its kernels (add, mul, sqrt, tanh)"
+            ),
+        ),
     ],
 )
 def test_a_name_of_nothing_is_refused(name: str, hint: str) -> None:
     with pytest.raises(InputError, match=f"keep_float32_in: nothing of the program is called '{name}'") as refused:
         compiled("layers.1", name)
     assert (refused.value.hint or "").startswith(hint)
+
+
+class Composed(torch.nn.Module):
+    """Operators that are compositions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(64)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(self.norm(x), -1) * 2 + 1
+
+
+FP32, DL16 = "IEEE_FP32", "SEN169_FP16"
+SOFTMAX = ["max", "sub", "exp", "sum", "realdiv"]  # its kernels
+CONVERSIONS = ["dl16tofp32", "fp32todl16"]  # made where it meets the rest
+
+
+@pytest.mark.parametrize("name", ["softmax", "aten.softmax", "aten::softmax", "softmax.int", "aten.softmax.int"])
+def test_an_operator_keeps_float32_in_all_of_its_composition(name: str) -> None:
+    model = compiled(name, model=Composed())
+    text = model.mlir("spyre.kernel", locations=True)
+    kernel = r'compute "([^"]*)".* outs\([^:]*: !spyre\.tensor<\[[^]]*\] x (\w+).*loc\("@([^"]*)"'
+    kernels = [found.groups() for found in re.finditer(kernel, text)]
+    assert {(name, form) for name, form, of in kernels if of == "aten.softmax.int"} >= {(n, FP32) for n in SOFTMAX}
+    assert {form for name, form, of in kernels if of != "aten.softmax.int" and name not in CONVERSIONS} == {DL16}
+    assert {of for *_, of in kernels} == {"aten.layer_norm", "aten.softmax.int", "aten.mul.Tensor", "aten.add.Tensor"}
+    assert model.verify(X)
+
+
+def test_names_of_operators_are_those_of_the_program() -> None:
+    with pytest.raises(InputError, match="called '_softmax'\n  try: did you mean softmax"):
+        compiled("_softmax", model=Composed())
+    names = r"\(add, layer_norm, mul, softmax\), or an operation of its kernels \(add, div, exp, mul, rsqrt, sub\)"
+    with pytest.raises(InputError, match=names):
+        compiled("embedding", model=Composed())
+
+
+def test_an_operator_of_halves_has_no_float32_to_keep() -> None:
+    class Halves(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.softmax(x.half(), -1).float() * 2
+
+    compiled("mul", model=Halves())
+    with pytest.raises(InputError, match=r"nothing called 'softmax' has float32 tensors\n  try: leave it out.* f16"):
+        compiled("softmax", model=Halves())
 
 
 @pytest.mark.parametrize("names", ["layers.1", ["layers.1"], (1,), ("",)])

@@ -120,6 +120,12 @@ class Bisection(ShownAsText):
         return dump_text(value)
 
 
+EXACT = (
+    "all of this is in exact numerics, so the compiler kept the meaning of the model; the device rounds and may overflow, "
+    "which `accuracy` measures"
+)
+
+
 @dataclass(frozen=True)
 class Verification(ShownAsText):
     """Outcome of `verify`: true if every level is within the tolerance, apart from steps that rounding decides.
@@ -168,12 +174,13 @@ class Verification(ShownAsText):
         )
 
     def __str__(self) -> str:
-        """A table of levels and errors, then faults and the divergence."""
+        """A table of levels and errors, then faults and the divergence, or what agreement does not say."""
         rows = ((level.level, f"{level.error:.2e}", self.verdict(level)) for level in self.levels)
         table = listing("", {"level": "left", "error": "right", "verdict": "left"}, rows)
         faults = [f"{level.level}: {level.fault}" for level in self.levels if level.fault]
         named = [] if self.divergence is None else [str(self.divergence)]
-        return "\n".join([table, *faults, *map(str, self.flips), *named])
+        exact = [EXACT] if self else []
+        return "\n".join([table, *faults, *map(str, self.flips), *named, *exact])
 
     def verdict(self, level: VerifiedLevel) -> str:
         """Return what is said of a level in the table."""

@@ -159,6 +159,7 @@ def test_a_wrong_kernel(given: list[str], tool: Callable[..., str], tmp_path: Pa
     files = ["--json", tmp_path / "b.json", "--report", tmp_path / "tool.html"]
     printed = tool(bundle, *given, "--bisect", "--no-check", *files, code=3)
     sections = in_browser("verification", tmp_path / "python.html", tmp_path / "tool.html")
+    assert "exact numerics" not in str(found)
     for text in (str(found), printed, *sections):
         assert all(part in text for part in said), text
     for text, kind in ((found.json(), "verification"), ((tmp_path / "b.json").read_text(), "bisection")):
@@ -185,4 +186,18 @@ def test_where_nothing_is_wrong_nothing_is_said(given: list[str], tool: Callable
     value = checked((tmp_path / "b.json").read_text(), "bisection")
     assert (value["agrees"], value["divergence"], value["numerics"]) == (True, None, "exact")
     assert "no divergence" in in_browser("verification", tmp_path / "p.html")[0]
-    assert checked(compiled(Summing(), X).verify(X).json(), "verification")["agrees"] is True
+    agreed = compiled(Summing(), X).verify(X)
+    assert checked(agreed.json(), "verification")["agrees"] is True
+    assert str(agreed).splitlines()[-1].startswith("all of this is in exact numerics")
+
+
+def test_levels_that_agree_on_an_overflow_do_not_say_that_the_device_is_right(tmp_path: Path) -> None:
+    """Verification is exact by design: it says so, and what sees the overflow."""
+    model = compiled(Overflowing(), X)
+    found, page = model.verify(X), tmp_path / "page.html"
+    assert found
+    last = str(found).splitlines()[-1]
+    assert "exact numerics" in last and "the device rounds and may overflow, which `accuracy` measures" in last
+    assert last in found._repr_html_().replace("&#x27;", "'")
+    model.report(page, verification=found)
+    assert "All of this is in exact numerics; rounding and overflow of the device" in page.read_text()

@@ -10,7 +10,7 @@ from dataclasses import replace
 from io import BytesIO, StringIO
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from typing import IO, TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
@@ -19,11 +19,11 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from spyre_mlir.cli.support.completion import ShowCompletion
-from spyre_mlir.cli.support.endings import TakesArguments, add_verbosity, guarded, log_to_stderr, wrong_usage
+from spyre_mlir.cli.support.endings import TakesArguments, add_verbosity, guarded, log_to_stderr, usage_error
 from spyre_mlir.cli.support.expected import Chunk, verify_diagnostics
 from spyre_mlir.cli.support.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
-from spyre_mlir.cli.support.mlir_flags import as_our_flags
+from spyre_mlir.cli.support.mlir_flags import ELSEWHERE, SAME, as_our_flags
 from spyre_mlir.cli.support.output import PendingOutput
 from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes, spec_text
 from spyre_mlir.cli.support.reducing import command_succeeds, fails_with, reduced
@@ -94,7 +94,6 @@ class SpyreOptMain(xDSLOptMain):
         """Add our flags, and report wrong usage like every other error."""
         super().register_all_arguments(arg_parser)
         arg_parser.prog = "spyre-opt"
-        arg_parser.error = _wrong_usage
         # Where xdsl-opt lists every name there is, half of the help would be names that are not ours.
         _say(
             arg_parser,
@@ -107,6 +106,7 @@ class SpyreOptMain(xDSLOptMain):
         group.add_argument("--version", action=ShowVersion, libraries=("xdsl",))
         add_flags(group)
         passes = list(self.available_passes)
+        arg_parser.error = usage_error(arg_parser, [*(f"--{name}" for name in passes), *SAME], ELSEWHERE)
         group.add_argument(
             "--print-completion",
             action=ShowCompletion,
@@ -381,10 +381,6 @@ def _say(parser: argparse.ArgumentParser, destination: str, text: str) -> None:
     for action in parser._actions:
         if action.dest == destination:
             action.help = text
-
-
-def _wrong_usage(message: str) -> NoReturn:
-    raise wrong_usage(message, "spyre-opt")
 
 
 @guarded("spyre-opt")

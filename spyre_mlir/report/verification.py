@@ -121,8 +121,8 @@ class Bisection(ShownAsText):
 
 
 EXACT = (
-    "all of this is in exact numerics, so the compiler kept the meaning of the model; the device rounds and may overflow, "
-    "which `accuracy` measures"
+    "all of this is in exact numerics, so the compiler kept the meaning of the model; "
+    "the device rounds and may overflow, which `accuracy` measures"
 )
 
 

@@ -12,9 +12,10 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import Any, NoReturn, Protocol
+from difflib import get_close_matches
+from typing import Any, NoReturn, Protocol, cast
 
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
@@ -46,6 +47,8 @@ _REMEDIES = {
     errno.ENAMETOOLONG: "give it a shorter name",
     errno.ENOSPC: "make room, or name a place on another disk",
 }
+_UNKNOWN = "unrecognized arguments: "
+_LIKE = 0.75  # closer than two flags of a tool usually are
 _NO_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF, errno.EFBIG)
 
 Main = Callable[[Sequence[str] | None], int]
@@ -62,7 +65,7 @@ class ToolArgumentParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Report wrong usage."""
-        raise wrong_usage(message, self.prog)
+        usage_error(self)(message)
 
 
 class _LogFormat(logging.Formatter):
@@ -112,9 +115,39 @@ def _logging_restored() -> Generator[None]:
         logger.setLevel(level)
 
 
-def wrong_usage(message: str, tool_name: str) -> InputError:
+def wrong_usage(message: str, tool_name: str, hint: str | None = None) -> InputError:
     """Return the error for arguments that the tool does not accept."""
-    return InputError(message, hint=f"{tool_name} --help")
+    return InputError(message, hint=hint or f"{tool_name} --help")
+
+
+def usage_error(
+    parser: argparse.ArgumentParser, more_flags: Iterable[str] = (), elsewhere: Mapping[str, str] | None = None
+) -> Callable[[str], NoReturn]:
+    """Return what takes the place of `argparse.ArgumentParser.error`.
+
+    Args:
+        parser: knows its flags and its name when it fails.
+        more_flags: flags that the parser does not know by itself.
+        elsewhere: what to do instead, by a flag of other tools that this one lacks, or by how such flags begin.
+    """
+
+    def error(message: str) -> NoReturn:
+        actions = cast("list[argparse.Action]", vars(parser)["_actions"])  # argparse has no other way to ask
+        flags = [flag for action in actions for flag in action.option_strings] + [*more_flags]
+        raise wrong_usage(message, parser.prog, _hint(message, flags, elsewhere or {}))
+
+    return error
+
+
+def _hint(message: str, flags: list[str], elsewhere: Mapping[str, str]) -> str | None:
+    words = message.removeprefix(_UNKNOWN).split() if message.startswith(_UNKNOWN) else []
+    word = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
+    if word is None:
+        return None
+    if (known := next((text for begin, text in elsewhere.items() if word.startswith(begin)), None)) is not None:
+        return known
+    near = get_close_matches(word, flags, 1, _LIKE)
+    return f"did you mean {near[0]}?" if near else None
 
 
 def guarded(tool_name: str) -> Callable[[Main], Callable[..., int]]:

@@ -12,6 +12,14 @@ SAME = {
     "--verify-each=true": "--verify-each",
     "--verify-each=false": "--no-verify-each",
 }
+# What to do instead of flags that have no counterpart, by how they begin.
+ELSEWHERE = {
+    "--emit-bytecode": "spyre-opt --print-op-generic FILE | mlir-opt --emit-bytecode, which reads the generic form",
+    "--mlir-disable-threading": "leave it out: passes run in one thread",
+    "--mlir-elide": "leave it out: weights are arguments, so no large constant is printed",
+    "--mlir-print-ir-before": "--print-ir-after-all prints what every pass reads, behind the pass before it",
+    "--print-ir-before": "--print-ir-after-all prints what every pass reads, behind the pass before it",
+}
 _AFTER = "--mlir-print-ir-after="
 _PASSES = ("-p", "--passes")
 

@@ -13,6 +13,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, InterpretationError
 from xdsl.utils.lexer import Input, Span
 
+from spyre_mlir.cli import opt, tools
 from spyre_mlir.cli.support import endings
 from spyre_mlir.cli.support.endings import (
     ToolArgumentParser,
@@ -22,7 +23,9 @@ from spyre_mlir.cli.support.endings import (
     log_to_stderr,
     marked,
     span_message,
+    usage_error,
 )
+from spyre_mlir.cli.support.mlir_flags import ELSEWHERE
 from spyre_mlir.errors import FaultKind, InputError, MachineFault, UnsupportedError
 
 
@@ -242,3 +245,59 @@ def test_what_cannot_be_written_is_dropped(
     monkeypatch.setattr(endings, "drop_output", lambda: dropped.append(True))
     ended(error, capsys)
     assert dropped == [True]
+
+
+def hint(message: str) -> str | None:
+    parser = argparse.ArgumentParser(prog="spyre-tool")
+    parser.add_argument("-n", "--numerics")
+    with pytest.raises(InputError) as caught:
+        usage_error(parser, ["--canonicalize"], {"--mlir-elide": "leave it out"})(message)
+    assert caught.value.message == message
+    return caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("message", "wanted"),
+    [
+        ("unrecognized arguments: --numeric exact", "did you mean --numerics?"),
+        ("unrecognized arguments: file.mlir --numerix=exact", "did you mean --numerics?"),
+        ("unrecognized arguments: --canonicalise", "did you mean --canonicalize?"),
+        ("unrecognized arguments: --mlir-elide-elementsattrs-if-larger=4", "leave it out"),
+        ("unrecognized arguments: --verbose-everything", "spyre-tool --help"),
+        ("unrecognized arguments: second.mlir", "spyre-tool --help"),
+        ("argument --numerics: expected one argument", "spyre-tool --help"),
+    ],
+)
+def test_a_flag_that_is_not_there_is_answered_with_the_one_that_was_meant(message: str, wanted: str) -> None:
+    assert hint(message) == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["opt", "--canonicalise"], "did you mean --canonicalize?"),
+        (["opt", "--decompose-atn"], "did you mean --decompose-aten?"),
+        (["opt", "--print-ir-aftr-all"], "did you mean --print-ir-after-all?"),
+        (["opt", "--mlir-print-op-generc"], "did you mean --mlir-print-op-generic?"),
+        (["run", "b", "--nummerics", "exact"], "did you mean --numerics?"),
+        (["compile", "m.pt2", "--emti", "aten"], "did you mean --emit?"),
+        (["translate", "--check", "b", "--outptu", "c"], "did you mean --output?"),
+    ],
+)
+def test_every_tool_says_which_flag_was_meant(
+    words: list[str], wanted: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert tools.main(words) == 1
+    assert f"\n  try: {wanted}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "flag", [*ELSEWHERE, "--mlir-elide-resource-strings-if-larger=8", "--mlir-print-ir-before-all"]
+)
+def test_flags_of_mlir_opt_that_have_no_counterpart_say_what_to_do(
+    flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert opt.main([flag]) == 1
+    told = capsys.readouterr().err
+    assert f"unrecognized arguments: {flag}\n  try: " in told
+    assert "--help" not in told

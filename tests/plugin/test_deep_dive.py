@@ -82,3 +82,22 @@ def test_the_compiler_of_the_device_in_torch_compile(tmp_path: Path, python: lis
     )
     done = subprocess.run([*python, str(script)], capture_output=True, text=True, check=False, env=dict(os.environ))
     assert (done.stdout, done.stderr) == ("512.0 1\n", "")
+
+
+def test_host_code_is_python_that_launches_the_kernels(compiled: Any, tmp_path: Path, python: list[str]) -> None:
+    """The architecture's wrapper: what goes to the card, the launch, and what comes back."""
+    compiled.save(tmp_path / "bundle")
+    code = compiled.python("bundle")
+    lines = [line.strip() for line in code.splitlines()]
+    steps = [part for line in lines for part in ("to_device", "launch", "from_device") if f"card.{part}(" in line]
+    assert steps == ["to_device", "to_device", "launch", "from_device"]
+    assert [words[2] for words in map(str.split, lines) if words[:1] == ["#"] and words[1].endswith(".json")] == [
+        "add",
+        "relufwd",
+        "sum",
+        "identity",
+    ]
+    (tmp_path / "host.py").write_text(code)
+    torch.save((X, Y), tmp_path / "x.pt")
+    subprocess.run([*python, str(tmp_path / "host.py"), str(tmp_path / "x.pt")], check=True)
+    assert torch.equal(torch.load(tmp_path / "x.out.pt"), compiled(X, Y))

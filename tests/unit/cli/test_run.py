@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file
 
+import spyre_mlir
 from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli import run as run_tool
 
@@ -186,3 +188,22 @@ def test_wrong_seed(seed: str, pristine: Path, refused: Refused) -> None:
 )
 def test_a_result_in_a_line(value: np.ndarray, text: str) -> None:
     assert run_tool._summary(value) == text
+
+
+def test_a_bundle_gives_what_the_call_in_python_gave_unless_told_otherwise(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model, x = torch.nn.Linear(128, 64), torch.randn(4, 128)
+    compiled = spyre_mlir.compile(model, (x,))
+    bundle = compiled.save(tmp_path / "b", host_weights=True)
+    np.save(tmp_path / "x.npy", x.numpy())
+    found = {}
+    for numerics in ((), ("--numerics", "exact")):
+        words = [bundle, "--input", f"input={tmp_path / 'x.npy'}", "--output", tmp_path / "out", *numerics]
+        assert run_tool.run([str(word) for word in words]) == 0
+        (result,) = (tmp_path / "out").glob("*.npy")
+        found[numerics] = np.load(result)
+    assert (found[()] == compiled(x).numpy()).all()
+    with torch.no_grad():
+        exact = model(x).numpy()
+    np.testing.assert_allclose(found["--numerics", "exact"], exact, rtol=1e-5, atol=1e-6)
+    assert 1e-5 < abs(found[()] - exact).max() < 1e-2

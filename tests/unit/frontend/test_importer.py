@@ -101,6 +101,13 @@ def test_the_module_says_it_too(program: Program) -> None:
     assert [str(t) for t in main.function_type.outputs] == ["tensor<2x3xf32>", "tensor<1xf32>"]
 
 
+def test_the_first_line_that_anybody_prints_is_short_and_has_nothing_escaped() -> None:
+    for model, inputs in ((nn.Linear(3, 2), (X,)), (FunctionModel(lambda x, y: x + y), (X, X))):
+        first = module_text(import_program(model, inputs).module).splitlines()[0]
+        assert first.endswith('aten.input_tree = "positional", aten.output_tree = "single"} {')
+        assert len(first) < 200
+
+
 def test_an_exported_program_and_its_file_are_models_too(tmp_path: Path) -> None:
     saved = exported(nn.ReLU(), X)
     torch.export.save(saved, tmp_path / "relu.pt2")

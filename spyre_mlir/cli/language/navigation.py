@@ -9,6 +9,10 @@ from collections.abc import Iterator
 from xdsl.context import Context
 from xdsl.ir import Operation
 
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.ops.table import OpEntry
+
+_LONGEST = 400  # columns of a line that a hover shows
 _NAME = re.compile(r'[%@#!^]?"?[A-Za-z0-9_][\w$.\-]*"?')
 _FUNCTION = re.compile(r"^\s*(?:func\.func|superdsc\.sdsc|builtin\.module|module)\b", re.MULTILINE)
 # A header ends the list of arguments, with or without types: of a function, a block, or a loop.
@@ -46,6 +50,9 @@ def _described(name: str, op: type[Operation]) -> Iterator[str]:
     doc = inspect.cleandoc(op.__doc__ or "")
     if doc and not doc.startswith(f"{op.__name__}("):  # the signature that dataclasses make up
         yield doc
+    if issubclass(op, AtenOp) and (entry := op.ENTRY) is not None:
+        yield from _of_the_table(entry)
+        return
     definition = getattr(op, "get_irdl_definition", None)
     if definition is None:
         return
@@ -57,6 +64,40 @@ def _described(name: str, op: type[Operation]) -> Iterator[str]:
     ):
         if names:
             yield f"{kind}: " + ", ".join(f"`{one}`" for one in names)
+
+
+def _of_the_table(entry: OpEntry) -> Iterator[str]:
+    """Arguments as the schema has them, and what the op becomes."""
+    arguments = (
+        f"`{one.name}` {one.kind.value}" + ("" if one.required else f" = {_default(one.default)}")
+        for one in entry.params
+    )
+    yield "arguments: " + (", ".join(arguments) or "none")
+    if entry.opfunc is not None:
+        formats = "DL16 and FP32" if entry.fp32 else "DL16"
+        yield f"hardware function: `{entry.opfunc}` on {entry.unit.value}, {formats}"
+    elif entry.decompose is not None:
+        yield "a composition: `decompose-aten` rewrites it"
+
+
+def _default(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def shown_definition(text: str, line: int, column: int) -> str | None:
+    """Return the line that defines the name at a place, in Markdown; None if it is the same line, or there is none.
+
+    Args:
+        text: of a file.
+        line: from 0.
+        column: from 0.
+    """
+    found = definition_of(text, line, column)
+    if found is None or found[0] == line:
+        return None
+    defining = text.split("\n")[found[0]].strip()
+    cut = f"{defining[:_LONGEST]} …" if len(defining) > _LONGEST else defining
+    return f"```mlir\n{cut}\n```"
 
 
 def definition_of(text: str, line: int, column: int) -> tuple[int, int, int] | None:

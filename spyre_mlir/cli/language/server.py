@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from spyre_mlir.cli.language.diagnostics import Diagnosis, problems_of
-from spyre_mlir.cli.language.navigation import definition_of, hover_text, word_at
+from spyre_mlir.cli.language.navigation import definition_of, hover_text, shown_definition, word_at
 from spyre_mlir.errors import InputError
 from spyre_mlir.universe import make_context
 
@@ -39,10 +39,14 @@ def make_server(version: str) -> Any:
         shown = types.PublishDiagnosticsParams(uri=document.uri, diagnostics=found, version=document.version)
         server.text_document_publish_diagnostics(shown)
 
+    def close(params: Any) -> None:
+        """Takes the errors of a file that is no longer open out of the editor's list."""
+        server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(params.text_document.uri, []))
+
     def hover(params: Any) -> Any:
         document, line, column = _place(server, params)
         word = word_at(document.source, line, column)
-        text = None if word is None else hover_text(word, context)
+        text = None if word is None else hover_text(word, context) or shown_definition(document.source, line, column)
         contents = types.MarkupContent(kind=types.MarkupKind.Markdown, value=text or "")
         return None if text is None else types.Hover(contents=contents)
 
@@ -53,6 +57,7 @@ def make_server(version: str) -> Any:
 
     server.feature(types.TEXT_DOCUMENT_DID_OPEN)(show)
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(show)
+    server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(close)
     server.feature(types.TEXT_DOCUMENT_HOVER)(hover)
     server.feature(types.TEXT_DOCUMENT_DEFINITION)(definition)
     return server

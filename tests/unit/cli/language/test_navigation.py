@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spyre_mlir.cli.language.navigation import definition_of, hover_text, word_at
+from spyre_mlir.cli.language.navigation import definition_of, hover_text, shown_definition, word_at
 from spyre_mlir.universe import make_context
 
 TEXT = """\
@@ -95,9 +95,38 @@ def test_hover_shows_the_documentation_of_an_op() -> None:
     assert "operands: `inputs`, `dest`" in text
     assert "results: `result`" in text
     assert hover_text('"aten.relu"', make_context()) == (
-        "**aten.relu**\n\nThe element if positive, else 0.\n\noperands: `inputs`\n\nresults: `outputs`\n\n"
-        "attributes: `arguments`, `wide`, `host`, `reason`"
+        "**aten.relu**\n\nThe element if positive, else 0.\n\narguments: `self` tensor\n\n"
+        "hardware function: `relufwd` on sfp, DL16 and FP32"
     )
+
+
+def test_hover_over_an_aten_op_has_the_arguments_of_its_schema_and_what_becomes_of_it() -> None:
+    text = hover_text("aten.add.Tensor", make_context()) or ""
+    assert "arguments: `self` tensor, `other` tensor, `alpha` number = 1\n\nhardware function: `add` on sfp" in text
+    text = hover_text("aten.softmax.int", make_context()) or ""
+    assert "`dim` int" in text and text.endswith("a composition: `decompose-aten` rewrites it")
+
+
+@pytest.mark.parametrize(
+    ("part", "shown"),
+    [
+        ("ins(%|0", "%0 = aten.neg(%x) : (tensor<4xf32>) -> tensor<4xf32>"),
+        ("yield %|y", "^bb0(%y: f32):"),
+        ("call @|callee", "func.func private @callee(%x: !t) -> !t {"),
+        ("%arg_1: !|t", "!t = tensor<4xf32>"),
+        ("= #m|ap}", "#map = affine_map<(d0) -> (d0)>"),
+        ("br ^|bb1", "^bb1(%z: tensor<4xf32>):"),
+    ],
+)
+def test_hover_over_a_name_shows_the_line_that_defines_it(part: str, shown: str) -> None:
+    assert shown_definition(TEXT, *place_of(part)) == f"```mlir\n{shown}\n```"
+
+
+def test_a_definition_that_is_there_already_or_nowhere_is_not_shown_and_a_long_one_is_cut() -> None:
+    assert shown_definition(TEXT, *place_of("%|0 = aten.neg")) is None
+    assert shown_definition("aten.neg(%u)", 0, 10) is None
+    long = f"%x = {'a' * 500}\n%y = f(%x)"
+    assert (shown_definition(long, 1, 8) or "").endswith(f"{'a' * 395} …\n```")
 
 
 def test_hover_leaves_out_signatures() -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spyre_mlir.cli.language.server import make_server
 from spyre_mlir.errors import InputError
+from tests.paths import ROOT
 
 URI = "file:///tmp/program.mlir"
 BAD = """\
@@ -93,8 +96,39 @@ def test_an_editor_gets_errors_documentation_and_definitions(editor: Editor) -> 
     start = GOOD.splitlines()[0].index("%x")
     ends = {"start": {"line": 0, "character": start}, "end": {"line": 0, "character": start + 2}}
     assert found == {"uri": URI, "range": ends}
+    name = {"textDocument": document, "position": where["position"]}
+    assert editor.ask("textDocument/hover", name)["contents"]["value"].startswith("```mlir\nfunc.func @f(%x")
     nothing = {"textDocument": document, "position": {"line": 1, "character": 0}}
     assert editor.ask("textDocument/definition", nothing) is None
+
+    editor.tell("textDocument/didChange", changed | {"contentChanges": [{"text": BAD}]})
+    assert len(editor.diagnostics()) == 1
+    editor.tell("textDocument/didClose", {"textDocument": document})
+    assert editor.diagnostics() == []
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.mlir"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_the_examples_have_no_errors_and_every_op_and_value_is_explained(editor: Editor, path: Path) -> None:
+    """A tour as an editor makes it: all ops have documentation or members, all values a definition."""
+    uri, text = path.as_uri(), path.read_text()
+    document, opened = {"uri": uri}, {"uri": uri, "languageId": "mlir", "version": 1, "text": text}
+    editor.tell("textDocument/didOpen", {"textDocument": opened})
+    assert editor.diagnostics() == []
+    ops = values = 0
+    for number, line in enumerate(text.splitlines()):
+        for found in re.finditer(r"(?<![\w.])(?:aten|func)\.[\w.]+|%\w+", line.partition("//")[0]):
+            place = {"textDocument": document, "position": {"line": number, "character": found.start() + 1}}
+            if found[0].startswith("%"):
+                values += 1
+                (name,) = [editor.ask("textDocument/definition", place)["range"]]
+                assert text.splitlines()[name["start"]["line"]][name["start"]["character"] :].startswith(found[0])
+            else:
+                ops += 1
+                assert editor.ask("textDocument/hover", place)["contents"]["value"].startswith(f"**{found[0]}**\n\n")
+    assert ops >= 4 and values >= 6
 
 
 @pytest.mark.skipif(find_spec("pygls") is not None, reason="pygls is installed")

@@ -74,7 +74,7 @@ class Cards(ShownAsText):
         rows = [row for cards in self.counts for row in self._rows(cards)]
         columns = ("cards", "ranks", "memory", "fits", "kernels", "collectives", "link", "link at least")
         sides = dict.fromkeys(columns, "right")
-        table = listing("", sides, rows)  # pyright: ignore[reportArgumentType]
+        table = listing("", sides, rows, ("link", "link at least", "collectives", "kernels"))  # pyright: ignore[reportArgumentType]
         origin = number_of(_LINK).origin
         told = (
             f"it fits on {self.smallest} card{'s' * (self.smallest != 1)} of {short(self.card_bytes)}B"

@@ -123,4 +123,4 @@ def stage_table(name: str, records: Sequence[StageRecord]) -> str:
         )
         for r in records
     )
-    return listing(name, columns, rows, ("LX bytes/core", "HBM bytes", "seconds"))
+    return listing(name, columns, rows, ("LX bytes/core", "HBM bytes", "seconds", "HBM traffic"))

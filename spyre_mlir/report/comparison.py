@@ -22,6 +22,7 @@ from spyre_mlir.text.notebook import ShownAsText
 FORMAT, VERSION = "spyre-comparison", 1
 SHOWN = 12  # rows of a table in the terminal
 COLUMNS: tuple[str, ...] = ("before", "after", "change", "ratio", "launches")
+SPARE = ("launches", "before", "ratio")  # columns that a narrow terminal has no room for, the first one first
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ class Comparison(ShownAsText):
     def __str__(self) -> str:
         """A table of the totals, and one for each way to sum up kernels."""
         title = f"{self.before.name} to {self.after.name}, predicted, {self.before.profile} profile"
-        lines = [listing(title, _columns("total"), [c.cells() for c in self.totals])]
+        lines = [listing(title, _columns("total"), [c.cells() for c in self.totals], SPARE, folded={"total": 12})]
         lines += [_table(what, changes) for what, changes in self.tables.items()]
         if self.before.lower_bound or self.after.lower_bound:
             lines.append("the time of host steps is unknown, and not part of any of these")
@@ -187,7 +188,11 @@ def _table(what: str, changes: Sequence[Change]) -> str:
     """The rows that change, the first ones, and a line for the others."""
     changed = [change for change in changes if change.differs]
     rows = [change.cells() for change in changed[:SHOWN]]
-    text = listing(f"time by {what}, us", _columns(what), rows) if rows else f"time by {what}: no change"
+    text = (
+        listing(f"time by {what}, us", _columns(what), rows, SPARE, folded={what: 12})
+        if rows
+        else f"time by {what}: no change"
+    )
     if rest := changed[SHOWN:]:
         text += f"\nand {len(rest)} more that change by {three_digits(_us_of(rest))} us or less each"
     same = len(changes) - len(changed)

@@ -21,6 +21,7 @@ def listing(
     rows: Iterable[Sequence[str]],
     spare: Sequence[str] = (),
     width: int | None = None,
+    folded: Mapping[str, int] | None = None,
 ) -> str:
     """Render rows under a title, without lines around them and without blanks behind them.
 
@@ -30,17 +31,23 @@ def listing(
         rows: cells, one per column.
         spare: columns that are left out where there is no room for them, the first one first.
         width: of the text, in characters; that of the terminal if somebody looks, else `WIDTH`.
+        folded: columns whose text goes on in a next line before others are left out, with the least width of each.
     """
     room, names, cells = _room() if width is None else width, list(columns), [list(row) for row in rows]
+    least = folded or {}
     dropped: list[str] = []
-    while _width(names, cells) > room and (name := next((one for one in spare if one in names), None)) is not None:
+    while (
+        _width(names, cells, least) > room and (name := next((one for one in spare if one in names), None)) is not None
+    ):
         place = names.index(name)
         names.pop(place)
         cells = [[cell for n, cell in enumerate(row) if n != place] for row in cells]
         dropped.append(name)
     table = Table(title=Text(title), title_justify="left", box=SIMPLE_HEAD)
     for name in names:
-        table.add_column(name, justify=columns[name], no_wrap=True)
+        table.add_column(
+            name, justify=columns[name], no_wrap=name not in least, overflow="fold" if name in least else "ellipsis"
+        )
     for row in cells:
         table.add_row(*map(Text, row))
     lines = [line.rstrip() for line in _rendered(table, room).splitlines()]
@@ -53,9 +60,14 @@ def _room() -> int:
     return min(WIDTH, shutil.get_terminal_size().columns) if sys.stdout.isatty() else WIDTH
 
 
-def _width(names: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    """Characters of the longest line: a column has three blanks beside it."""
-    return sum(max(map(len, column)) + 3 for column in zip(names, *rows, strict=True))
+def _width(names: Sequence[str], rows: Sequence[Sequence[str]], least: Mapping[str, int]) -> int:
+    """Characters that the longest line needs: a column has three blanks beside it, and the line one before them."""
+    return 1 + sum(_needed(column, least.get(column[0])) + 3 for column in zip(names, *rows, strict=True))
+
+
+def _needed(column: Sequence[str], least: int | None) -> int:
+    longest = max(map(len, column))
+    return longest if least is None else min(longest, max(least, len(column[0])))
 
 
 def _rendered(table: Table, width: int) -> str:

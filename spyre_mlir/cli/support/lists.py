@@ -68,7 +68,9 @@ def print_list(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*columns)
+    table = Table()
+    for column in columns:
+        table.add_column(column, overflow="fold")  # whole, where rich would cut a long word
     for row in rows:
         table.add_row(*map(Text, row))
     Console(file=sys.stdout).print(table)

@@ -215,7 +215,8 @@ class Accuracy(ShownAsText):
             for one in ordered[:SHOWN]
         )
         columns = ("file", "function", *_NUMBERS, "module", "line")
-        table = _listing("launches that add most to the error, device against exact numerics", columns, rows)
+        spare = ("underflows", "before", "module", "overflows", "line")
+        table = _listing("launches that add most to the error, device against exact numerics", columns, rows, spare)
         rest = len(ordered) - SHOWN
         return table + (f"\nand {rest} launches that add less" if rest > 0 else "")
 
@@ -229,7 +230,9 @@ class Accuracy(ShownAsText):
             )
             for group in self.by_module()[:SHOWN_GROUPS]
         )
-        return _listing("error by module, of its worst launch", ("module", "launches", *_NUMBERS, "function"), rows)
+        spare = ("underflows", "before", "launches", "overflows", "function")
+        columns = ("module", "launches", *_NUMBERS, "function")
+        return _listing("error by module, of its worst launch", columns, rows, spare)
 
 
 _NUMBERS = ("before", "behind", "overflows", "underflows")
@@ -241,9 +244,8 @@ def _cells(one: KernelError, overflows: int, underflows: int) -> tuple[str, ...]
     return f"{one.before:.1e}", behind, str(overflows or ""), str(underflows or "")
 
 
-def _listing(title: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _listing(title: str, names: Sequence[str], rows: Iterable[Sequence[str]], spare: Sequence[str]) -> str:
     right = (*_NUMBERS, "launches")
-    spare = ("underflows", "before", "module", "launches")
     return listing(title, {name: "right" if name in right else "left" for name in names}, rows, spare)
 
 

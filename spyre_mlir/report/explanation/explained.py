@@ -14,7 +14,7 @@ from rich.console import JustifyMethod
 from spyre_mlir.backend.json_file import dump_text
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject
 from spyre_mlir.report.figures import plain
-from spyre_mlir.report.tables import WIDTH, listing
+from spyre_mlir.report.tables import listing
 from spyre_mlir.report.timing import three_digits
 from spyre_mlir.text.notebook import ShownAsText
 
@@ -200,7 +200,9 @@ class ExplainedKernel:
             )
             for o in self.operands
         ]
-        return listing("operands", columns, rows, width=WIDTH)
+        return listing(
+            "operands", columns, rows, ("bytes per core", "shape", "memory"), folded={"layout": 12, "reason": 12}
+        )
 
     def _plan_table(self) -> str:
         engines = [f.name for f in fields(Price)]
@@ -222,7 +224,8 @@ class ExplainedKernel:
             for name, plan in plans
         ]
         title = "plans, us of one run by engine, and of the kernels that are divided together"
-        table = listing(title, columns, rows, width=WIDTH)
+        spare = ("in LX", *(engine for engine in reversed(used) if engine != "total"), "together")
+        table = listing(title, columns, rows, spare, folded={"division": 9})
         changes = [f"  {name} {change}" for name, plan in plans for change in plan.differs]
         return "\n".join([table, *changes])
 

@@ -35,13 +35,24 @@ def test_a_table_is_text_in_a_notebook_too(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_columns_that_can_be_spared_go_first_where_there_is_no_room() -> None:
-    text = listing("Title", COLUMNS, ROWS, ("value", "remark"), width=42)
-    assert "value" in text and "no room" not in text
-    without_value = listing("Title", COLUMNS, ROWS, ("value", "remark"), width=41)
+    text = listing("Title", COLUMNS, ROWS, ("value", "remark"), width=43)
+    assert "value" in text and "x" * 20 in text and "no room" not in text
+    without_value = listing("Title", COLUMNS, ROWS, ("value", "remark"), width=42)
     assert "x" * 20 in without_value and without_value.splitlines()[-1] == "no room for value"
     narrow = listing("Title", COLUMNS, ROWS, ("value", "remark"), width=16)
     assert narrow.splitlines()[-1] == "no room for value, remark"
     assert max(map(len, listing("Title", COLUMNS, ROWS, width=12).splitlines())) <= 12
+
+
+def test_text_of_a_folded_column_goes_on_in_the_next_line_before_columns_are_left_out() -> None:
+    rows = [("one", "1", "its kernels see the same slices")]
+    lines = listing("", COLUMNS, rows, ("value",), width=33, folded={"remark": 12}).splitlines()
+    assert max(map(len, lines)) <= 33
+    assert " ".join(" ".join(lines[2:]).split()) == "one 1 its kernels see the same slices"
+    narrow = listing("", COLUMNS, rows, ("value",), width=24, folded={"remark": 12})
+    assert narrow.splitlines()[-1] == "no room for value" and "…" not in narrow
+    wide = listing("", COLUMNS, rows, ("value",), width=80, folded={"remark": 12})
+    assert "its kernels see the same slices" in wide, "nothing is folded where there is room"
 
 
 @pytest.mark.parametrize(("looked_at", "columns", "room"), [(False, 30, WIDTH), (True, 30, 30), (True, 500, WIDTH)])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from spyre_mlir.choices import HostFallback
 from spyre_mlir.cli import compile_cache, compile_compare, compile_explain, compile_graphs, compile_info
+from spyre_mlir.cli.support.completion import offer
 from spyre_mlir.cli.support.dims import add_dims, read_dims, with_sizes
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("spyre_mlir.cli.compile")
 
+# What a shell offers for --emit; the levels are those of the pipeline, which is too large to load for a flag.
+OFFERED = ("aten", "spyre.loop", "spyre.kernel", "superdsc", "model-explorer", "dot", "python")
 # Options that say what a bundle directory holds or what is told of it: with anything else they would mean nothing.
 _BUNDLE_OPTIONS = (
     "weights",
@@ -52,12 +55,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="DIR",
         help="the bundle directory to write; with --target=ktir a file, and with --split a directory of files",
     )
-    parser.add_argument(
+    emit = parser.add_argument(
         "--emit",
         metavar="LEVEL",
         help="print a level instead: aten, spyre.loop, spyre.kernel, superdsc; or the graph of the program, as "
         "model-explorer (all levels), dot or dot:LEVEL (Graphviz); or python, host code that runs the bundle beside it",
     )
+    offer(emit, OFFERED)
     _add_choices(parser)
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
     parser.add_argument(

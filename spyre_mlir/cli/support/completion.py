@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from typing_extensions import override
 
+_OFFERED = "offered"
 SHELLS = ("bash", "zsh", "fish")
 # How bash splits a command line: --flag=value is three words. A value behind a comma begins anew, as in -p cse,dce.
 _BASH = """\
@@ -65,8 +66,13 @@ class ShowCompletion(argparse.Action):
         parser.exit()
 
 
+def offer(action: argparse.Action, words: Sequence[str]) -> None:
+    """Let a shell offer words for a flag that takes more than these, and so has no choices."""
+    vars(action)[_OFFERED] = tuple(words)
+
+
 def _words(action: argparse.Action) -> Sequence[str]:
-    return tuple(map(str, action.choices or ()))
+    return tuple(map(str, vars(action).get(_OFFERED) or action.choices or ()))
 
 
 def completion_script(shell: str, tool: str, flags: Mapping[str, Sequence[str]]) -> str:

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli import opt, run
+from spyre_mlir.cli.compile_graphs import DOT, EXPLORER, PYTHON
 from spyre_mlir.cli.support.completion import completion_script
+from spyre_mlir.pipeline import LEVELS
 
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 FLAGS = {"--numerics": ("exact", "device"), "-p": ("cse", "canonicalize"), "--seed": ()}
@@ -68,6 +71,15 @@ def test_choices_of_spyre_run(offered: Callable[..., list[str]], capsys: pytest.
     assert run.run(["--print-completion", "bash"]) == 0
     script = capsys.readouterr().out
     assert offered(script, "_spyre_run", "spyre-run", "--on-fault", "") == ["raise", "warn", "collect"]
+
+
+@needs_bash
+def test_levels_of_spyre_compile(offered: Callable[..., list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+    assert compile_tool.run(["--print-completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    levels = ["spyre.loop", "spyre.kernel", "superdsc"]
+    assert offered(script, "_spyre_compile", "spyre-compile", "m.pt2", "--emit", "s") == levels
+    assert (*LEVELS, EXPLORER, DOT, PYTHON) == compile.OFFERED
 
 
 def test_zsh_takes_the_script_of_bash() -> None:

@@ -79,7 +79,7 @@ def test_levels_of_spyre_compile(offered: Callable[..., list[str]], capsys: pyte
     script = capsys.readouterr().out
     levels = ["spyre.loop", "spyre.kernel", "superdsc"]
     assert offered(script, "_spyre_compile", "spyre-compile", "m.pt2", "--emit", "s") == levels
-    assert (*LEVELS, EXPLORER, DOT, PYTHON) == compile.OFFERED
+    assert (*LEVELS, EXPLORER, DOT, PYTHON) == compile_tool.OFFERED
 
 
 def test_zsh_takes_the_script_of_bash() -> None:

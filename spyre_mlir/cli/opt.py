@@ -10,7 +10,7 @@ from dataclasses import replace
 from io import BytesIO, StringIO
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
@@ -106,7 +106,6 @@ class SpyreOptMain(xDSLOptMain):
         group.add_argument("--version", action=ShowVersion, libraries=("xdsl",))
         add_flags(group)
         passes = list(self.available_passes)
-        arg_parser.error = usage_error(arg_parser, [*(f"--{name}" for name in passes), *SAME], ELSEWHERE)
         group.add_argument(
             "--print-completion",
             action=ShowCompletion,
@@ -120,7 +119,11 @@ class SpyreOptMain(xDSLOptMain):
             words = list(sys.argv[1:] if args is None else args)
             return parse(as_our_flags(words, self.available_passes), namespace)
 
+        def refuse(message: str) -> NoReturn:
+            raise usage_error(arg_parser, message, [*(f"--{name}" for name in passes), *SAME], ELSEWHERE)
+
         arg_parser.parse_args = parse_both_spellings
+        arg_parser.error = refuse
 
     def setup_pipeline(self) -> None:
         """Make the passes; dumps and times between them go to stderr, so stdout stays IR."""

@@ -65,7 +65,7 @@ class ToolArgumentParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Report wrong usage."""
-        usage_error(self)(message)
+        raise usage_error(self, message)
 
 
 class _LogFormat(logging.Formatter):
@@ -121,22 +121,22 @@ def wrong_usage(message: str, tool_name: str, hint: str | None = None) -> InputE
 
 
 def usage_error(
-    parser: argparse.ArgumentParser, more_flags: Iterable[str] = (), elsewhere: Mapping[str, str] | None = None
-) -> Callable[[str], NoReturn]:
-    """Return what takes the place of `argparse.ArgumentParser.error`.
+    parser: argparse.ArgumentParser,
+    message: str,
+    more_flags: Iterable[str] = (),
+    elsewhere: Mapping[str, str] | None = None,
+) -> InputError:
+    """Return the error for what a parser refuses, with the flag that was meant if one comes near.
 
     Args:
-        parser: knows its flags and its name when it fails.
+        parser: of the tool.
+        message: of argparse.
         more_flags: flags that the parser does not know by itself.
         elsewhere: what to do instead, by a flag of other tools that this one lacks, or by how such flags begin.
     """
-
-    def error(message: str) -> NoReturn:
-        actions = cast("list[argparse.Action]", vars(parser)["_actions"])  # argparse has no other way to ask
-        flags = [flag for action in actions for flag in action.option_strings] + [*more_flags]
-        raise wrong_usage(message, parser.prog, _hint(message, flags, elsewhere or {}))
-
-    return error
+    actions = cast("list[argparse.Action]", vars(parser)["_actions"])  # argparse has no other way to ask
+    flags = [flag for action in actions for flag in action.option_strings] + [*more_flags]
+    return wrong_usage(message, parser.prog, _hint(message, flags, elsewhere or {}))
 
 
 def _hint(message: str, flags: list[str], elsewhere: Mapping[str, str]) -> str | None:

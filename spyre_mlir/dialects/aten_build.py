@@ -59,9 +59,10 @@ class AtenBuild(ABC):
         entry = ATEN.find(overload)
         if entry is None:
             return self.called_by_schema(overload, [raw_of(t) for t in tensors], attributes)
-        names = [p.name for p in entry.params if p.is_tensor]
-        operands = [list(t) if isinstance(t, Sequence) else t for t in tensors]
-        given = dict(zip(names, operands, strict=False)) | dict(attributes)
+        given = _in_order(overload, entry, tensors)
+        if twice := [name for name in given if name in attributes]:
+            raise TypeError(f"{overload} got {', '.join(twice)} by place and by name")
+        given |= attributes
         bound: dict[str, Any] = {p.name: p.default for p in entry.params} | given
         if missing := [p.name for p in entry.params if p.required and p.name not in given]:
             raise TypeError(f"{overload} needs {', '.join(missing)}")
@@ -128,6 +129,22 @@ class AtenBuild(ABC):
     def iota(self, count: int, element: str, *, start: float = 0, step: float = 1) -> Value:
         """Return start, start + step, …; see `ops.build.Build`."""
         return self.call("arange.start_step", start=start, end=start + step * count, step=step, dtype=element)
+
+
+def _in_order(overload: str, entry: OpEntry, tensors: tuple[Operand, ...]) -> dict[str, Any]:
+    """Arguments without a name, by name.
+
+    Raises:
+        TypeError: there are more than the operation has tensors; all others have to be named.
+    """
+    names = [p.name for p in entry.params if p.is_tensor]
+    if len(tensors) > len(names):
+        others = ", ".join(p.name for p in entry.params if not p.is_tensor) or "nothing"
+        raise TypeError(
+            f"{overload} got {len(tensors)} arguments without a name, and takes {len(names)} "
+            f"({', '.join(names)}); by name it takes {others}"
+        )
+    return {name: list(t) if isinstance(t, Sequence) else t for name, t in zip(names, tensors, strict=False)}
 
 
 def _check_elements(overload: str, entry: OpEntry, bound: Mapping[str, Any]) -> None:

@@ -82,8 +82,8 @@ class _Builder(AtenBuild):
             if replacement is None:
                 return None
             values = replacement if isinstance(replacement, tuple) else (replacement,)
-            if registry.find(registry.HookKind.DECOMPOSITION, op.overload):
-                _check_types(op, [typed(v) for v in values])
+            if found := registry.find(registry.HookKind.DECOMPOSITION, op.overload):
+                _check_types(op, [typed(v) for v in values], [each.owner for each in found])
             # Tracing types some results otherwise than eager: new running statistics of half precision as float32.
             wanted = [AtenValue(self, result) for result in op.results]
             return [_written(self.cast(v, like=w)) for v, w in zip(values, wanted, strict=True)]
@@ -285,11 +285,12 @@ def _composition(op: AtenOp, builder: _Builder) -> tuple[list[SSAValue] | None, 
     return results, NO_LOWERING if results is None and lowering_of(op) is None else None
 
 
-def _check_types(op: AtenOp, made: Sequence[object]) -> None:
+def _check_types(op: AtenOp, made: Sequence[object], owners: Sequence[str]) -> None:
     """Raises RegistrationError if a decomposition of a plugin gives something else than the results of an op."""
     types = [cast("SSAValue[Attribute]", v).type if isinstance(v, SSAValue) else type(v).__name__ for v in made]
     if types != [r.type for r in op.results]:
         raise RegistrationError(
-            f"the decomposition of {op.overload} gives {', '.join(map(str, types))}; "
+            f"{' or '.join(owners)}, registered for {op.overload}, gives {', '.join(map(str, types))}; "
             f"the operation has {', '.join(str(r.type) for r in op.results)}",
+            hint="give values of the same shape and element type",
         )

@@ -31,7 +31,10 @@ def call_by_schema(overload: str, positional: Sequence[object], named: Mapping[s
         raise UnsupportedError(f"neither the op table nor torch has an operator {overload}", hint=error.hint) from error
     schema = schema_of(operator)
     names = [a.name for a in schema.arguments if not a.kwarg_only]
-    arguments = dict(zip(names, positional, strict=False)) | dict(named)
+    arguments = dict(zip(names, positional, strict=False))
+    if twice := [name for name in arguments if name in named]:
+        raise UnsupportedError(f"{overload} got {', '.join(twice)} by place and by name")
+    arguments |= named
     parameters = {a.name: a for a in schema.arguments}
     if len(positional) > len(names) or not arguments.keys() <= parameters.keys():
         raise UnsupportedError(f"{overload} takes {', '.join(parameters)}, and got {', '.join(arguments)}")

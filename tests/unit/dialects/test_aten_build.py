@@ -77,6 +77,13 @@ def test_calls_that_the_table_cannot_take() -> None:
         build.call("mul.Tensor")
     with pytest.raises(TypeError, match=r"mul\.Tensor has no argument beta, gamma$"):
         build.call("mul.Tensor", X, Y, beta=1, gamma=2)
+    by_name = r"add\.Tensor got 3 arguments without a name, and takes 2 \(self, other\); by name it takes alpha$"
+    with pytest.raises(TypeError, match=by_name):
+        build.call("add.Tensor", X, Y, 2)
+    with pytest.raises(TypeError, match=r"sum\.dim_IntList got 2 arguments without a name, and takes 1 \(self\)"):
+        build.call("sum.dim_IntList", X, [1])
+    with pytest.raises(TypeError, match=r"mul\.Tensor got other by place and by name$"):
+        build.call("mul.Tensor", X, Y, other=X)
     assert build.made == []
 
 

@@ -215,3 +215,22 @@ def test_mistakes_of_a_decomposition_name_the_line_of_the_model() -> None:
         with pytest.raises(RegistrationError, match="registered for relu, failed: ZeroDivisionError") as refused:
             module(f'relu(%x) : ({X}) -> {X} loc("net.py":7:0)')
         assert (refused.value.where or "").endswith(", called for relu at net.py:7")
+
+
+def test_a_decomposition_that_gives_another_type_is_named_with_the_line_of_the_model() -> None:
+    def halved(build: Any, self: Any) -> Any:
+        return build.cast(self, "f16")
+
+    with registry.isolated():
+        registry.register_decomposition("relu")(halved)
+        named = r"halved, registered for relu, gives tensor<4x8xf16>; the operation has tensor<4x8xf32>"
+        with pytest.raises(RegistrationError, match=named) as refused:
+            module(f'relu(%x) : ({X}) -> {X} loc("net.py":7:0)')
+        assert (refused.value.where or "").endswith("relu at net.py:7")
+
+
+def test_an_argument_of_a_decomposition_that_has_no_place_is_refused_and_not_dropped() -> None:
+    with registry.isolated():
+        registry.register_decomposition("relu")(lambda build, self: build.call("add.Tensor", self, self, 2))
+        with pytest.raises(RegistrationError, match=r"failed: TypeError: add\.Tensor got 3 arguments without"):
+            module(f"relu(%x) : ({X}) -> {X}")

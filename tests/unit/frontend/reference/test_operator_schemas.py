@@ -49,6 +49,7 @@ def test_lists_of_tensors_and_element_types() -> None:
         ("bound::gone", [], {}, "neither the op table nor torch has an operator bound::gone"),
         ("bound::top", [3, 4], {}, "bound::top takes self, k, dim, and got self, k, by"),
         ("bound::top", [3, 4, 5], {}, "bound::top takes self, k, dim, and got self, k, by"),
+        ("bound::top", [3, 4], {"k": 9}, "bound::top got k by place and by name"),
         ("bound::top", [], {"k": 9}, "bound::top refuses these arguments: "),
     ],
 )

@@ -18,7 +18,7 @@ from spyre_mlir.cli.run_json import RunRecord, pending_json, write_json
 from spyre_mlir.cli.run_options import parse_arguments
 from spyre_mlir.cli.support.endings import guarded, log_to_stderr
 from spyre_mlir.cli.support.findings import refuse_errors
-from spyre_mlir.cli.support.inputs import read_inputs
+from spyre_mlir.cli.support.inputs import names_in, read_inputs
 from spyre_mlir.cli.support.memory_limit import limit_memory
 from spyre_mlir.cli.support.timing import Predictions, predictions
 from spyre_mlir.errors import InputError, MachineFault, ReadError
@@ -63,14 +63,13 @@ def run(argv: Sequence[str] | None = None) -> int:
     options = parse_arguments(argv)
     log_to_stderr(options.verbose)
     limit_memory(options.memory_limit)
-    given = read_inputs(options.input)
     if options.card is not None:
         from spyre_mlir.cli.run_external import run_on_card
 
         refuse_errors(Path(options.path), insist=options.no_check)
-        return run_on_card(Path(options.path), given, options)
+        return run_on_card(Path(options.path), read_inputs(options.input), options)
     from spyre_mlir.cli.support.overflows import say_overflows
-    from spyre_mlir.debug.named_inputs import argument_types, bound_inputs
+    from spyre_mlir.debug.named_inputs import argument_types, bound_inputs, check_names
     from spyre_mlir.debug.stored_runs import seed_draws
     from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.options import MachineOptions
@@ -83,6 +82,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     predicted, pending = predictions(path, options), pending_json(options.json)
     if not (options.bisect or options.accuracy) and (foreign := foreign_at(path)) is not None:
         refuse_errors(path, insist=options.no_check or options.bisect)
+        given = read_inputs(options.input)
         text, outputs, seen = run_foreign_files(foreign, given, options.seed, machine, met)
         say_overflows(options.on_overflow, met)
         return _finish(options, outputs, lambda: seen, text, predicted, pending, met)
@@ -93,7 +93,8 @@ def run(argv: Sequence[str] | None = None) -> int:
     runnable = _load(path, machine, met, options.numerics)
     refuse_errors(path, insist=options.no_check or options.bisect)
     takes = argument_types(runnable.main) if runnable.takes is None else list(runnable.takes.items())
-    inputs = bound_inputs(takes, given, runnable.values, runnable.held, options.seed)
+    check_names(names_in(options.input), [name for name, _ in takes])
+    inputs = bound_inputs(takes, read_inputs(options.input), runnable.values, runnable.held, options.seed)
     seed_draws(runnable.main, options.seed)
     if options.bisect:
         from spyre_mlir.cli.run_probe import bisect_directory

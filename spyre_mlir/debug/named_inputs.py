@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,10 +52,7 @@ def bound_inputs(
     Raises:
         InputError: a value is of no argument, or an argument's shape is not known.
     """
-    names = [name for name, _ in types]
-    unknown = [name for name in given if name not in names]
-    if unknown:
-        raise InputError(f"the program has no argument '{unknown[0]}'", hint=f"its arguments are {', '.join(names)}")
+    check_names(given, [name for name, _ in types])
     random = np.random.default_rng(seed)
     bound: list[Array | None] = []
     for name, kind in types:
@@ -65,6 +62,16 @@ def bound_inputs(
             value = random_argument(kind, random, name) if value is None else value
         bound.append(value)
     return bound
+
+
+def check_names(given: Iterable[str], names: Sequence[str]) -> None:
+    """Check that names are of arguments.
+
+    Raises:
+        InputError: one is not.
+    """
+    if unknown := [name for name in given if name not in names]:
+        raise InputError(f"the program has no argument '{unknown[0]}'", hint=f"its arguments are {', '.join(names)}")
 
 
 def argument_types(module: ModuleOp) -> list[tuple[str, Attribute]]:

@@ -33,6 +33,11 @@ def read_inputs(specs: Sequence[str]) -> dict[str, Array]:
     return given
 
 
+def names_in(specs: Sequence[str]) -> list[str]:
+    """Names that arguments of the command line give, before any file is read."""
+    return [name for name, equals, _ in (spec.partition("=") for spec in specs) if equals]
+
+
 def _read_input(spec: str) -> dict[str, Array]:
     """One argument's value, or all tensors of a file."""
     name, equals, file = spec.partition("=")

@@ -96,6 +96,12 @@ def test_wrong_input(
     refused(run_tool.run, [pristine, "--input", f"{name}={tmp_path / 'value.npy'}"], *parts)
 
 
+def test_a_name_that_no_argument_has_is_said_before_its_file_is_read(pristine: Path, refused: Refused) -> None:
+    words = [pristine, "--input", "zz=no_such_file.npy"]
+    refused(run_tool.run, words, "the program has no argument 'zz'", "its arguments are x, linear.weight, linear.bias")
+    refused(run_tool.run, [pristine, "--input", "x=no_such_file.npy"], "the input 'x' cannot be read", "no_such_file")
+
+
 def test_input_files(pristine: Path, tmp_path: Path, refused: Refused) -> None:
     (tmp_path / "text.npy").write_text("1 2 3")
     np.savez(tmp_path / "several.npz", GOOD)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
@@ -69,13 +69,15 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
     Raises:
         MachineFault: the operator refused these values.
         UnsupportedError: there is no such operator.
-        RegistrationError: a function of a plugin failed, or an executor gives no list of tensors.
+        RegistrationError: a function of a plugin failed, or gives other tensors than the operator has.
     """
     (plugin, run), refusal = _runner(call), None
     for floats in _float_types(call, wide=wide):
         try:
             with torch.no_grad(), EqualsInOrder():
                 results = run(call, operands, floats)
+                if plugin is not None:
+                    _check_results(plugin, call, results)
                 return [_result(t, k, wide) for t, k in zip(results, call.results, strict=False)]
         except RegistrationError:
             raise
@@ -87,6 +89,30 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
             raise refusal
     reason = str(refusal).partition("\n")[0]
     raise MachineFault(FaultKind.HOST_STEP, f"torch refuses {call.overload}: {reason}", where=call.where) from refusal
+
+
+def _check_results(plugin: registry.Registered, call: HostCall, results: Sequence[torch.Tensor]) -> None:
+    """Raises RegistrationError unless a function gives as many tensors as the operator has, of its shapes."""
+    wanted = [tuple(type_.get_shape()) for type_ in call.results]
+    found = [tuple(result.shape) for result in results]
+    if len(found) == len(wanted) and all(map(_fits, found, wanted)):
+        return
+    given, has = _tensors_of(found), _tensors_of(wanted)
+    raise RegistrationError(
+        f"{plugin.owner}, registered for {plugin.op}, gives {given}; the operation has {has}",
+        where=call.where,
+    )
+
+
+def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    known = len(shape) == len(wanted)
+    return known and all(b in (a, DYNAMIC_INDEX) for a, b in zip(shape, wanted, strict=True))
+
+
+def _tensors_of(shapes: Sequence[tuple[int, ...]]) -> str:
+    return (
+        f"{len(shapes)} tensor{'s' * (len(shapes) != 1)} of {' and '.join(map(str, shapes))}" if shapes else "no tensor"
+    )
 
 
 def _float_types(call: HostCall, *, wide: bool) -> tuple[torch.dtype | None, ...]:

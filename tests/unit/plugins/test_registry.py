@@ -195,6 +195,27 @@ def test_executor_must_give_a_list() -> None:
         model(X)
 
 
+@pytest.mark.parametrize(
+    ("gives", "said"),
+    [
+        (lambda x: [x, x], r"2 tensors of \(3, 65\) and \(3, 65\)"),
+        (lambda x: [], "no tensor"),
+        (lambda x: [x[:2]], r"1 tensor of \(2, 65\)"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["executor", "fallback"])
+def test_other_tensors_than_the_operation_has_are_a_mistake_of_the_function(kind: str, gives: Any, said: str) -> None:
+    if kind == "executor":
+        registry.register_executor("tried::same")(lambda tensors, attributes: gives(tensors[0]))
+    else:
+        registry.register_fallback("tried::same")(gives)
+    model = compiled(torch.ops.tried.same)
+    message = rf"<lambda>, registered for tried::same, gives {said}; the operation has 1 tensor of \(3, 65\)"
+    with pytest.raises(RegistrationError, match=message) as refused:
+        model(X)
+    assert "test_registry.py:" in (refused.value.where or "") or "tried::same" in (refused.value.where or "")
+
+
 def test_fallback_wants_some_calls_only() -> None:
     registry.register_fallback("relu", when=lambda build, self: self.shape[0] == 3)(torch.relu)
     model = compiled(torch.relu)

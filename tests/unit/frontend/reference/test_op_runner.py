@@ -29,15 +29,25 @@ def clean() -> Iterator[None]:
 
 
 def called(
-    overload: str, operands: list[Any], results: str, *, element: str = "f32", wide: bool = False, **arguments: object
+    overload: str,
+    operands: list[Any],
+    results: str,
+    *,
+    element: str = "f32",
+    wide: bool = False,
+    shape: tuple[int, ...] = (1,),
+    **arguments: object,
 ) -> list[Any]:
-    """The results of a call with operands in the first slots, each of an element type; results are of given ones."""
+    """The results of a call with operands in the first slots, each of an element type; results are of given ones.
+
+    The shape of results matters for functions of plugins alone: torch's operators are believed.
+    """
     arrays = [np.asarray(o) for o in operands]
     call = HostCall(
         overload,
         arguments,
         tuple(TensorType(ELEMENTS[element], a.shape) for a in arrays),
-        tuple(TensorType(ELEMENTS[name], [1]) for name in results.split()),
+        tuple(TensorType(ELEMENTS[name], shape) for name in results.split()),
         f"{overload} at model.py:3",
     )
     return run_host_step(call, arrays, wide=wide)
@@ -178,7 +188,15 @@ def test_an_executor_of_a_plugin_goes_first() -> None:
     registry.register_executor("add.Tensor")(run)
     registry.register_fallback("add.Tensor")(lambda *_, **__: torch.zeros(2, 3))
     (found,) = called(
-        "add.Tensor", [X, X], "f32", self=OperandSlot(0), other=OperandSlot(1), alpha=3, more=[OperandSlot(0)], less=[1]
+        "add.Tensor",
+        [X, X],
+        "f32",
+        self=OperandSlot(0),
+        other=OperandSlot(1),
+        alpha=3,
+        more=[OperandSlot(0)],
+        less=[1],
+        shape=X.shape,
     )
     assert np.array_equal(found, 100 * X)
     assert told == [{"alpha": 3, "less": [1]}], "without what holds tensors"
@@ -193,8 +211,8 @@ def test_an_executor_gets_what_the_schema_has_as_defaults() -> None:
 
     registry.register_executor("topk")(run)
     registry.register_executor("my_word")(run)
-    called("topk", [X], "f32 f32", self=OperandSlot(0), k=2, largest=False)
-    called("my_word", [X], "f32 f32", inputs=[OperandSlot(0)], k=2)
+    called("topk", [X], "f32 f32", self=OperandSlot(0), k=2, largest=False, shape=X.shape)
+    called("my_word", [X], "f32 f32", inputs=[OperandSlot(0)], k=2, shape=X.shape)
     assert told == [{"k": 2, "dim": -1, "largest": False, "sorted": True}, {"k": 2}]
 
 
@@ -219,7 +237,7 @@ def test_a_fallback_of_a_plugin_is_called_as_the_operator() -> None:
         return args[0] - args[1]
 
     registry.register_fallback("add.Tensor", when=lambda build, self, other, alpha=1: alpha == 3)(run)
-    (found,) = called("add.Tensor", [X, X], "f32", self=OperandSlot(0), other=OperandSlot(1), alpha=3)
+    (found,) = called("add.Tensor", [X, X], "f32", self=OperandSlot(0), other=OperandSlot(1), alpha=3, shape=X.shape)
     assert not found.any()
     (found,) = called("add.Tensor", [X, X], "f32", self=OperandSlot(0), other=OperandSlot(1), alpha=2)
     assert np.array_equal(found, 3 * X), "torch's, as the fallback does not want it"
@@ -228,7 +246,7 @@ def test_a_fallback_of_a_plugin_is_called_as_the_operator() -> None:
 
 def test_a_fallback_of_an_operator_that_torch_lacks_gets_names() -> None:
     registry.register_fallback("acme::scale")(lambda *, x, by: (x * by, x))
-    found = called("acme::scale", [X], "f32 f32", x=OperandSlot(0), by=3)
+    found = called("acme::scale", [X], "f32 f32", x=OperandSlot(0), by=3, shape=X.shape)
     assert [np.array_equal(f, w) for f, w in zip(found, (3 * X, X), strict=True)] == [True, True]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib import import_module
 from typing import Any
 
@@ -11,6 +12,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.universe import make_context
 
 NAME = "spyre-lsp"
+PAUSE = 0.2  # seconds without another change before a text is checked; a large one takes seconds
 
 
 def make_server(version: str) -> Any:
@@ -31,13 +33,21 @@ def make_server(version: str) -> Any:
             hint="pip install 'spyre-mlir[lsp]'",
         ) from error
     server: Any = pygls.LanguageServer(NAME, version)
-    context = make_context()
+    context, checks, one_by_one = make_context(), make_context(), asyncio.Lock()
 
-    def show(params: Any) -> None:
-        document = server.workspace.get_text_document(params.text_document.uri)
-        found = [_diagnostic(types, document, one) for one in problems_of(document.source, context)]
-        shown = types.PublishDiagnosticsParams(uri=document.uri, diagnostics=found, version=document.version)
-        server.text_document_publish_diagnostics(shown)
+    async def show(params: Any) -> None:
+        """Checks a text beside the other requests, and only the last of several versions in a row."""
+        uri, version = params.text_document.uri, params.text_document.version
+        await asyncio.sleep(PAUSE)
+        async with one_by_one:
+            document = server.workspace.text_documents.get(uri)
+            if document is None or document.version != version:
+                return
+            problems = await asyncio.to_thread(problems_of, document.source, checks)
+        if document.version == version and uri in server.workspace.text_documents:
+            found = [_diagnostic(types, document, one) for one in problems]
+            shown = types.PublishDiagnosticsParams(uri=uri, diagnostics=found, version=version)
+            server.text_document_publish_diagnostics(shown)
 
     def close(params: Any) -> None:
         """Takes the errors of a file that is no longer open out of the editor's list."""

@@ -107,6 +107,23 @@ def test_an_editor_gets_errors_documentation_and_definitions(editor: Editor) -> 
     assert editor.diagnostics() == []
 
 
+def test_the_last_of_several_versions_is_checked_while_other_requests_are_answered(editor: Editor) -> None:
+    line = "  %{0} = aten.neg(%x) : (tensor<4xf32>) -> tensor<4xf32>\n"
+    large = GOOD.replace("  func.return", "".join(line.format(n) for n in range(1, 3000)) + "  func.return")
+    editor.tell(
+        "textDocument/didOpen", {"textDocument": {"uri": URI, "languageId": "mlir", "version": 1, "text": large}}
+    )
+    for version, text in enumerate([BAD, large, BAD, large + "func.func", BAD], start=2):
+        changed = {"textDocument": {"uri": URI, "version": version}, "contentChanges": [{"text": text}]}
+        editor.tell("textDocument/didChange", changed)
+    editor.tell("textDocument/hover", {"textDocument": {"uri": URI}, "position": {"line": 2, "character": 12}}, id=99)
+    first = editor.hear(lambda message: True)
+    assert first["id"] == 99 and "**aten.neg**" in first["result"]["contents"]["value"]
+    shown = editor.hear(lambda message: message.get("method") == "textDocument/publishDiagnostics")["params"]
+    assert shown["version"] == 6
+    assert [problem["range"]["start"]["line"] for problem in shown["diagnostics"]] == [2]
+
+
 EXAMPLES = sorted((ROOT / "examples").glob("*.mlir"))
 
 

@@ -11,7 +11,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.text.notebook import ShownAsText
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CacheInfo(ShownAsText):
     """Contents of the cache on disk; prints as a line.
 

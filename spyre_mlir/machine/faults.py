@@ -87,7 +87,7 @@ class Standing:
     line: str | None = None
 
 
-@dataclass
+@dataclass(repr=False)
 class FaultLog(ShownAsText):
     """The faults of one run, and the response to them.
 

@@ -48,7 +48,7 @@ class CardLoad:
     link_us: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cards(ShownAsText):
     """A model on one or several numbers of cards; prints itself as a table.
 

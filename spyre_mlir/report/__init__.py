@@ -28,7 +28,7 @@ from spyre_mlir.transforms.utils.host_fallback import HostStep, listed
 _SIZES = ("HBM bytes", "LX bytes/core", "HBM traffic", "seconds")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report(ShownAsText):
     """Result of compilation at every level; prints itself as a table.
 
@@ -60,8 +60,6 @@ class Report(ShownAsText):
         if self.faults is not None:
             parts.append("\n".join(f"last call: {line}" for line in self.faults or ("no faults",)))
         return "\n".join([*parts, *(f"depends on an open question: {line}" for line in self.undecided)])
-
-    __repr__ = __str__
 
     @property
     def figures(self) -> Figures:

@@ -74,7 +74,7 @@ class Change:
         return f"{self.after / self.before:.2f} x" if self.before and self.after else "gone" if self.before else "new"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(ShownAsText):
     """Figures of two programs, or of one at two times; prints itself as tables."""
 

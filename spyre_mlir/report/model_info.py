@@ -51,7 +51,7 @@ class TensorFacts:
         return f"{'x'.join(map(str, self.shape)) or 'scalar'} {self.dtype}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModelInfo(ShownAsText):
     """Facts about a model.
 

@@ -80,7 +80,7 @@ class VerifiedLevel:
             return str(error)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bisection(ShownAsText):
     """Outcome of `spyre-run --bisect`: true if the files compute what the levels beside them do.
 
@@ -126,7 +126,7 @@ EXACT = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verification(ShownAsText):
     """Outcome of `verify`: true if every level is within the tolerance, apart from steps that rounding decides.
 

@@ -1,4 +1,4 @@
-"""Objects in notebooks: what prints itself as text is shown as that text."""
+"""Objects in notebooks and at a prompt: what prints itself as text is shown as that text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from html import escape
 
 
 class ShownAsText:
-    """Base of objects that a notebook shows as they print, in columns and without folding lines."""
+    """Base of objects that a notebook shows as they print, in columns and without folding lines.
+
+    A prompt of Python shows them so, too. Every such class has a `__str__`, or a `__repr__` of one line.
+    """
+
+    def __repr__(self) -> str:
+        """The text."""
+        return str(self)
 
     def _repr_html_(self) -> str:
         return f'<pre style="white-space: pre; overflow-x: auto; line-height: 1.2">{escape(str(self))}</pre>'

@@ -16,6 +16,7 @@ import spyre_mlir
 from spyre_mlir.errors import InputError
 from spyre_mlir.ranks.cards import CardLoad, Cards
 from spyre_mlir.ranks.model import RankedModel
+from spyre_mlir.text.notebook import ShownAsText
 
 
 @pytest.fixture(scope="module")
@@ -169,6 +170,15 @@ def test_notebooks_show_what_is_printed_and_no_markup_of_the_user(name: str, obj
     assert page.tags == ["pre", "/pre"]
     assert page.text == str(objects[name])
     assert 0 < len(page.text) <= len(html) < 20_000
+
+
+@pytest.mark.parametrize("name", _SHOWN)
+def test_a_prompt_shows_text_too_and_never_the_fields(name: str, objects: dict[str, Any]) -> None:
+    shown = repr(objects[name])
+    assert shown == str(objects[name]) or (name == "explain" and len(shown) < 100)
+    assert "Attr(" not in shown and "frozenset" not in shown
+    found = type(objects[name]).__mro__
+    assert any({"__str__", "__repr__"} & set(vars(c)) for c in found[: found.index(ShownAsText)]), "it has a text"
 
 
 @pytest.mark.parametrize("name", ["accuracy", "check", "explain", "lazy", "log", "report"])

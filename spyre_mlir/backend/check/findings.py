@@ -8,7 +8,7 @@ from spyre_mlir.dialects.superdsc.check import Finding, Severity
 from spyre_mlir.text.notebook import ShownAsText
 
 
-class Findings(tuple[Finding, ...], ShownAsText):
+class Findings(ShownAsText, tuple[Finding, ...]):
     """Findings of a check, errors first: a tuple that prints as a line per finding and their number."""
 
     __slots__ = ()

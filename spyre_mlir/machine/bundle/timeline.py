@@ -87,7 +87,7 @@ class Resident:
     kernel: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Timeline(ShownAsText):
     """Timeline of a bundle.
 

@@ -16,7 +16,7 @@ from spyre_mlir.text.notebook import ShownAsText
 Measure = Callable[[CompileOptions], tuple[float, float]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Attempt(ShownAsText):
     """One change, tried.
 

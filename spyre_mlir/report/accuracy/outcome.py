@@ -50,7 +50,7 @@ class ErrorGroup:
     underflows: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Accuracy(ShownAsText):
     """Difference between the results of device numerics and of more digits; the launches are run when asked for.
 

@@ -15,7 +15,7 @@ from spyre_mlir.text.notebook import ShownAsText
 EXPLORER_FILE = "model-explorer.json"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LevelGraphs(ShownAsText):
     """The graph of a program at every level.
 

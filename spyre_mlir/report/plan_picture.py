@@ -35,7 +35,8 @@ _COLUMNS: Mapping[str, JustifyMethod] = {
     "writes": "left",
     "rearranges": "left",
 }
-_SPARE = ("rearranges", "reads", "file")  # where a terminal has no room
+_SPARE = ("rearranges", "reads", "file", "cores")  # where a terminal has no room
+_FOLDED = {"loops": 9, "reads": 9, "writes": 9}
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class PlannedFunction:
         return f"{self.name}, kernels: {self.kernels}" + (f", calls: {self.calls}" if self.calls else "")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlanPicture(ShownAsText):
     """The plan of a program; printed as tables, in which a star marks the dimension in the sticks.
 
@@ -130,7 +131,9 @@ class PlanPicture(ShownAsText):
 
     def __str__(self) -> str:
         """A table per function."""
-        return "\n\n".join(listing(one.title, _COLUMNS, map(_cells, one.rows), _SPARE) for one in self.functions)
+        return "\n\n".join(
+            listing(one.title, _COLUMNS, map(_cells, one.rows), _SPARE, folded=_FOLDED) for one in self.functions
+        )
 
 
 def _cells(row: PlannedRow) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ WHOLE = {
     "verification": ("level", "error", "verdict"),
     "comparison": ("total", "after", "change"),
     "explanation": ("operand", "layout", "reason", "plan", "division"),
+    "plan": ("kernel",),
     "cards": ("cards", "memory", "fits"),
 }
 
@@ -36,6 +37,7 @@ def made() -> dict[str, Any]:
         "verification": one.verify(X),
         "comparison": one.report().compare(other.report()),
         "explanation": one.explain("linear"),
+        "plan": one.plan(),
         "cards": Cards(((CardLoad(0, 900, 1.0, 0, 0, 0.0),),), 500),
     }
 

@@ -232,7 +232,7 @@ def _dynamic(
 
     def build(made: Program) -> CompiledModel:
         with progress(LEVELS[-1], options.progress) as step:
-            return _lowered(made, options, step, rare=not buckets)
+            return _lowered(made, options, step, rare=not buckets, shared=False)
 
     def static(args: Sequence[Any], kwargs: Mapping[str, Any]) -> CompiledModel:
         return _compile(model, tuple(args), kwargs, options)
@@ -289,10 +289,12 @@ def _imported(
     return program
 
 
-def _lowered(program: Program, options: CompileOptions, step: Step, *, rare: bool = False) -> CompiledModel:
+def _lowered(
+    program: Program, options: CompileOptions, step: Step, *, rare: bool = False, shared: bool = True
+) -> CompiledModel:
     with paused_collector():
         lowered = lower_once(program.module, make_context(options.spec), options, watch=PassLog(step), rare=rare)
-    lowered.free_at_once(kept=program.module)
+    lowered.free_at_once(program.module, shared=shared)
     lowered.losses.tell()
     return CompiledModel(program, lowered, options)
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 _OLDEST = 2
-_MOST_UNSEEN = 1_000_000
+_MOST_UNSEEN = 3_000_000  # of which less than half are garbage, as programs that are dropped free their ops
 
 
 @dataclass
@@ -77,7 +77,7 @@ def paused_collector() -> Generator[None]:
 
     A look at everything that a compilation made takes a tenth of its time, and a tenth of it is garbage. So what a
     block made counts as old at its end, and the next collection of old objects finds the garbage: Python's own, or
-    one at the end of a block when a million objects have piled up.
+    one at the end of a block when millions of objects have piled up.
     """
     counts = _pauses.begin()
     try:

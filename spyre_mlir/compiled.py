@@ -168,7 +168,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
     def _compiled_again(self, options: CompileOptions) -> CompiledModel:
         """The same program with other options."""
         made = lower_once(self._program.module, make_context(options.spec), options)
-        made.free_at_once(kept=self._program.module)
+        made.free_at_once(self._program.module)
         return CompiledModel(self._program, made, options)
 
     @override

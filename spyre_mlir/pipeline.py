@@ -143,15 +143,18 @@ class Lowered:
     rendered: RenderedBundle | None = None
     recalled: bool = False
 
-    def free_at_once(self, kept: ModuleOp) -> None:
+    def free_at_once(self, program: ModuleOp, *, shared: bool = True) -> None:
         """Let the modules go with this object, without a look of Python's cycle collector at everything alive.
 
+        No reader may use them beyond the life of this object.
+
         Args:
-            kept: a module that others use too; they may use none of the rest beyond the life of this object.
+            program: what was lowered.
+            shared: whether it has other readers, and stays.
         """
         if not self.recalled:
-            made = [module for module in self.modules.values() if module is not kept]
-            weakref.finalize(self, _take_apart, made).atexit = False
+            made = [module for module in self.modules.values() if module is not program]
+            weakref.finalize(self, _take_apart, made if shared else [*made, program]).atexit = False
 
     def bundle(self) -> RenderedBundle:
         """Return the files of the bundle without its weights.

@@ -70,7 +70,17 @@ def static_program(symbolic: Program, module: ModuleOp, sizes: Mapping[str, int]
         reference=symbolic.reference,
         memory=output_memory(symbolic.origin.exported, signature),
     )
+    _forget(graph.graph, made)
     return replace(made, stored=symbolic.stored)
+
+
+def _forget(graph: Graph, made: Program) -> None:
+    """Take from a graph what no recipe computes: its nodes refer to each other, and stay until garbage is collected."""
+    read = {node for recipe in made.recipes.values() for node in recipe.nodes}
+    for node in reversed(graph.nodes):
+        if node not in read:
+            graph.erase_node(node)
+            node.meta.clear()  # the graph knows its name still
 
 
 def _earlier(symbolic: Program, origin: Origin, nodes: Sequence[Node]) -> Earlier:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -85,6 +87,22 @@ def test_specialisations_are_kept_and_the_oldest_go_first() -> None:
     assert model.specialize(s0=3) is not second
     with pytest.raises(InputError, match="specializations must be 1 or more, got 0"):
         compiled(specializations=0)
+
+
+def test_a_specialisation_that_gives_way_goes_without_the_cycle_collector() -> None:
+    model = compiled(specializations=1)
+    first = model.specialize(s0=2)
+    modules = [first._program.module, *first._lowered.modules.values()]
+    parts = [weakref.ref(op) for module in modules for op in module.walk()]
+    gc.disable()
+    try:
+        del first, modules
+        model.specialize(s0=3)
+        left = [part() for part in parts if part() is not None]
+    finally:
+        gc.enable()
+    assert len(parts) > 30
+    assert left == []
 
 
 def test_a_weight_that_changes_is_seen_by_all() -> None:

@@ -51,7 +51,7 @@ class GraphLowering(Protocol):
         ...
 
 
-Lower = Callable[[Signature, Mapping[Node, Node], Folded, Sizes], GraphLowering]
+Lower = Callable[[Signature, Mapping[Node, Node], Folded, Sizes, "GraphFunctions"], GraphLowering]
 
 
 class GraphFunctions:
@@ -101,7 +101,7 @@ class GraphFunctions:
         )
         aliases, known = find_aliases(live), Folded(live, {})
         signature = Signature(slots, {}, {}, frozenset(), (), (), (), cast(Any, None), cast(Any, None))
-        lowering = self._start(signature, aliases, known, Sizes())
+        lowering = self._start(signature, aliases, known, Sizes(), self)
         for node in live:
             if node.op == "call_function" and node not in aliases and node not in known and not gives_number(node):
                 lowering.lower(node)

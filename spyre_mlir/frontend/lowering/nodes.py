@@ -73,7 +73,7 @@ class NodeLowering:
         graphs: GraphFunctions | None = None,
     ) -> None:
         """Starts a function with one block argument per placeholder; `graphs` makes the functions that it calls."""
-        self.graphs = graphs or GraphFunctions(self._of_graph)
+        self.graphs = graphs or GraphFunctions(NodeLowering)
         self._sizes = sizes
         self._aliases = aliases
         self._folded = folded
@@ -83,7 +83,6 @@ class NodeLowering:
         self.recipes: dict[str, Recipe] = {}
         self._location: LocationAttr = UnknownLoc()
         self._hint: Hint | None = None
-        self._build = ImportBuild(self._add)
         self._ssa: dict[Node, SSAValue] = {}
         self._several: dict[Node, dict[int, SSAValue]] = {}
         self._casts: dict[tuple[SSAValue, torch.dtype], SSAValue] = {}
@@ -95,11 +94,6 @@ class NodeLowering:
             self._ssa[slot.node] = value
         for tied, first in signature.ties.items():
             self._ssa[tied] = self._ssa[first]
-
-    def _of_graph(
-        self, signature: Signature, aliases: Mapping[Node, Node], folded: Folded, sizes: Sizes
-    ) -> NodeLowering:
-        return NodeLowering(signature, aliases, folded, sizes, self.graphs)
 
     def guard(self, conditions: Iterable[str]) -> None:
         """Add the conditions on symbols that the program takes for granted."""
@@ -119,7 +113,7 @@ class NodeLowering:
             self._several[node] = {i: _named(v, node) for i, v in enumerate(control.outputs)}
             return
         plain = not is_symbolic_node(node)  # other ops stand for a call once its sizes are numbers
-        if plain and (results := converted(node, self.ssa, self._build)) is not None:
+        if plain and (results := converted(node, self.ssa, ImportBuild(self._add))) is not None:
             if isinstance(node.meta["val"], torch.Tensor):
                 self._ssa[node] = _named(results[0], node)
             else:

@@ -60,6 +60,11 @@ class Recipe:
         # Of the constant alone, whatever it is a part of; one element counts as dense under any stride.
         return value.clone(memory_format=torch.contiguous_format)
 
+    @property
+    def nodes(self) -> set[Node]:
+        """All that it follows from, itself among them."""
+        return {*ordered(self.node, {}), *self.fixed, *self.buffers, *self.earlier}
+
     def of_type(self, dtype: torch.dtype) -> Recipe:
         """Return the recipe of the same constant in another type."""
         return replace(self, dtype=dtype)

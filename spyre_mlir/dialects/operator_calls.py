@@ -39,7 +39,9 @@ class Schemas(Protocol):
         """Return a call by its schema; SSA values stand for tensors.
 
         Raises:
-            UnsupportedError: there is no such operator, or it refuses these arguments.
+            LookupError: there is no such operator.
+            TypeError: it has no such arguments.
+            UnsupportedError: it refuses their values.
         """
         ...
 
@@ -61,7 +63,9 @@ def op_by_schema(overload: str, positional: Sequence[object], named: Mapping[str
         named: the others.
 
     Raises:
-        UnsupportedError: there is no such operator, it refuses these arguments, or torch is not loaded.
+        LookupError: there is no such operator.
+        TypeError: it has no such arguments.
+        UnsupportedError: it refuses their values, or torch is not loaded.
     """
     if not _PROVIDED:
         raise UnsupportedError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import cast
 
 import torch
@@ -15,7 +16,9 @@ from spyre_mlir.frontend.capture.export import REFUSED, first_line
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
 from spyre_mlir.frontend.reference.op_runner import in_torch, operator_of
 from spyre_mlir.frontend.torch_private import schema_of
+from spyre_mlir.ops import ATEN
 
+_LIKE = 0.8  # a name that is closer was probably meant
 _DTYPES = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
 
 
@@ -23,21 +26,28 @@ def call_by_schema(overload: str, positional: Sequence[object], named: Mapping[s
     """Return a call by the schema of its operator; results have the types that its fake implementation gives.
 
     Raises:
-        UnsupportedError: torch has no such operator, or it refuses these arguments.
+        LookupError: torch has no such operator.
+        TypeError: it has no such arguments.
+        UnsupportedError: it refuses the values of its arguments.
     """
     try:
         operator = operator_of(overload)
     except UnsupportedError as error:
-        raise UnsupportedError(f"neither the op table nor torch has an operator {overload}", hint=error.hint) from error
+        near = get_close_matches(overload, [name for entry in ATEN for name in entry.overloads], 1, _LIKE)
+        remedy = f"did you mean {near[0]}?" if near else error.hint
+        raise LookupError(f"neither the op table nor torch has an operator {overload}; {remedy}") from error
     schema = schema_of(operator)
     names = [a.name for a in schema.arguments if not a.kwarg_only]
+    if len(positional) > len(names):
+        given, taken = len(positional), ", ".join(names)
+        raise TypeError(f"{overload} got {given} arguments without a name, and takes {len(names)} ({taken})")
     arguments = dict(zip(names, positional, strict=False))
     if twice := [name for name in arguments if name in named]:
-        raise UnsupportedError(f"{overload} got {', '.join(twice)} by place and by name")
+        raise TypeError(f"{overload} got {', '.join(twice)} by place and by name")
     arguments |= named
     parameters = {a.name: a for a in schema.arguments}
-    if len(positional) > len(names) or not arguments.keys() <= parameters.keys():
-        raise UnsupportedError(f"{overload} takes {', '.join(parameters)}, and got {', '.join(arguments)}")
+    if not arguments.keys() <= parameters.keys():
+        raise TypeError(f"{overload} takes {', '.join(parameters)}, and got {', '.join(arguments)}")
     try:
         with torch.no_grad():
             given = {name: in_torch(parameters[name], _on_meta(value)) for name, value in arguments.items()}

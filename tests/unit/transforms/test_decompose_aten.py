@@ -234,3 +234,12 @@ def test_an_argument_of_a_decomposition_that_has_no_place_is_refused_and_not_dro
         registry.register_decomposition("relu")(lambda build, self: build.call("add.Tensor", self, self, 2))
         with pytest.raises(RegistrationError, match=r"failed: TypeError: add\.Tensor got 3 arguments without"):
             module(f"relu(%x) : ({X}) -> {X}")
+
+
+def test_an_operator_that_nobody_has_is_a_mistake_of_the_decomposition_and_no_host_step() -> None:
+    with registry.isolated():
+        registry.register_decomposition("relu")(lambda build, self: build.call("mull.Tensor", self, self))
+        with pytest.raises(RegistrationError, match=r"operator mull\.Tensor; did you mean mul\.Tensor\?") as refused:
+            module(f'relu(%x) : ({X}) -> {X} loc("net.py":7:0)')
+        assert "registered for relu, failed" in refused.value.message
+        assert (refused.value.where or "").endswith("relu at net.py:7")

@@ -13,7 +13,7 @@ from xdsl.ir import Block, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_value import raw_of
-from spyre_mlir.errors import RegistrationError, UnsupportedError
+from spyre_mlir.errors import RegistrationError
 from spyre_mlir.frontend.lowering.plugin_conversion import ImportBuild, converted, node_info
 from spyre_mlir.plugins import registry
 from tests.unit.frontend.graphs import calls, placeholders, traced
@@ -145,7 +145,7 @@ def test_ops_without_a_shape_of_their_own_are_taken_apart() -> None:
 
 def test_an_op_that_the_table_lacks_is_refused() -> None:
     made = Function(lambda x, y: torch.add(x, y))
-    with pytest.raises(UnsupportedError, match="neither the op table nor torch has an operator nonesuch"):
+    with pytest.raises(LookupError, match="neither the op table nor torch has an operator nonesuch; import the module"):
         ImportBuild(made.add).call("nonesuch")
 
 

@@ -9,13 +9,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dialects.argument_places import places_of
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, SymbolRange, declared_symbols
 from spyre_mlir.dialects.ir.modules import copy_of, take_apart
 from spyre_mlir.errors import InputError
+from spyre_mlir.machine.levels.named_places import check_places
+from spyre_mlir.machine.levels.run import argument_name
 from spyre_mlir.pickling import NotPickled
 from spyre_mlir.pipeline import LEVELS, check_level
 from spyre_mlir.report import Accuracy, Verification
@@ -244,9 +247,18 @@ class DynamicModel(ShownAsText, NotPickled, IsNoModule):
         if bucket is None or size not in self.symbols[symbol]:
             return None
         SpecializeShapesPass(sizes).check(self._program.module)
+        self._check_places(args, kwargs, sizes)
         more_args, more_kwargs = padded_inputs(self._program, args, kwargs, {symbol: bucket})
         outputs = first_elements(self._program, self._buckets[bucket](*more_args, **more_kwargs), sizes)
         return None if has_gaps(outputs) else outputs
+
+    def _check_places(self, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Mapping[str, int]) -> None:
+        """Refuses indices of entries that only padding has."""
+        (main,), names = functions(self._program.module), [a.name for a in self._program.arguments]
+        leaves = self._program.leaves(args, kwargs)
+        for wanted, leaf in zip(self._program.input_leaves, leaves, strict=True):
+            if wanted.name in names and places_of(main, number := names.index(wanted.name)):
+                check_places(main, number, argument_name(main, number), cast(Any, leaf).numpy(force=True), sizes)
 
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
         """Same as `CompiledModel.accuracy`, for the sizes of these inputs."""

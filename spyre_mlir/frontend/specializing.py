@@ -19,6 +19,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, SSAValue
 
+from spyre_mlir.dialects.argument_notes import note_of
+from spyre_mlir.dialects.argument_places import PLACES
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.aten_sizes import number_at
@@ -67,6 +69,7 @@ def static_program(symbolic: Program, module: ModuleOp, sizes: Mapping[str, int]
         signature,
         Sizes(),
         earlier=earlier,
+        places=_places(main, symbolic),
         reference=symbolic.reference,
         memory=output_memory(symbolic.origin.exported, signature),
     )
@@ -81,6 +84,12 @@ def _forget(graph: Graph, made: Program) -> None:
         if node not in read:
             graph.erase_node(node)
             node.meta.clear()  # the graph knows its name still
+
+
+def _places(main: func.FuncOp, symbolic: Program) -> dict[str, Attribute]:
+    """The notes on what integers have to name: the operators of the model that asked for it may be others by now."""
+    notes = ((a.name, note_of(main, number, PLACES)) for number, a in enumerate(symbolic.arguments))
+    return {name: note for name, note in notes if note is not None}
 
 
 def _earlier(symbolic: Program, origin: Origin, nodes: Sequence[Node]) -> Earlier:

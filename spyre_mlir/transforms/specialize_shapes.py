@@ -152,6 +152,8 @@ def _specialize(function: FuncOp, sizes: Mapping[str, int]) -> None:
     function.function_type = FunctionType.from_lists(
         [_type(t, sizes, function) for t in kept.inputs], [_type(t, sizes, function) for t in kept.outputs]
     )
+    if function.arg_attrs is not None:
+        function.arg_attrs = cast("ArrayAttr[DictionaryAttr]", _numbers(function.arg_attrs, sizes))
     del function.attributes[SYMBOLS]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -11,11 +11,13 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Region
 
+from spyre_mlir.dialects.argument_places import PLACES
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, symbols_attribute
 from spyre_mlir.frontend.capture.constant_folding import Earlier, Folded
 from spyre_mlir.frontend.lowering.control_flow import hand_down_notes
 from spyre_mlir.frontend.lowering.liveness import find_aliases
+from spyre_mlir.frontend.lowering.named_places import named_places
 from spyre_mlir.frontend.lowering.nodes import NodeLowering
 from spyre_mlir.frontend.lowering.signature import Signature
 from spyre_mlir.frontend.program.plain_trees import word_of_tree
@@ -39,6 +41,7 @@ def assemble(
     guards: Sequence[str] = (),
     earlier: Earlier | None = None,
     origin: Origin | None = None,
+    places: Mapping[str, Attribute] | None = None,
     reference: Callable[..., object],
     memory: OutputMemory,
 ) -> Program:
@@ -52,6 +55,7 @@ def assemble(
         guards: conditions on them.
         earlier: nodes that stand for constants of the program that it is made from.
         origin: of a program with symbols.
+        places: by argument, the note on what its integers have to name; found in the nodes if it is not given.
         reference: the model itself.
         memory: where its outputs lie.
     """
@@ -64,8 +68,9 @@ def assemble(
         if node.op == "call_function" and node not in aliases and node not in known and not gives_number(node):
             lowering.lower(node)
     lowering.finish([r.node for r in signature.results])
+    places = named_places(live, signature, sizes) if places is None else places
     return Program(
-        module=_module(name, signature, lowering, sizes),
+        module=_module(name, signature, lowering, sizes, places),
         name=name,
         arguments=tuple(lowering.arguments),
         values=lowering.values | _by_recipe(signature, lowering, earlier),
@@ -104,11 +109,14 @@ def _by_recipe(signature: Signature, lowering: NodeLowering, earlier: Earlier) -
     }
 
 
-def _module(name: str, signature: Signature, lowering: NodeLowering, sizes: Sizes) -> ModuleOp:
+def _module(
+    name: str, signature: Signature, lowering: NodeLowering, sizes: Sizes, places: Mapping[str, Attribute]
+) -> ModuleOp:
     arguments = [
         {"aten.name": a.name, "aten.kind": a.kind}
         | (INTERLEAVED if a.is_complex else {})
         | _bounds(lowering.values.get(a.name) if a.kind == "constant" else None)
+        | ({PLACES: places[a.name]} if a.name in places else {})
         for a in lowering.arguments
     ]
     results = [

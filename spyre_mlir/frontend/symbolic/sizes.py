@@ -157,10 +157,11 @@ def gives_number(node: Node) -> bool:
 
 def same_shape(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Return whether two tensors have one shape for all values of symbols; torch's ``==`` would take it for granted."""
-    return len(a.shape) == len(b.shape) and all(_same_extent(x, y) for x, y in zip(a.shape, b.shape, strict=True))
+    return len(a.shape) == len(b.shape) and all(same_extent(x, y) for x, y in zip(a.shape, b.shape, strict=True))
 
 
-def _same_extent(a: object, b: object) -> bool:
+def same_extent(a: object, b: object) -> bool:
+    """Return whether two sizes are one number for all values of symbols."""
     if isinstance(a, torch.SymInt) and isinstance(b, torch.SymInt):
         return bool(expression_of(a) == expression_of(b))
     return not isinstance(a, torch.SymInt) and not isinstance(b, torch.SymInt) and a == b

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
+from spyre_mlir.dialects.argument_places import places_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
 from spyre_mlir.errors import InputError
@@ -159,8 +160,11 @@ def argument_of(main: FuncOp, number: int, value: Array | KeptTensor | None, *, 
             raise InputError(f"{argument_name(main, number)} has no value", hint="pass one")
         return bind_input(main, number, read(), narrow=narrow)
 
-    sent = all(isinstance(use.operation, ToDeviceOp) for use in main.args[number].uses)
-    return KeptInput(value, bound) if sent else bound()
+    if not all(isinstance(use.operation, ToDeviceOp) for use in main.args[number].uses):
+        return bound()
+    if read is not None and places_of(main, number):
+        bound()  # looks at indices in every run, also at those that are on the card already
+    return KeptInput(value, bound)
 
 
 def staying(main: FuncOp, keep: Collection[int]) -> dict[SSAValue, list[int]]:

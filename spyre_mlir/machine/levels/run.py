@@ -22,6 +22,7 @@ from spyre_mlir.machine.levels.host_blocks import BlockFunctions
 from spyre_mlir.machine.levels.host_ops import HostExecutor, HostStepFunctions
 from spyre_mlir.machine.levels.kernel import KernelFunctions
 from spyre_mlir.machine.levels.loop import LoopFunctions, scalar_rules
+from spyre_mlir.machine.levels.named_places import check_places
 
 
 def run_function(
@@ -99,7 +100,7 @@ def bind_inputs(function: FuncOp, inputs: Sequence[Array], *, narrow: bool = Fal
     """Convert arrays to the function's arguments; float32 stays float32 if `narrow`, else floats become float64.
 
     Raises:
-        InputError: their number, a shape or a kind of number is not what the function takes.
+        InputError: their number, a shape or a kind of number is not what the function takes, or an index names nothing.
     """
     check_count(function, len(inputs))
     return [bind_input(function, number, x, narrow=narrow) for number, x in enumerate(inputs)]
@@ -120,7 +121,9 @@ def check_count(function: FuncOp, given: int) -> None:
 def bind_input(function: FuncOp, number: int, array: Array, *, narrow: bool = False) -> HostArray:
     """Convert one array to an argument of the function; see `bind_inputs`."""
     kind, name = function.function_type.inputs.data[number], argument_name(function, number)
-    return _bind(np.asarray(array), kind, name, f"@{function.sym_name.data}", narrow)
+    bound = _bind(np.asarray(array), kind, name, f"@{function.sym_name.data}", narrow)
+    check_places(function, number, name, bound.values)
+    return bound
 
 
 def _bind(array: Array, type_: Attribute, name: str, where: str, narrow: bool) -> HostArray:

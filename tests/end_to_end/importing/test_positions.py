@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.errors import MachineFault
+from spyre_mlir.errors import InputError
 from tests.functions import FunctionModel
 
 C = torch.linspace(-1.0, 1.0, 32).reshape(4, 8)
@@ -58,10 +58,12 @@ def test_every_position_is_as_in_eager(program: Callable[..., Any]) -> None:
     assert verification, str(verification)
 
 
-def test_a_row_outside_is_a_fault() -> None:
-    compiled = spyre_mlir.compile(FunctionModel(lambda c, p: c[p]), (C, torch.tensor(2)), numerics="exact")
-    with pytest.raises(MachineFault, match="is outside a table of 4 rows"):
-        compiled(C, torch.tensor(9))
+@pytest.mark.parametrize("program", [columns, rows, in_views, read_alone], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("position", [8, -9])
+def test_a_position_outside_is_refused(program: Callable[..., Any], position: int) -> None:
+    compiled = spyre_mlir.compile(FunctionModel(program), (C, torch.tensor(2), X), numerics="exact")
+    with pytest.raises(InputError, match=rf"'args_1' holds {position}, and aten.index\S+ takes -\d to \d\n"):
+        compiled(C, torch.tensor(position), X)
 
 
 class Cache(nn.Module):

@@ -1,0 +1,236 @@
+"""Places that the integers of arguments have to name, because operators of the model take them for indices.
+
+Eager refuses an index outside. The device cannot, so what is asked of an argument is noted on it, and checked at calls.
+Indices are followed up to the argument through operators that keep all numbers of a tensor, through sums with a known
+number, and through the usual choice that counts negative numbers from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch.fx import Node
+from xdsl.dialects.builtin import ArrayAttr
+
+from spyre_mlir.dialects.argument_places import NamedPlaces, places_attribute
+from spyre_mlir.dialects.places import source_of
+from spyre_mlir.frontend.arguments import bind, overload_name
+from spyre_mlir.frontend.locations import location_of
+from spyre_mlir.frontend.lowering.signature import Signature
+from spyre_mlir.frontend.symbolic.sizes import Sizes, same_extent
+
+aten = torch.ops.aten
+Arguments = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What an operator asks of a tensor of indices, and on the way to an argument of those that it is made from.
+
+    Attributes:
+        index: the tensor.
+        size: how many places there are.
+        from_end: how often the size is added to negative numbers.
+        plus: what is added to the numbers of the tensor.
+        but: a number that is passed over.
+    """
+
+    index: Node
+    size: Any
+    from_end: int = 0
+    plus: int = 0
+    but: int | None = None
+
+
+def named_places(live: Sequence[Node], signature: Signature, sizes: Sizes) -> dict[str, ArrayAttr[Any]]:
+    """Return the notes on arguments, by name.
+
+    Args:
+        live: the nodes that make the results.
+        signature: the arguments.
+        sizes: the symbols of the program.
+    """
+    names = {slot.node: slot.argument.name for slot in signature.slots if slot.argument.kind != "constant"}
+    names |= {tied: names[first] for tied, first in signature.ties.items() if first in names}
+    found: dict[str, dict[NamedPlaces, NamedPlaces]] = {}
+    for node in live:
+        rule = _RULES.get(getattr(node.target, "overloadpacket", None)) if node.op == "call_function" else None
+        if rule is None or not _makes_something(node):
+            continue
+        for asked in rule(_arguments(node)):
+            for origin in _origins(asked):
+                if origin.index in names:
+                    one = _noted(node, origin, sizes)
+                    found.setdefault(names[origin.index], {}).setdefault(one.rule, one)
+    return {name: places_attribute(list(places.values())) for name, places in found.items()}
+
+
+def _noted(node: Node, asked: _Asked, sizes: Sizes) -> NamedPlaces:
+    name = overload_name(cast(Any, node.target))
+    size = cast(Any, sizes.spelled(asked.size))
+    source = source_of(location_of(node))
+    # The name of the file alone: the note is part of the program's text, which says the same on every machine.
+    source = source if source.file is None else replace(source, file=Path(source.file).name)
+    return NamedPlaces(f"aten.{name}", str(source), size, asked.from_end, asked.plus, asked.but)
+
+
+def _arguments(node: Node) -> dict[str, Any]:
+    return {name: b.value for name, b in bind(node).items()}
+
+
+def _makes_something(node: Node) -> bool:
+    """Whether a call has a result with elements; eager looks at no index if it has none."""
+    value = node.meta["val"]
+    values = [value] if isinstance(value, torch.Tensor) else list(value)
+    return any(isinstance(v, torch.Tensor) and not _is_empty(v) for v in values)
+
+
+def _is_empty(tensor: torch.Tensor) -> bool:
+    return any(isinstance(extent, int) and extent == 0 for extent in cast("Sequence[object]", tensor.shape))
+
+
+# What operators ask.
+
+
+def _extent(tensor: Node, dim: int) -> Any:
+    shape = tensor.meta["val"].shape
+    return shape[dim] if len(shape) else 1
+
+
+def _along(index: str = "index", *, from_end: int = 0) -> Callable[[Arguments], Iterator[_Asked]]:
+    """Rule of operators whose indices name places along a dimension; of all elements in order if none is given."""
+
+    def rule(given: Arguments) -> Iterator[_Asked]:
+        tensor, dim = given["self"], given.get("dim")
+        size = prod(tensor.meta["val"].shape) if dim is None else _extent(tensor, dim)
+        yield _Asked(given[index], size, from_end)
+
+    return rule
+
+
+def _several(given: Arguments) -> Iterator[_Asked]:
+    """Indexing with several tensors; masks choose what is there."""
+    indices = {dim: index for dim, index in enumerate(given["indices"]) if index is not None}
+    if any(i.meta["val"].dtype in (torch.bool, torch.uint8) or _is_empty(i.meta["val"]) for i in indices.values()):
+        return
+    for dim, index in indices.items():
+        yield _Asked(index, _extent(given["self"], dim), 1)
+
+
+def _take_along_dim(given: Arguments) -> Iterator[_Asked]:
+    yield from _along("indices", from_end=int(given["dim"] is not None))(given)
+
+
+def _rows(given: Arguments) -> Iterator[_Asked]:
+    yield _Asked(given["indices"], _extent(given["weight"], 0))
+
+
+def _classes(given: Arguments) -> Iterator[_Asked]:
+    if given["num_classes"] >= 0:
+        yield _Asked(given["self"], given["num_classes"])
+
+
+def _targets(given: Arguments) -> Iterator[_Asked]:
+    """Losses: a target is a class, or the number that is passed over."""
+    scores = given["self"]
+    if not given["target"].meta["val"].is_floating_point():
+        yield _Asked(
+            given["target"], _extent(scores, 1 if scores.meta["val"].dim() > 1 else 0), but=given["ignore_index"]
+        )
+
+
+_RULES: dict[object, Callable[[Arguments], Iterator[_Asked]]] = {
+    **dict.fromkeys((aten.index, aten._unsafe_index, aten.index_put, aten._unsafe_index_put), _several),
+    **dict.fromkeys((aten.gather, aten.scatter, aten.scatter_add, aten.scatter_reduce), _along()),
+    **dict.fromkeys((aten.index_select, aten.index_copy, aten.index_add, aten.index_reduce), _along()),
+    **dict.fromkeys((aten.index_fill, aten.take, aten.put), _along(from_end=1)),
+    aten.take_along_dim: _take_along_dim,
+    **dict.fromkeys((aten.embedding, aten._embedding_bag, aten._embedding_bag_forward_only), _rows),
+    aten.one_hot: _classes,
+    **dict.fromkeys((aten.cross_entropy_loss, aten.nll_loss, aten.nll_loss_nd, aten.nll_loss2d), _targets),
+    **dict.fromkeys((aten.nll_loss_forward, aten.nll_loss2d_forward), _targets),
+}
+
+# Where indices come from.
+
+# Operators with all numbers of their operands, and no others, as long as they have a result with elements.
+_KEEPING = {
+    *(aten.view, aten.reshape, aten._unsafe_view, aten.flatten, aten.unflatten, aten._reshape_alias),
+    *(aten.unsqueeze, aten.squeeze, aten.permute, aten.transpose, aten.t, aten.movedim, aten.expand, aten.repeat),
+    *(aten.alias, aten.detach, aten.contiguous, aten.clone, aten.lift_fresh_copy, aten.flip, aten.roll),
+    *(aten.view_copy, aten.unsqueeze_copy, aten.squeeze_copy, aten.permute_copy, aten.transpose_copy),
+    aten.expand_copy,
+}
+_JOINING = {aten.cat, aten.stack}
+
+
+def _origins(asked: _Asked) -> Iterator[_Asked]:
+    """What is asked of arguments, if it can be followed up to them."""
+    left, seen = [asked], set[tuple[Node, int, int]]()
+    while left:
+        one = left.pop()
+        if (key := (one.index, one.from_end, one.plus)) in seen or _is_empty(one.index.meta["val"]):
+            continue
+        seen.add(key)
+        if one.index.op == "placeholder":
+            yield one
+        elif one.index.op == "call_function":
+            left += reversed(list(_before(one)))
+
+
+def _before(asked: _Asked) -> Iterator[_Asked]:
+    """What is asked of the operands of a call that makes indices; nothing if its numbers are others."""
+    node = asked.index
+    packet = getattr(node.target, "overloadpacket", None)
+    given = _arguments(node) if packet is not None else {}
+    if packet in _KEEPING or (packet in (aten._to_copy, aten.to) and _is_kept(given["self"], node)):
+        yield replace(asked, index=given["self"])
+    elif packet in _JOINING:
+        yield from (replace(asked, index=part) for part in given["tensors"])
+    elif packet in (aten.add, aten.sub) and isinstance(given["self"], Node) and type(given["other"]) is int:
+        more = given["other"] * given["alpha"] if packet is aten.add else -given["other"] * given["alpha"]
+        if type(more) is int and asked.but is None and _is_integer(given["self"]):
+            yield replace(asked, index=given["self"], plus=asked.plus + more)
+    elif packet is aten.where and not asked.plus and asked.but is None and _counts_from_end(given, asked.size):
+        yield replace(asked, index=given["other"], from_end=asked.from_end + 1)
+
+
+def _is_integer(node: Node) -> bool:
+    dtype = node.meta["val"].dtype
+    return not (dtype.is_floating_point or dtype.is_complex or dtype is torch.bool)
+
+
+def _is_kept(before: Node, after: Node) -> bool:
+    """Whether a conversion has all numbers of a type of integers."""
+    old, new = before.meta["val"].dtype, after.meta["val"].dtype
+    return (
+        _is_integer(before)
+        and _is_integer(after)
+        and new.is_signed
+        and new.itemsize >= old.itemsize + (not old.is_signed)
+    )
+
+
+def _counts_from_end(given: Arguments, size: Any) -> bool:
+    """Whether a choice is ``where(i < 0, i + size, i)``."""
+    condition, wrapped, index = given.get("condition"), given.get("self"), given.get("other")
+    if not all(isinstance(n, Node) and n.op == "call_function" for n in (condition, wrapped)):
+        return False
+    below, more = (cast(Node, n) for n in (condition, wrapped))
+    if getattr(below.target, "overloadpacket", None) is not aten.lt:
+        return False
+    if getattr(more.target, "overloadpacket", None) is not aten.add:
+        return False
+    compared, added = map(_arguments, (below, more))
+    if compared["self"] is not index or added["self"] is not index or compared["other"] != 0 or added["alpha"] != 1:
+        return False
+    other = added["other"].meta.get("val") if isinstance(added["other"], Node) else added["other"]
+    return same_extent(other, size)
+
+
+__all__ = ["named_places"]

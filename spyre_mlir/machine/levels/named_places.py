@@ -1,0 +1,53 @@
+"""Check of the integers of a call that name places: an index outside has nothing to name on the device.
+
+Decision: docs/decisions/0063-positions-are-compared.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.func import FuncOp
+
+from spyre_mlir.dialects.argument_places import NamedPlaces, places_of
+from spyre_mlir.errors import InputError
+from spyre_mlir.machine.arrays import Array, first_index
+
+_NONE: Mapping[str, int] = {}
+
+
+def check_places(function: FuncOp, number: int, name: str, values: Array, sizes: Mapping[str, int] = _NONE) -> None:
+    """Check that the integers of an argument name places that are there, where operators take them for indices.
+
+    Args:
+        function: with a note on the argument, if there is anything to check.
+        number: of the argument.
+        name: of the argument, for messages.
+        values: its integers.
+        sizes: values of the symbols of the program, by name.
+
+    Raises:
+        InputError: one does not.
+    """
+    for asked in places_of(function, number) if values.size else ():
+        low, high = asked.limits(sizes)
+        if low <= int(values.min()) and int(values.max()) <= high:
+            continue
+        wrong = (values < low) | (values > high)
+        if asked.but is not None:
+            wrong &= values != asked.but
+        if wrong.any():
+            raise _error(asked, name, values, first_index(wrong), low, high)
+
+
+def _error(asked: NamedPlaces, name: str, values: Array, at: list[int], low: int, high: int) -> InputError:
+    taken = f"{low} to {high}" if low <= high else "none"
+    taken += "" if asked.but is None else f", and {asked.but}"
+    return InputError(
+        f"{name} holds {int(values[tuple(at)])}{f' at {at}' if at else ''}, and {asked.op} takes {taken}",
+        where=asked.at or None,
+        hint="pass indices of entries that are there, or a tensor with more of them",
+    )
+
+
+__all__ = ["check_places"]

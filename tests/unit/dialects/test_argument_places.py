@@ -1,0 +1,62 @@
+"""Notes on arguments whose integers name places: what they say, and their text."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+
+from spyre_mlir.dialects.argument_places import NamedPlaces, places_attribute, places_of
+from spyre_mlir.dialects.aten_sizes import SizeAttr
+from spyre_mlir.errors import InputError
+from spyre_mlir.text.render import parse_module
+from spyre_mlir.universe import make_context
+
+GATHER = NamedPlaces("aten.gather", "model.py:12 (layers.0)", 5)
+SYMBOLIC = NamedPlaces("aten.take", "", SizeAttr("4 * s0"), from_end=1, plus=-2, but=-100)
+
+
+def function(note: Attribute) -> FuncOp:
+    text = f"func.func @main(%i: tensor<3xi64> {{aten.places = {note}}}, %x: tensor<3xf32>) {{ func.return }}"
+    module = parse_module(text, make_context(), "main.mlir")
+    return next(op for op in module.ops if isinstance(op, FuncOp))
+
+
+def test_what_is_said_reads_back() -> None:
+    main = function(places_attribute([GATHER, SYMBOLIC]))
+    assert places_of(main, 0) == [GATHER, SYMBOLIC]
+    assert places_of(main, 1) == []
+
+
+@pytest.mark.parametrize(
+    ("asked", "limits"),
+    [
+        (NamedPlaces("", "", 5), (0, 4)),
+        (NamedPlaces("", "", 5, from_end=1), (-5, 4)),
+        (NamedPlaces("", "", 5, from_end=2, plus=3), (-13, 1)),
+        (NamedPlaces("", "", 0), (0, -1)),
+        (SYMBOLIC, (-26, 29)),
+    ],
+)
+def test_limits(asked: NamedPlaces, limits: tuple[int, int]) -> None:
+    assert asked.limits({"s0": 7}) == limits
+
+
+def test_equal_rules_of_different_operators() -> None:
+    assert GATHER.rule == NamedPlaces("aten.scatter.src", "model.py:13", 5).rule
+    assert GATHER.rule != NamedPlaces("aten.gather", "model.py:12 (layers.0)", 5, from_end=1).rule
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        StringAttr("aten.gather"),
+        ArrayAttr([StringAttr("aten.gather")]),
+        places_attribute([NamedPlaces("aten.gather", "", "five")]),  # pyright: ignore[reportArgumentType]
+    ],
+    ids=str,
+)
+def test_notes_of_another_form(note: Attribute) -> None:
+    with pytest.raises(InputError, match=r"an entry of aten.places is .*"):
+        places_of(function(note), 0)

@@ -1,0 +1,128 @@
+"""What is asked of integer arguments: by which operators, and up to which arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.export import Dim
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+
+from spyre_mlir.dialects.argument_places import NamedPlaces, places_of
+from spyre_mlir.dialects.aten_sizes import SizeAttr
+from spyre_mlir.frontend.importer import import_program
+from spyre_mlir.frontend.specializing import static_program
+from spyre_mlir.transforms.specialize_shapes import SpecializeShapesPass
+from spyre_mlir.universe import make_context
+from tests.functions import FunctionModel
+
+Function = Callable[[Tensor, Tensor], Tensor]
+
+X, ROWS, COLUMNS = torch.ones(5, 4), torch.tensor([0, 1]), torch.tensor([2, 3])
+
+
+def main_of(module: ModuleOp) -> FuncOp:
+    return next(op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+
+
+def asked(function: Function, *args: Tensor, number: int = 1) -> list[NamedPlaces]:
+    return places_of(main_of(import_program(FunctionModel(function), args).module), number)
+
+
+def test_operator_and_place_in_the_model() -> None:
+    (one,) = asked(lambda x, i: x.index_select(1, i), X, ROWS)
+    assert (one.op, one.size, one.from_end) == ("aten.index_select", 4, 0)
+    assert one.at.startswith("functions.py:")
+
+
+def test_a_choice_of_rows_is_the_index_that_the_model_wrote() -> None:
+    """It becomes an `index_select`, whose indices eager does not count from the end."""
+    (one,) = asked(lambda x, i: x[i], X, ROWS)
+    assert (one.op, one.from_end) == ("aten.index.Tensor", 1)
+
+
+def test_equal_demands_are_noted_once() -> None:
+    assert len(asked(lambda x, i: x[i] + x.clone()[i] * x[i], X, ROWS)) == 1
+    assert len(asked(lambda x, i: x[i] + x[:, i].sum() + x.index_select(0, i), X, ROWS)) == 3
+
+
+def test_each_of_several_indices() -> None:
+    model = FunctionModel(lambda x, i, j: x[i, j])
+    main = main_of(import_program(model, (X, ROWS, COLUMNS)).module)
+    assert [places_of(main, n)[0].size for n in (1, 2)] == [5, 4]
+
+
+MADE_OF_IT: list[tuple[Function, list[tuple[int, int]]]] = [
+    (lambda x, i: x[i + 2], [(2, 1)]),
+    (lambda x, i: x[i - 2 + 5], [(3, 1)]),
+    (lambda x, i: x[torch.sub(i, 2, alpha=3)], [(-6, 1)]),
+    (lambda x, i: x[torch.where(i < 0, i + 5, i)], [(0, 2)]),
+    (lambda x, i: x[torch.where(i < 0, i + 5, i).flip(0)[None]], [(0, 2)]),
+    (lambda x, i: x[torch.cat([i, i + 2, i])], [(0, 1), (2, 1)]),
+    (lambda x, i: x[torch.where(i - 1 < 0, i - 1 + 5, i - 1)], []),  # three sums, and not one
+]
+
+
+@pytest.mark.parametrize("number", range(len(MADE_OF_IT)))
+def test_indices_made_of_an_argument(number: int) -> None:
+    function, expected = MADE_OF_IT[number]
+    assert [(one.plus, one.from_end) for one in asked(function, X, ROWS)] == expected
+
+
+NOT_FOLLOWED: list[Function] = [
+    lambda x, i: x[i * 1],
+    lambda x, i: x[i[:1]],
+    lambda x, i: x[i.to(torch.int32)],  # other numbers, if they need more bits
+    lambda x, i: x[i.float().long()],
+    lambda x, i: x[torch.where(i < 0, i + 4, i)],
+    lambda x, i: x[torch.where(i < 1, i + 5, i)],
+    lambda x, i: x[torch.where(i < 0, i + 5, i) + 1],
+    lambda x, i: x[i + x[:2, 0].long()],
+    lambda x, i: x[:, :0][i],
+    lambda x, i: x + i.sum(),
+]
+
+
+@pytest.mark.parametrize("number", range(len(NOT_FOLLOWED)))
+def test_what_is_not_followed(number: int) -> None:
+    assert asked(NOT_FOLLOWED[number], X, ROWS) == []
+
+
+def test_masks_name_nothing() -> None:
+    mask = torch.tensor([1, 0, 1, 0, 0], dtype=torch.uint8)
+    assert asked(lambda x, m: x.index_put((m,), torch.tensor(1.0)), X, mask) == []
+
+
+def test_losses_pass_a_number_over() -> None:
+    (one,) = asked(
+        lambda x, t: torch.nn.functional.nll_loss(x, t, ignore_index=7), X, torch.zeros(5, dtype=torch.int64)
+    )
+    assert (one.size, one.but) == (4, 7)
+    assert asked(lambda x, t: torch.nn.functional.cross_entropy(x, t), X, torch.ones(5, 4)) == []  # chances of classes
+
+
+def test_sizes_with_symbols_become_numbers() -> None:
+    shapes = (({0: Dim("rows", min=2, max=64)}, None),)
+    program = import_program(FunctionModel(torch.take), (X, ROWS), None, shapes)
+    (one,) = places_of(main_of(program.module), 1)
+    assert one.size == SizeAttr("4 * s0")
+    module = program.module.clone()
+    SpecializeShapesPass({"s0": 9}).apply(make_context(), module)
+    (one,) = places_of(main_of(static_program(program, module, {"s0": 9}).module), 1)
+    assert (one.op, one.size, one.from_end) == ("aten.take", 36, 1)
+
+
+def test_branches_ask_nothing_of_the_arguments_of_the_program() -> None:
+    def function(x: Tensor, i: Tensor) -> Tensor:
+        def some(x: Tensor, i: Tensor) -> Tensor:
+            return x[i]
+
+        def others(x: Tensor, _: Tensor) -> Tensor:
+            return x[:2] + 1
+
+        return torch.cond(x.sum() > 0, some, others, (x, i))
+
+    assert asked(function, X, ROWS) == []

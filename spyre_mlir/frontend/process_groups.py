@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from spyre_mlir.errors import CollectiveError, InputError
-from spyre_mlir.frontend.rank_failures import report, unless_ranks_fail
+from spyre_mlir.frontend.rank_failures import come, not_come, report, unless_ranks_fail
 from spyre_mlir.frontend.torch_private import Operator, group_called, group_names, schema_of
 from spyre_mlir.ops.native.collectives import NAMESPACE
 
@@ -117,13 +117,17 @@ class Collective:
                 hint=f"start {len(expected)} processes, torchrun --nproc-per-node {len(expected)}, or compile again",
             )
         called = getattr(getattr(torch.ops, NAMESPACE), self._name)
-        store = _group(group_name, self._where).get_group_store()
+        store, number, started = _group(group_name, self._where).get_group_store(), 0, None
         try:
+            number = come(store, dist.get_rank())
             started = called(**arguments, group_name=group_name)
-            return unless_ranks_fail(lambda: _finished(started), store)
+            return unless_ranks_fail(lambda: _finished(started), store, number)
         except (RuntimeError, ValueError) as error:  # `DistBackendError` is one
+            report(store, number, f"rank {dist.get_rank()} has failed in {self._name}")
             said = str(error).strip().split("\n", 1)[0]
-            report(store, f"rank {dist.get_rank()} has failed in {self._name}")
+            # A call that the group refuses at once waits for no rank.
+            if started is not None and (missing := not_come(store, ranks, number)):
+                said += f"; {_listed(missing)} had not come to it"
             raise CollectiveError(
                 f"rank {dist.get_rank()}: {self._name} of group '{group_name}' ({_counted(ranks)}) was not completed: "
                 + said,
@@ -140,6 +144,10 @@ def _finished(started: torch.Tensor) -> torch.Tensor:
 
 def _counted(ranks: Sequence[int]) -> str:
     return f"{len(ranks)} rank{'s' * (len(ranks) != 1)}: {', '.join(map(str, ranks))}"
+
+
+def _listed(ranks: Sequence[int]) -> str:
+    return f"rank{'s' * (len(ranks) != 1)} {', '.join(map(str, ranks))}"
 
 
 __all__ = ["Collective", "rank_and_count", "ranks_of", "wait_for_ranks", "without_exchange"]

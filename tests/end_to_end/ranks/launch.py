@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -93,16 +94,17 @@ def _until_all_answer(
     os._exit(0)  # without the ends of groups, which wait for one another
 
 
-def on_ranks(count: int, function: Callable[[], Any]) -> list[Any]:
+def on_ranks(count: int, function: Callable[[], Any], timeout_seconds: float = 1800) -> list[Any]:
     """What a function of a module gives on each of `count` ranks; an error of a rank is raised."""
     with tempfile.TemporaryDirectory() as folder:
-        mp.start_processes(_rank, (count, function, folder), count, start_method="spawn")
+        mp.start_processes(_rank, (count, function, folder, timeout_seconds), count, start_method="spawn")
         return [pickle.loads((Path(folder) / f"{rank}.pickle").read_bytes()) for rank in range(count)]
 
 
-def _rank(rank: int, count: int, function: Callable[[], Any], folder: str) -> None:
+def _rank(rank: int, count: int, function: Callable[[], Any], folder: str, timeout_seconds: float) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=count)
+    where, timeout = f"file://{folder}/store", timedelta(seconds=timeout_seconds)
+    dist.init_process_group("gloo", init_method=where, rank=rank, world_size=count, timeout=timeout)
     try:
         (Path(folder) / f"{rank}.pickle").write_bytes(pickle.dumps(function()))
     finally:

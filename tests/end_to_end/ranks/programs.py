@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import warnings
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from torch import nn
 
 import spyre_mlir
 from spyre_mlir.errors import SpyreError
+from spyre_mlir.frontend.process_groups import Collective
+from spyre_mlir.frontend.rank_failures import GRACE_SECONDS
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
 
 WIDTH, INNER = 64, 128
@@ -122,3 +126,31 @@ def run_until_refused() -> tuple[str, str]:
         kind, text = run_again()
         if kind:
             return kind, text
+
+
+def wait_for_a_rank_that_hangs() -> tuple[str, str]:
+    """As `run_again`, on all ranks but the last, which never comes to the collective of the model."""
+    with torch.no_grad():
+        KEPT["x"] = torch.linspace(-1, 1, 4 * WIDTH).reshape(4, WIDTH)
+        KEPT["model"] = spyre_mlir.compile(ParallelMlp(whole_mlp()), (KEPT["x"],))
+    dist.monitored_barrier(timeout=timedelta(seconds=120))
+    if dist.get_rank() < dist.get_world_size() - 1:
+        return run_again()
+    time.sleep(10)
+    return "", "slept"
+
+
+def go_on_after_an_error() -> tuple[str, torch.Tensor]:
+    """The error of a collective that the group refuses, and the result of the next, to which the last rank is late."""
+    operator: Any = torch.ops._c10d_functional.all_reduce.default
+    collective = Collective(operator, (), "model.py:7")
+    x = torch.full((3,), dist.get_rank() + 1.0)
+    try:
+        collective(input=x, reduce_op="median", group_name="0")
+    except SpyreError as error:
+        text = str(error)
+    else:
+        text = ""
+    if dist.get_rank() == dist.get_world_size() - 1:
+        time.sleep(GRACE_SECONDS + 2.5)
+    return text, collective(input=x, reduce_op="sum", group_name="0")

@@ -10,7 +10,15 @@ import pytest
 
 from spyre_mlir.ops.native import collectives
 from tests.end_to_end.ranks.launch import Kill, after_a_kill, on_ranks, survivors
-from tests.end_to_end.ranks.programs import compile_and_run_once, rows, run_again, run_all, run_until_refused
+from tests.end_to_end.ranks.programs import (
+    compile_and_run_once,
+    go_on_after_an_error,
+    rows,
+    run_again,
+    run_all,
+    run_until_refused,
+    wait_for_a_rank_that_hangs,
+)
 
 Found = list[dict[str, Any]]
 
@@ -92,3 +100,20 @@ def test_a_kill_at_a_random_point_ends_all_other_ranks_by_name() -> None:
         assert kind == "CollectiveError"
         assert "all_reduce of group '0' (4 ranks: 0, 1, 2, 3) was not completed" in text
         assert seconds < 10
+
+
+def test_a_rank_that_never_comes_is_named_when_the_group_times_out() -> None:
+    *waiting, (kind, text) = on_ranks(3, wait_for_a_rank_that_hangs, timeout_seconds=4)
+    assert (kind, text) == ("", "slept")
+    for kind, text in waiting:
+        assert kind == "CollectiveError"
+        assert "all_reduce of group '0' (3 ranks: 0, 1, 2) was not completed: " in text
+        assert "; rank 2 had not come to it" in text
+        assert "programs.py:" in text
+
+
+def test_ranks_that_caught_an_error_wait_for_slow_ones() -> None:
+    for text, result in on_ranks(2, go_on_after_an_error):
+        assert "all_reduce of group '0' (2 ranks: 0, 1) was not completed" in text
+        assert "had not come" not in text
+        assert result.tolist() == [3.0, 3.0, 3.0]

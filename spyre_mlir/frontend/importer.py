@@ -20,6 +20,7 @@ from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
 from spyre_mlir.frontend.capture.control_flow.kept import check_writes
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
+from spyre_mlir.frontend.capture.derivatives import check_no_derivative
 from spyre_mlir.frontend.capture.effects import drop_checks
 from spyre_mlir.frontend.capture.export import export_model, load_pt2
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
@@ -83,6 +84,7 @@ def import_program(
     if given or dynamic_shapes is not None:
         raise InputError("an exported program knows its example arguments", hint="pass the program alone")
     exported = model if isinstance(model, ExportedProgram) else load_pt2(model)
+    check_no_derivative(exported)
     return _import_or_name_sizes(exported, root_class(exported), None)
 
 

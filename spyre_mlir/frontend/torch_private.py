@@ -8,15 +8,8 @@ precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverl
 (their arguments, and whether they are composite), `_neg_view` (a view with other signs), `UntypedStorage._cdata`
 (identity of memory, also for tensors without any), `Module._parameters` and `_buffers` (where a module holds its
 tensors), `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
-programs, read as torch reads them). `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing
-calls of operators, `torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
-
-
-(their arguments, and whether they are composite), `UntypedStorage._cdata` (identity of memory, also for tensors
-without any), `Module._parameters` and `_buffers` (where a module holds its tensors),
-`torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
 programs, read as torch reads them), `_export.utils` (how torch finds its composite operators), `distributed_c10d`
-(process groups by the names that graphs have).
+(process groups by the names that graphs have), `torch._C._functorch` (which tensors are differentiated).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
 `torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
 """
@@ -49,7 +42,15 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 from torch.utils import _python_dispatch, _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import TreeSpec, tree_flatten, tree_flatten_with_path, tree_map, treespec_dumps, treespec_loads
+from torch.utils._pytree import (
+    TreeSpec,
+    tree_flatten,
+    tree_flatten_with_path,
+    tree_map,
+    tree_unflatten,
+    treespec_dumps,
+    treespec_loads,
+)
 
 Operator = OpOverload[..., Any]
 FUSED_ENCODER_LAYER: Callable[..., Any] = cast(Any, torch)._transformer_encoder_layer_fwd
@@ -77,6 +78,7 @@ __all__ = [
     "guard_codes",
     "holders",
     "is_composite",
+    "is_differentiated",
     "is_fake",
     "is_functional",
     "is_real",
@@ -92,6 +94,7 @@ __all__ = [
     "tree_flatten",
     "tree_flatten_with_path",
     "tree_map",
+    "tree_unflatten",
     "treespec_dumps",
     "treespec_loads",
     "unregister_dataclass",
@@ -121,6 +124,14 @@ def disable_modes() -> AbstractContextManager[object]:
 def is_functional(value: torch.Tensor) -> bool:
     """Return whether a tensor is a traced functional wrapper, so that writes to it can be followed."""
     return type(value) is FunctionalTensor or bool(cast(Any, torch)._is_functional_tensor(value))
+
+
+def is_differentiated(value: torch.Tensor) -> bool:
+    """Return whether a tensor stands for another inside of `torch.func.grad`, `vjp` or `jvp`."""
+    functorch = cast(Any, torch)._C._functorch
+    while functorch.is_batchedtensor(value):
+        value = functorch.get_unwrapped(value)
+    return bool(functorch.is_gradtrackingtensor(value))
 
 
 def is_wrapper(value: torch.Tensor) -> bool:

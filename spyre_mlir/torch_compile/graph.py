@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import InitVar, dataclass, field
 from functools import partial
 from typing import Any, cast
@@ -18,6 +19,7 @@ from spyre_mlir import api
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import signature_of
+from spyre_mlir.frontend.capture.derivatives import takes_derivatives
 from spyre_mlir.frontend.capture.export import NEEDS_VALUES, without_values
 from spyre_mlir.frontend.program.result_memory import ResultMemories
 from spyre_mlir.frontend.torch_private import storage_identity
@@ -93,7 +95,13 @@ class CapturedGraph:
         self._buffers = [bool(_BUFFER.search(source_name(n))) for n in placeholders]
         self._caches = {place for place, n in enumerate(placeholders) if _CACHE.search(source_name(n))}
         self.named = capture or Capture.new(compile_id(), _function_of(self.graph))
-        self._memories = ResultMemories(lambda *inputs: Interpreter(self.graph).run(*inputs))
+        self._differentiates = takes_derivatives(self.graph)
+        self._memories = ResultMemories(self._run)
+
+    def _run(self, *inputs: Any) -> Any:
+        """The results of the graph itself, with derivatives where it takes some, though the call records none."""
+        with torch.enable_grad() if self._differentiates else nullcontext():
+            return Interpreter(self.graph).run(*inputs)
 
     @property
     def programs(self) -> tuple[CompiledModel, ...]:
@@ -176,7 +184,7 @@ class CapturedGraph:
         if key not in self._told:
             self._told.add(key)
             record(Compilation(self.named.graph, self.named.function, ON_HOST, _described(inputs), 0, 0.0))
-        return Interpreter(self.graph).run(*inputs)
+        return self._run(*inputs)
 
     def _compile(self, inputs: Sequence[Any], key: str, written: Collection[int]) -> _Made:
         started = time.perf_counter()
@@ -218,7 +226,7 @@ class CapturedGraph:
     ) -> CompiledModel | None:
         """The program for these sizes from an export with symbols, if Dynamo captured the graph with some."""
         shapes = symbolic_shapes(self.graph, frozen)
-        if shapes is None:
+        if shapes is None or self._differentiates:  # a derivative has a program for each size
             return None
         if self._symbolic is None or not self._symbolic.fits(frozen):
             make = partial(api.compile, module, given, dynamic_shapes=(shapes,), **self.options)

@@ -149,7 +149,7 @@ def _decomposed_by_torch(exported: ExportedProgram, table: Any) -> FunctionalPro
         raise ImportProgramError(
             f"torch.export cannot write the model without side effects: {first_line(error)}",
             where=place_in(str(error)),
-            hint="write to clones of views, do not resize tensors or set their memory, and take no derivatives",
+            hint="write to clones of views, and do not resize tensors or set their memory",
         ) from error
     _check_draws(exported, made)
     return made

@@ -18,6 +18,12 @@ from torch.export.graph_signature import InputKind
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend.capture.archive import check_archive
 from spyre_mlir.frontend.capture.constant_values import ConstantValues
+from spyre_mlir.frontend.capture.derivatives import (
+    DerivativesSought,
+    DerivativeTakenError,
+    Differentiated,
+    takes_derivatives,
+)
 from spyre_mlir.frontend.capture.indices.writes import IndexWrites
 from spyre_mlir.frontend.capture.python_state import python_state_kept
 from spyre_mlir.frontend.capture.random_draws.seeding import check_settings, settings_noted
@@ -153,7 +159,7 @@ def _export(
     model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, *, strict: bool
 ) -> ExportedProgram:
     try:
-        return _traced(model, args, kwargs, dynamic_shapes, strict=strict)
+        return _with_derivatives(model, args, kwargs, dynamic_shapes, strict=strict)
     except GuardOnDataDependentSymNode as error:
         if not strict and _SPECIALIZED in str(error):
             # `int` gives a number of Python, but Dynamo reads the code, and takes `int(n)` for `n.item()`.
@@ -162,17 +168,43 @@ def _export(
         raise _decided_by_values(type(model).__name__, error) from error
 
 
-def _traced(
+def _with_derivatives(
     model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, *, strict: bool
+) -> ExportedProgram:
+    """The program of a model, its derivatives written out if it takes some."""
+    if not takes_derivatives(model):
+        with suppress(DerivativeTakenError):
+            exported = _traced(model, args, kwargs, dynamic_shapes, strict=strict)
+            if not takes_derivatives(exported.graph_module):
+                return exported
+    if dynamic_shapes is not None:
+        raise UnsupportedError(
+            f"{type(model).__name__} takes derivatives, and has symbolic sizes",
+            hint="compile it without dynamic_shapes: each size then has a program of its own",
+        )
+    return _traced(model, args, kwargs, None, strict=False, derivatives=True)
+
+
+def _traced(
+    model: torch.nn.Module,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    dynamic_shapes: Any,
+    *,
+    strict: bool,
+    derivatives: bool = False,
 ) -> ExportedProgram:
     name = type(model).__name__
     try:
         with torch_noise_hidden(), torch.no_grad(), python_state_kept(model), _fake_instead_of_meta(model) as fake:
             fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
             known, writes = (nullcontext(), nullcontext()) if strict else (ConstantValues(), IndexWrites())
-            with known, writes, settings_noted() as noted:
+            given, sought = model, nullcontext() if strict else DerivativesSought()
+            if derivatives:
+                given, sought = Differentiated(model, *clone_examples(fresh_args, fresh_kwargs)), nullcontext()
+            with known, writes, sought, settings_noted() as noted:
                 exported = torch.export.export(
-                    model, fresh_args, fresh_kwargs, dynamic_shapes=dynamic_shapes, strict=strict
+                    given, fresh_args, fresh_kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )
     except NEEDS_VALUES as error:
         raise without_values(error) from error

@@ -217,11 +217,11 @@ def _traced(
     except REFUSED as error:  # among them what Dynamo raises
         if not raised_by_torch(error):
             raise  # an error of the model's own says best what it means
-        raise ImportProgramError(
-            f"torch.export cannot trace {name}: {first_line(error)}",
-            where=raised_at(error),
-            hint="see if model(*args) and torch.export.export(model, args) work alone",
-        ) from error
+        does, hint = "torch.export cannot trace", "see if model(*args) and torch.export.export(model, args) work alone"
+        if derivatives:
+            does = "torch cannot take the derivatives of"
+            hint = "see if model(*args) works alone; take derivatives inside of torch.cond and loops, not of them"
+        raise ImportProgramError(f"{does} {name}: {first_line(error)}", where=raised_at(error), hint=hint) from error
     check_settings(exported, noted)
     return exported
 

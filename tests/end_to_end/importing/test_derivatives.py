@@ -14,7 +14,7 @@ from torch.export import Dim
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from tests.functions import FunctionModel
 
 X = torch.linspace(-1.0, 1.0, 12).reshape(3, 4)
@@ -214,6 +214,24 @@ def test_what_is_refused_inside_a_derivative_says_where() -> None:
     ) as refused:
         spyre_mlir.compile(FunctionModel(lambda x: t.grad(cost)(x)), (X,))
     assert "test_derivatives.py:" in str(refused.value.where)
+
+
+def test_derivatives_of_control_flow_are_refused_by_name() -> None:
+    def cost(x: Tensor) -> Tensor:
+        return torch.cond(x.sum() > 0, lambda x: x.sin().sum(), lambda x: (x * x).sum(), (x,))
+
+    with pytest.raises(ImportProgramError, match="torch cannot take the derivatives of FunctionModel") as refused:
+        spyre_mlir.compile(FunctionModel(t.grad(cost)), (X,))
+    assert "take derivatives inside of torch.cond and loops, not of them" in str(refused.value.hint)
+
+
+def test_a_derivative_inside_of_a_branch() -> None:
+    def function(x: Tensor) -> Tensor:
+        return torch.cond(x.sum() > 0, t.grad(loss), lambda x: x * 2, (x,))
+
+    made = spyre_mlir.compile(FunctionModel(function), (X,), numerics="exact")
+    for x in (X + 1, X - 1):
+        torch.testing.assert_close(made(x), function(x), rtol=1e-5, atol=1e-5)
 
 
 def test_eager_derivatives_go_on_after_a_compilation() -> None:

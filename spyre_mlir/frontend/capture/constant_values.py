@@ -10,11 +10,13 @@ Decision: docs/decisions/0103-known-values-at-import.md
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import comb
 from typing import Any, cast
 
 import torch
 from torch.overrides import TorchFunctionMode
 
+from spyre_mlir.frontend.capture.python_truths import allclose, equal, is_nonzero
 from spyre_mlir.frontend.symbolic.sizes import SYMBOLIC
 from spyre_mlir.frontend.torch_private import disable_modes, is_fake, is_functional, tree_flatten, tree_map
 
@@ -55,11 +57,11 @@ class ConstantValues(TorchFunctionMode):
             return func(*args, **kwargs)
         if (instead := _INSTEAD.get(name)) is not None and (out := instead(self, *args, **kwargs)) is not None:
             return out
-        if name in _BY_VALUE and (value := self._computed(func, args, kwargs)) is not None:
+        if name in _BY_VALUE and (value := self.computed(func, args, kwargs)) is not None:
             return tree_map(self.constant, value)
         out = func(*args, **kwargs)
         if isinstance(out, torch.Tensor) and name in _MAKERS | _PURE and _is_small(out):
-            value = self._computed(func, args, kwargs)
+            value = self.computed(func, args, kwargs)
             if isinstance(value, torch.Tensor) and value.shape == out.shape and value.dtype == out.dtype:
                 self._known[id(out)] = (out, value)
         return out
@@ -86,7 +88,7 @@ class ConstantValues(TorchFunctionMode):
         with disable_modes(), torch.no_grad():
             return function(*values, **options)
 
-    def _computed(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    def computed(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """Return a call's result if all its inputs are known; None otherwise."""
         leaves, tree = tree_flatten((args, kwargs))
         values = [self.value(x) if isinstance(x, torch.Tensor) else x for x in leaves]
@@ -205,6 +207,17 @@ def _covariances(
     return (left @ (left * weights).T / (total - less).clamp(min=0)).squeeze()
 
 
+def _combinations(values: ConstantValues, input: torch.Tensor, r: int = 2, with_replacement: bool = False) -> Any:
+    """`torch.combinations` by positions, which its number of elements says; whole it selects by a mask."""
+    count: int | torch.SymInt = input.numel()
+    if input.ndim != 1 or isinstance(count, torch.SymInt) or r < 0:
+        return None
+    if comb(count + (r - 1 if with_replacement and count else 0), r) * r > _MOST:
+        return None
+    places = values.run(lambda: torch.combinations(torch.arange(count), r, with_replacement))
+    return input[values.constant(places)]
+
+
 def _weighs(values: ConstantValues, weights: torch.Tensor, rows: torch.Tensor) -> bool:
     """Return whether weights are known, one for each column, and none is below 0."""
     known = values.value(weights)
@@ -220,7 +233,19 @@ def _correlations(values: ConstantValues, input: torch.Tensor) -> Any:
     return (covariances / deviations[:, None] / deviations[None, :]).clamp(-1, 1)
 
 
+def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A truth value of Python: known, if all tensors are."""
+
+    def instead(values: ConstantValues, *args: Any, **kwargs: Any) -> Any:
+        known = values.computed(function, args, kwargs)
+        return function(*args, **kwargs) if known is None else known
+
+    return instead
+
+
 _INSTEAD: dict[str, Callable[..., Any]] = {
+    **{function.__name__: _truth(function) for function in (allclose, equal, is_nonzero)},
+    "combinations": _combinations,
     "corrcoef": _correlations,
     "cov": _covariances,
     "__getitem__": _getitem,

@@ -52,6 +52,10 @@ KNOWN: dict[str, Callable[[Tensor], Any]] = {
     "repeated_as_often": lambda x: x.repeat_interleave(torch.tensor([2]), 1),
     "positions": lambda x: x[torch.tensor([0, 1, 1]).nonzero()[:, 0]],
     "a_list": lambda x: x[[True, False, True]],
+    "combinations": lambda x: torch.combinations(x[0], 3) * 2,
+    "combinations_with_repetitions": lambda x: torch.combinations(x[:, 0], with_replacement=True),
+    "more_than_there_are": lambda x: torch.combinations(x[:2, 0], 3),
+    "of_none": lambda x: torch.combinations(x[0], 0),
     "written": put,
 }
 

@@ -149,16 +149,28 @@ def _positions(values: ConstantValues, item: Any) -> list[Any] | None:
 
 
 def _masked_select(values: ConstantValues, input: torch.Tensor, mask: torch.Tensor) -> Any:
-    known = values.value(mask)
+    known, shape = (
+        values.value(mask),
+        cast("tuple[int, ...]", cast(Any, torch).broadcast_shapes(input.shape, mask.shape)),
+    )
     if known is None:
-        return None
-    shape = cast("tuple[int, ...]", cast(Any, torch).broadcast_shapes(input.shape, mask.shape))
+        # In a trace torch takes for granted that no more elements are selected than the input has before it broadcasts.
+        return None if input.shape == shape else input.expand(shape).masked_select(mask)
 
     def kept(mask: torch.Tensor) -> torch.Tensor:
         return mask.expand(shape).reshape(-1).nonzero().reshape(-1)
 
     wide = values.constant(values.run(kept, known))
     return input.expand(shape).reshape(-1)[wide]
+
+
+def _one_hot(_: ConstantValues, input: torch.Tensor, num_classes: int = -1) -> Any:
+    """`one_hot` whose largest number says how many classes there are; None for others."""
+    if num_classes != -1 or input.numel() == 0:
+        return None
+    cast(Any, torch)._check(input.min().item() >= 0, lambda: "one_hot takes classes of 0 and above")
+    classes = torch.arange(cast(int, input.max().item() + 1))
+    return input.unsqueeze(-1).eq(classes).to(torch.int64)
 
 
 def _repeat_interleave(
@@ -250,5 +262,6 @@ _INSTEAD: dict[str, Callable[..., Any]] = {
     "cov": _covariances,
     "__getitem__": _getitem,
     "masked_select": _masked_select,
+    "one_hot": _one_hot,
     "repeat_interleave": _repeat_interleave,
 }

@@ -81,10 +81,21 @@ def sizes_of_sizes(x: Tensor, i: Tensor) -> Any:
     return y[y < 1].reshape(-1, 1) + 1
 
 
+def selected_of_repeated(x: Tensor, _i: Tensor) -> Any:
+    """More elements than either tensor has before they broadcast."""
+    return torch.masked_select(x[0, :3] * 2, (x > -3)[:, :3]).sum(), x[:, None, :2].masked_select((x > -3)[:, :2])
+
+
+def as_many_classes(_x: Tensor, i: Tensor) -> Any:
+    return nn.functional.one_hot(i) * 2
+
+
 PROGRAMS: tuple[Callable[..., Any], ...] = (
     masked_sum, places, selected, rows_of_a_mask, two_masks, different_values, runs, repeated, first_rows, counted_to,
     written_places, sizes_of_sizes,
 )  # fmt: skip
+# Dynamo does not capture the last, and takes for granted that the first selects no more than a tensor has.
+NOT_OF_DYNAMO: tuple[Callable[..., Any], ...] = (selected_of_repeated, as_many_classes)
 MANY = torch.linspace(-1.0, 1.0, 24).reshape(4, 6), torch.tensor([3, 1, 3, 0])
 NONE = -torch.linspace(1.0, 2.0, 24).reshape(4, 6), torch.tensor([0, 0, 0, 0])
 ONE = NONE[0] + torch.eye(24)[0].reshape(4, 6) * 20, torch.tensor([0, 1, 0, 0])
@@ -96,7 +107,7 @@ def parted(model: nn.Module, args: tuple[Tensor, ...], **options: Any) -> Parted
     return made
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+@pytest.mark.parametrize("program", PROGRAMS + NOT_OF_DYNAMO, ids=lambda p: p.__name__)
 def test_every_level_is_eager(program: Callable[..., Any]) -> None:
     """Sizes of 0 and 1, for which torch traces other programs, too."""
     compiled = parted(FunctionModel(program), MANY)
@@ -104,6 +115,12 @@ def test_every_level_is_eager(program: Callable[..., Any]) -> None:
         close(results(compiled, args), results(program, args))
     verification = compiled.verify(*MANY)
     assert verification, str(verification)
+
+
+def test_classes_below_zero_are_an_error_of_the_call() -> None:
+    compiled = parted(FunctionModel(as_many_classes), MANY)
+    with pytest.raises(InputError, match="refuses the values of this call"):
+        compiled(MANY[0], torch.tensor([0, -1, 2, 1]))
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dialects.argument_places import places_of
+from spyre_mlir.dialects.argument_notes import places_of
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, SymbolRange, declared_symbols
 from spyre_mlir.dialects.ir.modules import copy_of, take_apart
 from spyre_mlir.errors import InputError

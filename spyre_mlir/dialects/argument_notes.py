@@ -1,15 +1,36 @@
-"""Notes on the arguments of functions: attributes that the import writes and every level reads."""
+"""Notes on the arguments of functions: attributes that the import writes and every level reads.
+
+Integers that operators of the model take for indices have a note on the places that they have to name:
+
+```mlir
+func.func @main(%i: tensor<3xi64> {aten.places = [{op = "aten.gather", at = "model.py:12", size = 5 : i64}]}, …)
+```
+The device compares an index with every place, and finds none for an index outside. So the note is checked at every
+call, by the host, at all levels.
+
+Decision: docs/decisions/0063-positions-are-compared.md
+"""
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import StringAttr
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
+
+from spyre_mlir.dialects.aten_arguments import to_attribute
+from spyre_mlir.dialects.aten_sizes import SizeAttr
+from spyre_mlir.dialects.size_expressions import evaluate
+from spyre_mlir.errors import InputError
 
 NAME = "aten.name"
 KIND = "aten.kind"
 BOUNDS = "aten.bounds"
 MUTATES = "aten.mutates"
+PLACES = "aten.places"
 
 # Kinds of arguments that the host lays out ahead of time.
 PREPARED_KINDS = ("parameter", "buffer", "constant")
@@ -35,4 +56,99 @@ def new_values(function: FuncOp) -> dict[int, int]:
     }
 
 
-__all__ = ["BOUNDS", "KIND", "MUTATES", "NAME", "PREPARED_KINDS", "kind_of", "new_values", "note_of"]
+@dataclass(frozen=True)
+class NamedPlaces:
+    """Demand of one operator on the integers of an argument.
+
+    Attributes:
+        op: the operator, as ``aten.gather``.
+        at: its place in the model, for messages; empty if that is not known.
+        size: how many places there are.
+        from_end: how often the size is added to negative numbers: 0 if an operator takes none.
+        plus: what the program adds to the integers before the operator has them.
+        but: a number that names no place, and that the operator passes over.
+    """
+
+    op: str
+    at: str
+    size: int | SizeAttr
+    from_end: int = 0
+    plus: int = 0
+    but: int | None = None
+
+    @property
+    def rule(self) -> NamedPlaces:
+        """The demand without the operator that makes it."""
+        return NamedPlaces("", "", self.size, self.from_end, self.plus, self.but)
+
+    def limits(self, sizes: Mapping[str, int]) -> tuple[int, int]:
+        """Return the least and the largest integer that names a place; the largest is below the least if none does.
+
+        Args:
+            sizes: values of the symbols of the program, by name.
+        """
+        size = self.size if isinstance(self.size, int) else int(evaluate(self.size.text.data, sizes))
+        return -self.from_end * size - self.plus, size - 1 - self.plus
+
+    def attribute(self) -> DictionaryAttr:
+        """Return the entry of a note."""
+        said: dict[str, object] = {"op": self.op, "at": self.at, "size": self.size}
+        said |= {"from_end": self.from_end} if self.from_end else {}
+        said |= {"plus": self.plus} if self.plus else {}
+        said |= {} if self.but is None else {"but": self.but}
+        return DictionaryAttr({name: to_attribute(value) for name, value in said.items()})
+
+    @classmethod
+    def read(cls, entry: Attribute) -> NamedPlaces:
+        """Return what an entry of a note says.
+
+        Raises:
+            InputError: it is not of this form.
+        """
+        said: Mapping[str, Attribute] = entry.data if isinstance(entry, DictionaryAttr) else {}
+        words = [said.get(name) for name in ("op", "at")]
+        size = said.get("size")
+        numbers = {name: said[name] for name in ("from_end", "plus", "but") if name in said}
+        known = all(isinstance(word, StringAttr) for word in words) and isinstance(size, IntegerAttr | SizeAttr)
+        if not known or not all(isinstance(number, IntegerAttr) for number in numbers.values()):
+            raise InputError(
+                f"an entry of {PLACES} is {entry}",
+                hint='an entry is as {op = "aten.gather", at = "model.py:12", size = 5 : i64}',
+            )
+        op, at = (cast(StringAttr, word).data for word in words)
+        given = {name: cast("IntegerAttr", number).value.data for name, number in numbers.items()}
+        return cls(op, at, size if isinstance(size, SizeAttr) else cast("IntegerAttr", size).value.data, **given)
+
+
+def places_attribute(places: Sequence[NamedPlaces]) -> ArrayAttr[DictionaryAttr]:
+    """Return the note on an argument."""
+    return ArrayAttr([one.attribute() for one in places])
+
+
+def places_of(function: FuncOp, number: int) -> list[NamedPlaces]:
+    """Return what is asked of the integers of an argument; nothing if there is no note.
+
+    Raises:
+        InputError: the note is of another form.
+    """
+    note = note_of(function, number, PLACES)
+    if note is None:
+        return []
+    entries = cast("ArrayAttr[Attribute]", note).data if isinstance(note, ArrayAttr) else (note,)
+    return [NamedPlaces.read(entry) for entry in entries]
+
+
+__all__ = [
+    "BOUNDS",
+    "KIND",
+    "MUTATES",
+    "NAME",
+    "PLACES",
+    "PREPARED_KINDS",
+    "NamedPlaces",
+    "kind_of",
+    "new_values",
+    "note_of",
+    "places_attribute",
+    "places_of",
+]

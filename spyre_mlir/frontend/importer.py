@@ -20,12 +20,12 @@ from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
 from spyre_mlir.frontend.capture.control_flow.kept import check_writes
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
-from spyre_mlir.frontend.capture.derivatives import check_no_derivative
 from spyre_mlir.frontend.capture.effects import drop_checks
 from spyre_mlir.frontend.capture.export import export_model, load_pt2
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
 from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
+from spyre_mlir.frontend.capture.tracing.derivatives import check_no_derivative
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
 from spyre_mlir.frontend.data_sizes.dividing import makes_size
 from spyre_mlir.frontend.lowering.assembly import assemble

@@ -19,8 +19,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, SSAValue
 
-from spyre_mlir.dialects.argument_notes import note_of
-from spyre_mlir.dialects.argument_places import PLACES
+from spyre_mlir.dialects.argument_notes import PLACES, note_of
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.aten_sizes import number_at

@@ -19,8 +19,8 @@ from spyre_mlir import api
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import signature_of
-from spyre_mlir.frontend.capture.derivatives import takes_derivatives
 from spyre_mlir.frontend.capture.export import NEEDS_VALUES, without_values
+from spyre_mlir.frontend.capture.tracing.derivatives import takes_derivatives
 from spyre_mlir.frontend.program.result_memory import ResultMemories
 from spyre_mlir.frontend.torch_private import storage_identity
 from spyre_mlir.parted.model import PartedModel

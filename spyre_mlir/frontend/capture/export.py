@@ -17,17 +17,17 @@ from torch.export.graph_signature import InputKind
 
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend.capture.archive import check_archive
-from spyre_mlir.frontend.capture.constant_values import ConstantValues
-from spyre_mlir.frontend.capture.derivatives import (
+from spyre_mlir.frontend.capture.indices.writes import IndexWrites
+from spyre_mlir.frontend.capture.python_state import python_state_kept
+from spyre_mlir.frontend.capture.random_draws.seeding import check_settings, settings_noted
+from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
+from spyre_mlir.frontend.capture.tracing.constant_values import ConstantValues
+from spyre_mlir.frontend.capture.tracing.derivatives import (
     DerivativesSought,
     DerivativeTakenError,
     Differentiated,
     takes_derivatives,
 )
-from spyre_mlir.frontend.capture.indices.writes import IndexWrites
-from spyre_mlir.frontend.capture.python_state import python_state_kept
-from spyre_mlir.frontend.capture.random_draws.seeding import check_settings, settings_noted
-from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.unsupported import DATA
 from spyre_mlir.frontend.locations import place_of, raised_at, raised_by_torch
 from spyre_mlir.frontend.torch_private import (

@@ -11,7 +11,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Region
 
-from spyre_mlir.dialects.argument_places import PLACES
+from spyre_mlir.dialects.argument_notes import PLACES
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, symbols_attribute
 from spyre_mlir.frontend.capture.constant_folding import Earlier, Folded

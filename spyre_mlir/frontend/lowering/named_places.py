@@ -17,7 +17,7 @@ import torch
 from torch.fx import Node
 from xdsl.dialects.builtin import ArrayAttr
 
-from spyre_mlir.dialects.argument_places import NamedPlaces, places_attribute
+from spyre_mlir.dialects.argument_notes import NamedPlaces, places_attribute
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.frontend.arguments import bind, overload_name
 from spyre_mlir.frontend.locations import location_of

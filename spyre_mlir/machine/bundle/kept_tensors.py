@@ -14,7 +14,7 @@ import numpy.typing as npt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
-from spyre_mlir.dialects.argument_places import places_of
+from spyre_mlir.dialects.argument_notes import places_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
 from spyre_mlir.errors import InputError

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from xdsl.dialects.func import FuncOp
 
-from spyre_mlir.dialects.argument_places import NamedPlaces, places_of
+from spyre_mlir.dialects.argument_notes import NamedPlaces, places_of
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.arrays import Array, first_index
 

@@ -11,7 +11,7 @@ from torch.export import Dim
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
-from spyre_mlir.dialects.argument_places import NamedPlaces, places_of
+from spyre_mlir.dialects.argument_notes import NamedPlaces, places_of
 from spyre_mlir.dialects.aten_sizes import SizeAttr
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.specializing import static_program

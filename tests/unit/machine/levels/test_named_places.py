@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.func import FuncOp
 
-from spyre_mlir.dialects.argument_places import NamedPlaces, places_attribute
+from spyre_mlir.dialects.argument_notes import NamedPlaces, places_attribute
 from spyre_mlir.dialects.aten_sizes import SizeAttr
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.levels.named_places import check_places

@@ -11,7 +11,7 @@ from torch import Tensor
 
 import spyre_mlir
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.capture import python_truths
+from spyre_mlir.frontend.capture.tracing import python_truths
 from tests.functions import FunctionModel
 
 X = torch.tensor([[1.0, -2.0], [0.5, 4.0]])

@@ -12,7 +12,7 @@ from torch.fx import symbolic_trace
 
 import spyre_mlir
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.capture.derivatives import (
+from spyre_mlir.frontend.capture.tracing.derivatives import (
     DerivativesSought,
     DerivativeTakenError,
     Differentiated,

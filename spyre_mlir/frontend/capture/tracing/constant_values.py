@@ -16,7 +16,7 @@ from typing import Any, cast
 import torch
 from torch.overrides import TorchFunctionMode
 
-from spyre_mlir.frontend.capture.python_truths import allclose, equal, is_nonzero
+from spyre_mlir.frontend.capture.tracing.python_truths import allclose, equal, is_nonzero
 from spyre_mlir.frontend.symbolic.sizes import SYMBOLIC
 from spyre_mlir.frontend.torch_private import disable_modes, is_fake, is_functional, tree_flatten, tree_map
 

@@ -41,10 +41,10 @@ def check_places(function: FuncOp, number: int, name: str, values: Array, sizes:
 
 
 def _error(asked: NamedPlaces, name: str, values: Array, at: list[int], low: int, high: int) -> InputError:
-    taken = f"{low} to {high}" if low <= high else "none"
+    taken = f"{low:,} to {high:,}" if low <= high else "none"
     taken += "" if asked.but is None else f", and {asked.but}"
     return InputError(
-        f"{name} holds {int(values[tuple(at)])}{f' at {at}' if at else ''}, and {asked.op} takes {taken}",
+        f"{name} holds {int(values[tuple(at)]):,}{f' at {at}' if at else ''}, and {asked.op} takes {taken}",
         where=asked.at or None,
         hint="pass indices of entries that are there, or a tensor with more of them",
     )

@@ -215,7 +215,7 @@ def _rearranged(op: kernel.KernelOp) -> str:
     source, result = op.tensors[0], op.tensors[-1]
     readers = _readers(op)
     if isinstance(op, kernel.RestickifyOp):
-        return f"dimension {_stick(result)} into the sticks instead of {_stick(source)}{readers}"
+        return f"stick {_stick(source)} to {_stick(result)}{readers}"
     if isinstance(op, kernel.ConvertOp):
         return f"{source.format} to {result.format}{readers}"
     if isinstance(op, kernel.GatherOp):
@@ -224,7 +224,7 @@ def _rearranged(op: kernel.KernelOp) -> str:
         return ""
     if source.space != result.space:
         return f"copy to {result.space}{readers}"
-    return f"copy into another layout or place{readers}"
+    return f"copy{readers}"
 
 
 def _stick(tensor: DeviceTensor) -> str:

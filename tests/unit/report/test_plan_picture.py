@@ -91,7 +91,7 @@ def test_divided_loops_and_dimensions_in_the_sticks_are_marked() -> None:
 
 def test_what_computes_nothing_says_what_it_is_for() -> None:
     said = [row.rearranged for row in rows()["main"]]
-    assert said == ["", "", "dimension 0 into the sticks instead of 1, for abs", "copy to lx, for sum", "", ""]
+    assert said == ["", "", "stick 1 to 0, for abs", "copy to lx, for sum", "", ""]
 
 
 def test_an_operand_says_its_format_its_place_and_its_size() -> None:

@@ -87,8 +87,8 @@ class Decoder:
     Args:
         json_obj: the parsed file.
         symbols: byte address of every symbol id, for files with symbolic start addresses.
-        device_extents: ``{operand index: {dim: elements}}``; needed only for a restickify with a back gap,
-            where the file alone does not tell a shortfall from a surplus.
+        device_extents: ``{operand index: {dim: elements}}``; needed only for a restickify with a back gap of less
+            than a stick along an operand's stick, where the file alone does not tell a shortfall from a surplus.
     """
 
     def __init__(
@@ -177,12 +177,17 @@ class Decoder:
                 extents[dim] = operand.stick_elements if operand.scale[dim] == -2 else 1
             elif dim in known:
                 extents[dim] = known[dim]
-            elif gap and self.op_func in RESTICKIFY:
+            elif self._may_be_shortfall(operand, dim, gap):
                 raise WitnessError(f"operand {operand.index}: back gap {gap} of {dim} in a restickify is ambiguous")
             else:
                 base = self.sizes[dim] // splits[dim] if operand.component == "lx" else self.sizes[dim]
                 extents[dim] = base + gap
         return extents
+
+    def _may_be_shortfall(self, operand: WitnessOperand, dim: str, gap: int) -> bool:
+        """Whether a gap may say what a buffer lacks: dims are padded where they are sticks, by less than one."""
+        sticks = {other.stick for other in self.operands}
+        return self.op_func in RESTICKIFY and dim in sticks and gap % operand.stick_elements != 0
 
     def addresses(self, operand: int, core: int) -> tuple[dict[str, Ints], Ints]:
         """Every element of one operand that one core touches.
@@ -222,8 +227,8 @@ class Decoder:
         coords: dict[str, Ints] = {d: local[d] + first[d] for d in op.dims}
         addresses = op.starts[core] + op.word_bytes * (lane + op.stick_elements * slot)
         inside = np.ones(count, dtype=bool)
-        for dim in op.dims:
-            if op.gap(dim, core) and self.op_func in RESTICKIFY:
+        for dim in self._device_extents.get(operand, {}):
+            if self._may_be_shortfall(op, dim, op.gap(dim, core)):
                 inside &= coords[dim] < extents[dim]
         return {d: c[inside] for d, c in coords.items()}, addresses[inside]
 

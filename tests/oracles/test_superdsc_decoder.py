@@ -138,10 +138,26 @@ def test_scratchpad_strides_use_the_cores_own_extents() -> None:
 
 def test_scratchpad_gap_may_be_per_core_or_common() -> None:
     obj = load("06_ReStickifyOpLx_lx")
-    dsc_of(obj)["scheduleTree_"][0]["backGapCore_"] = {"out": {"0": "64", "-1": "0"}}
+    dsc_of(obj)["scheduleTree_"][0]["backGapCore_"] = {"x": {"0": "28", "-1": "0"}}
     with pytest.raises(WitnessError, match="ambiguous"):
         Decoder(obj).addresses(0, 0)
     assert address_of(Decoder(obj), 0, 1, mb=1, x=1, out=0) == 256
+
+
+def test_whole_sticks_beside_a_restickify_are_no_shortfall() -> None:
+    obj = load("g8_restickify_128x256")
+    dsc_of(obj)["scheduleTree_"][0]["backGapCore_"] = {"mb": {"-1": "64"}}
+    coords, _ = Decoder(obj).addresses(0, 1)
+    assert (coords["mb"].min(), coords["mb"].max()) == (64, 127)
+
+
+def test_a_dim_that_is_no_stick_of_a_restickify_has_no_shortfall() -> None:
+    obj = load("06_ReStickifyOpLx_lx")
+    node = dsc_of(obj)["scheduleTree_"][0]
+    node["layoutDimOrder_"] = ["mb", "out", "x"]
+    node["backGapCore_"] = {"mb": {"-1": "1"}}
+    # A core holds 1 of mb, with room for 2: a stick of out every 2 sticks, a row of x every 4.
+    assert address_of(Decoder(obj), 0, 0, mb=0, x=1, out=65) == 4 * 128 + 2 * 128 + 2
 
 
 def test_restickify_shortfall_skips_what_is_outside_the_buffer() -> None:

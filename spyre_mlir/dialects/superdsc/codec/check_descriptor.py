@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spyre_mlir.dialects.superdsc.codec import symbolic_fields, window_fields
-from spyre_mlir.dialects.superdsc.codec.gaps import back_gaps
+from spyre_mlir.dialects.superdsc.codec.gaps import back_gaps, unclear_gaps
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand
 from spyre_mlir.errors import EmitError
 
@@ -35,6 +35,12 @@ def check(descriptor: Descriptor) -> None:
     symbolic_fields.check_symbolic(descriptor, where)
     for number, operand in enumerate(descriptor.operands):
         _check_operand(descriptor, operand, f"{where}, operand {number}")
+    for number, label, gap in unclear_gaps(descriptor.op_func_name, descriptor.dims, descriptor.operands):
+        raise EmitError(
+            f"dim {label} of a restickify has a gap of {gap} elements, which a reader may take for a shortfall",
+            where=f"{where}, operand {number}",
+            hint="pad both dims to whole sticks before the restickify",
+        )
 
 
 def _check_operand(descriptor: Descriptor, operand: Operand, where: str) -> None:

@@ -8,6 +8,7 @@ from math import prod
 
 from spyre_mlir.dialects.superdsc.codec.coordinate_rules import coordinate_rules, own_splits
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
+from spyre_mlir.dialects.superdsc.codec.gaps import unclear_gaps
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.dialects.superdsc.model.descriptor import (
     Descriptor,
@@ -21,7 +22,6 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, natural, same
 from spyre_mlir.hw.formats import FORMATS
 from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.ops.hardware_functions import restickifies
 
 _NO_INDIRECTION = "no_indirection"
 _SCALES = (1, -1, -2)
@@ -228,20 +228,10 @@ def _indirect(node: Cursor) -> Indirect | None:
 
 
 def _refuse_unclear_gaps(dsc: Cursor, dims: tuple[Dim, ...], operands: list[Operand]) -> None:
-    """In a restickify a gap along the other operand's stick may also be a shortfall; the file does not tell.
-
-    A shortfall is less than a stick, so whole sticks are gaps.
-    """
-    sticks = {operand.stick for operand in operands if operand.stick is not None}
-    if len(sticks) < 2 or not restickifies(str(dsc.at(keys.COMPUTE).only().at(keys.FUNCTION).value)):
-        return
-    sizes = {dim.label: dim for dim in dims}
-    for number, operand in enumerate(operands):
-        for label, extent in zip(operand.order, operand.extents, strict=True):
-            used = sizes[label].per_core if operand.component == keys.LX else sizes[label].extent
-            if label in sticks and (extent - used) % operand.elements_per_stick:
-                node = dsc.at(keys.SCHEDULE_TREE).items()[number]
-                node.at(keys.BACK_GAP).unsupported(
-                    f"a restickify whose dim {label} has a gap of less than a stick, which may be a shortfall",
-                    "pad both dims to whole sticks before the restickify",
-                )
+    function = str(dsc.at(keys.COMPUTE).only().at(keys.FUNCTION).value)
+    for number, label, _ in unclear_gaps(function, dims, operands):
+        node = dsc.at(keys.SCHEDULE_TREE).items()[number]
+        node.at(keys.BACK_GAP).unsupported(
+            f"a restickify whose dim {label} has a gap of less than a stick, which may be a shortfall",
+            "pad both dims to whole sticks before the restickify",
+        )

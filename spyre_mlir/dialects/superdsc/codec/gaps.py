@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from spyre_mlir.dialects.superdsc.codec.coordinate_rules import own_splits
 from spyre_mlir.dialects.superdsc.model import keys
-from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, Operand
+from spyre_mlir.ops.hardware_functions import restickifies
 
 
 def back_gaps(descriptor: Descriptor, operand: Operand) -> dict[str, int]:
@@ -21,3 +24,21 @@ def back_gaps(descriptor: Descriptor, operand: Operand) -> dict[str, int]:
         if gap:
             gaps[label] = gap
     return gaps
+
+
+def unclear_gaps(function: str, dims: Sequence[Dim], operands: Sequence[Operand]) -> Iterator[tuple[int, str, int]]:
+    """Yield operand number, dim and elements of each gap that may also be a shortfall; the file does not tell.
+
+    Only a restickify has shortfalls: of a dim that is padded because it is the other operand's stick. They are less
+    than a stick, so whole sticks are gaps, and so is whatever is allocated beyond a dim that is no operand's stick.
+    """
+    sticks = {operand.stick for operand in operands if operand.stick is not None}
+    if len(sticks) < 2 or not restickifies(function):
+        return
+    sizes = {dim.label: dim for dim in dims}
+    for number, operand in enumerate(operands):
+        for label, extent in zip(operand.order, operand.extents, strict=True):
+            if label in sticks:
+                used = sizes[label].per_core if operand.component == keys.LX else sizes[label].extent
+                if (extent - used) % operand.elements_per_stick:
+                    yield number, label, extent - used

@@ -10,6 +10,7 @@ import pytest
 from spyre_mlir.dialects.superdsc.codec.check_descriptor import check
 from spyre_mlir.dialects.superdsc.model.descriptor import (
     Constant,
+    Descriptor,
     Dim,
     Indirect,
     IndirectKind,
@@ -106,6 +107,28 @@ def test_contradictions_of_an_operand(changes: dict[str, Any], message: str, hin
     with pytest.raises(EmitError) as caught:
         check(small_add(**changes))
     assert (caught.value.message, caught.value.where, caught.value.hint) == (message, "0_add, operand 1", hint)
+
+
+def relaid(rows: int, columns: int) -> Descriptor:
+    """The change of sticks of (128, 256), from a buffer that holds so many rows and columns."""
+    (case,) = (case for case in CASES if "/g8_" in case.file)
+    source, target = case.descriptor.operands
+    extents = {"mb": rows, "out": columns}
+    return replace(case.descriptor, operands=(replace(source, extents=tuple(extents[d] for d in source.order)), target))
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(128, 256), (192, 256), (128, 320)])
+def test_a_restickify_may_have_gaps_of_whole_sticks(rows: int, columns: int) -> None:
+    check(relaid(rows, columns))
+
+
+@pytest.mark.parametrize(("rows", "gap"), [(129, 1), (191, 63)])
+def test_a_gap_of_less_than_a_stick_in_a_restickify_is_not_written(rows: int, gap: int) -> None:
+    with pytest.raises(EmitError) as caught:
+        check(relaid(rows, 256))
+    text = f"dim mb of a restickify has a gap of {gap} elements, which a reader may take for a shortfall"
+    assert (caught.value.message, caught.value.where) == (text, "0_ReStickifyOpHBM, operand 0")
+    assert caught.value.hint == "pad both dims to whole sticks before the restickify"
 
 
 def test_slices_of_the_stick_dim_are_whole_sticks() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from spyre_mlir.dialects.superdsc.codec.gaps import back_gaps
-from spyre_mlir.dialects.superdsc.model.descriptor import Operand, Window
+from spyre_mlir.dialects.superdsc.codec.gaps import back_gaps, unclear_gaps
+from spyre_mlir.dialects.superdsc.model.descriptor import Dim, Operand, Window
 from tests.unit.dialects.superdsc.cases import DL16, small_add
 
 PLAIN = small_add().operands[0]
@@ -50,3 +50,24 @@ def test_what_windows_walk_over_has_no_gap() -> None:
     """What is there beside the windows' outputs is said by the window."""
     windowed = small_add(windows=(Window("mb", "ki", 10),))
     assert back_gaps(windowed, replace(PLAIN, extents=(10, 192))) == {"out": 64}
+
+
+ROWS, COLUMNS, BATCH = Dim("mb", 128), Dim("out", 64), Dim("x", 2)
+
+
+@pytest.mark.parametrize(
+    ("extents", "function", "unclear"),
+    [
+        ((2, 128, 64), "ReStickifyOpHBM", []),
+        ((3, 128, 64), "ReStickifyOpHBM", []),  # nothing pads a dim that is in no stick
+        ((2, 192, 64), "ReStickifyOpHBM", []),
+        ((2, 129, 64), "ReStickifyOpHBM", [(0, "mb", 1)]),
+        ((2, 129, 64), "identity", []),
+    ],
+)
+def test_gaps_that_may_be_shortfalls(extents: tuple[int, ...], function: str, unclear: list[Any]) -> None:
+    """The rows become the lanes."""
+    source = Operand(("x", "mb", "out"), extents, "out", DL16, ("0",))
+    target = Operand(("x", "out", "mb"), (2, 64, 128), "mb", DL16, ("65536",))
+    assert list(unclear_gaps(function, (ROWS, COLUMNS, BATCH), (source, target))) == unclear
+    assert list(unclear_gaps(function, (ROWS, COLUMNS, BATCH), (source, source))) == []

@@ -5,6 +5,7 @@
 %2 = aten.exp(%1) : (tensor<8x4xf32>) -> tensor<8x4xf32>
 ```
 becomes one nest that reads ``%0[d1, d0]``. A view that no index map can express is copied first.
+A part of a tensor that nothing reads is not written.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from spyre_mlir.transforms.aten_to_loop.gathers import beyond_reach, lower_rows
 from spyre_mlir.transforms.aten_to_loop.legality import check_not_empty, check_supported
 from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder, stems
 from spyre_mlir.transforms.aten_to_loop.nests import TensorView, make_nest, whole
+from spyre_mlir.transforms.aten_to_loop.unread_parts import drop_unread_parts
 from spyre_mlir.transforms.utils.host_support import is_marked, loop_step, mark
 from spyre_mlir.transforms.utils.integer_ranges import is_integer
 from spyre_mlir.transforms.utils.open_symbols import check_closed
@@ -272,6 +274,7 @@ class ConvertAtenToSpyreLoopPass(ModulePass):
                 emitter,
                 lambda o, b=builder: _stand_in(o, b),
             )
+            drop_unread_parts(function)
 
 
 def _given(b: LoopBuilder, value: SSAValue) -> SSAValue:

@@ -20,6 +20,7 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import SpyreError
 from tests.clients.catalogue import CATALOGUE, build, version_of
 from tests.clients.page import DEVICE, EXACT, Row
+from tests.emitted import check_bundle_once
 from tests.oracles.bundle_steps import host_steps
 from tests.states import code_digest
 
@@ -49,7 +50,10 @@ def _examine(name: str, found: dict[str, Any]) -> None:
         compiled = spyre_mlir.compile(copy.deepcopy(model), copy.deepcopy(inputs), host_fallback="allow", cache=False)
         found["seconds"] = round(time.process_time() - start, 1)
         assert isinstance(compiled, CompiledModel)
-        steps = host_steps(compiled.bundle_directory())
+        directory = compiled.bundle_directory()
+    with _said("checking the files"):
+        check_bundle_once(directory)
+        steps = host_steps(directory)
         found["kernels"], found["host"] = len(compiled.timeline().kernels), len(steps)
         found["reasons"] = dict(Counter(f"{step.callee}: {step.reason}" for step in steps if step.reason))
     with _said("running in exact numerics"):

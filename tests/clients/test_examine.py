@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -35,6 +36,17 @@ def test_a_model_that_is_right(made: Made) -> None:
     assert row.trouble == "" and row.kernels > 0 and row.host == 0 and row.reasons == {}
     assert row.exact is not None and row.exact < 1e-6
     assert row.device is not None and 1e-5 < row.device < 1e-2
+
+
+def test_files_that_are_wrong(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command checks them as well, where no fixture of pytest does."""
+
+    def refuse(directory: Path) -> None:
+        assert not list(directory.glob("sdsc_*.json")), "an address too many"
+
+    monkeypatch.setattr(examine, "check_bundle_once", refuse)
+    row = made(lambda: (nn.Linear(4, 3), (torch.randn(2, 4),)))
+    assert row.trouble.startswith("crash in checking the files: AssertionError: an address too many")
 
 
 def test_a_step_of_the_host_has_its_reason(made: Made) -> None:

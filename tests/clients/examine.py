@@ -51,11 +51,11 @@ def _examine(name: str, found: dict[str, Any]) -> None:
         found["seconds"] = round(time.process_time() - start, 1)
         assert isinstance(compiled, CompiledModel)
         directory = compiled.bundle_directory()
-    with _said("checking the files"):
-        check_bundle_once(directory)
         steps = host_steps(directory)
         found["kernels"], found["host"] = len(compiled.timeline().kernels), len(steps)
         found["reasons"] = dict(Counter(f"{step.callee}: {step.reason}" for step in steps if step.reason))
+    with _said("checking the files"):
+        check_bundle_once(directory)
     with _said("running in exact numerics"):
         found["exact"] = _difference(_exactly(compiled, inputs), wanted)
     with _said("running in device numerics"):

@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -169,10 +168,16 @@ def run_checks(at_a_time: int | None, tell: Callable[[str], object]) -> int:
     return 1 if failed else 0
 
 
+def _say(text: str) -> None:
+    """Print a text and the end of its line in one piece, which other threads cannot come between."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 def check(_: list[str]) -> int:
     """Run every check, one per core at a time."""
     make_environment()
-    return run_checks(os.cpu_count(), partial(print, flush=True))
+    return run_checks(os.cpu_count(), _say)
 
 
 def test_and_check(extra: list[str]) -> int:

@@ -108,6 +108,7 @@ class LegalForms:
         Raises:
             LoweringError: an op or a type is illegal.
         """
+        legal = dict[int, set[int]]()  # types by their ids, by that of the family: most ops share a few
         for op in ops_in(module):
             family = self.family(type(op))
             if family is None:
@@ -117,8 +118,11 @@ class LegalForms:
                     where=str(op.location),
                     hint=f"legal are {names}; {self.remedy}",
                 )
-            if op.regions or not all(family.types.hold(value.type) for value in (*op.operands, *op.results)):
+            types = {id(value.type): value.type for value in (*op.operands, *op.results)}
+            known = legal.setdefault(id(family), set())
+            if op.regions or not all(family.types.hold(types[n]) for n in types.keys() - known):
                 self._check_values(op, family)
+            known.update(types)
 
     def _check_values(self, op: Operation, family: OpFamily) -> None:
         for what, values, types in _values(op, family):

@@ -17,7 +17,7 @@ from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import CARRIED, PARAMETER
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import AllocOp, GatherOp, KernelConstantOp, KernelOp, ToDeviceOp
-from spyre_mlir.dialects.spyre.kernel_loop import launch_arguments, origin_of
+from spyre_mlir.dialects.spyre.kernel_loop import buffer_behind, launch_arguments
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 
@@ -67,7 +67,7 @@ def launched_tensors(count: int, levels: Levels) -> list[tuple[str | None, ...]]
 def _operands(kernels: Sequence[tuple[int, KernelOp]] | None, levels: Levels) -> list[tuple[str | None, ...]]:
     named = tensor_names(levels[KERNELS]) if kernels is not None else {}
     ops = [op for _, op in kernels or ()]
-    return [tuple(named.get(origin_of(value).buffer) for value in (*op.inputs, op.output)) for op in ops]
+    return [tuple(named.get(buffer_behind(value)) for value in (*op.inputs, op.output)) for op in ops]
 
 
 def buffer_layouts(levels: Levels) -> JsonObject:
@@ -97,7 +97,7 @@ def tensor_names(kernels: ModuleOp) -> dict[SSAValue, str]:
         elif isinstance(op, func.FuncOp) and op.body.blocks:
             handed = list(enumerate(launch_arguments(op.body.block)))
             # A block is a part of its tensor, which need not be handed over itself.
-            parameters |= {origin_of(value).buffer: f"{PARAMETER}{number}" for number, value in reversed(handed)}
+            parameters |= {buffer_behind(value): f"{PARAMETER}{number}" for number, value in reversed(handed)}
         elif isinstance(op, ControlOp):
             parameters |= {result: CARRIED for result in op.outputs if isinstance(result.type, DeviceTensorType)}
     by_control = called_by_control(kernels)

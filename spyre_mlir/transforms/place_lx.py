@@ -31,7 +31,7 @@ from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreView
-from spyre_mlir.dialects.spyre.kernel_loop import TileOp, is_written, origin_of, uses_with_tiles
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind, is_written, uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import ancestor_in, trips_of
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
@@ -200,7 +200,7 @@ def _copies(op: Operation, points: dict[Operation, int], launches: Launches) -> 
     """Copies of what the host sends, or of a tile: one for each way of slicing it that readings of a launch share."""
     if not isinstance(op, kernel.ToDeviceOp | TileOp) or (block := op.parent_block()) is None:
         return []
-    writers = (u.operation for u in uses_with_tiles(origin_of(op.result).buffer) if is_written(u))
+    writers = (u.operation for u in uses_with_tiles(buffer_behind(op.result)) if is_written(u))
     if any(ancestor_in(block, w).parent_block() is block for w in writers):
         return []
     groups: list[Candidate] = []

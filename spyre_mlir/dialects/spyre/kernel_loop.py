@@ -216,6 +216,13 @@ def origin_of(value: SSAValue) -> ByteOrigin:
     return ByteOrigin(value, tuple(steps))
 
 
+def buffer_behind(value: SSAValue) -> SSAValue:
+    """Return the buffer behind a device tensor: itself, or what it is a tile of."""
+    while isinstance(owner := value.owner, TileOp):
+        value = owner.source
+    return value
+
+
 def launch_origin(value: SSAValue) -> ByteOrigin:
     """Return what a launch is handed to reach a device tensor, and the offsets of the tensor's start in that.
 
@@ -265,6 +272,7 @@ __all__ = [
     "BlockNumberOp",
     "ByteOrigin",
     "TileOp",
+    "buffer_behind",
     "is_placed_by_host",
     "is_written",
     "launch_arguments",

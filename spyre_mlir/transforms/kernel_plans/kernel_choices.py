@@ -18,7 +18,7 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import local_slices
 from spyre_mlir.dialects.spyre.hints import HINT, HintError, hint_of
-from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.dialects.superdsc.model.work import WorkByDivision
 from spyre_mlir.hw.cost import Work, roofline_us, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US
@@ -291,11 +291,11 @@ def _copied(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
             parts = {value: op.operand_bytes(number) for number, value in enumerate(op.inputs)}
             reads.update(parts.keys())
             read_bytes.update(parts)
-    written = {origin_of(op.output).buffer for op in ops}
+    written = {buffer_behind(op.output) for op in ops}
     return {
         value
         for value, count in reads.items()
-        if count > 1 and isinstance(value.owner, kernel.ToDeviceOp | TileOp) and origin_of(value).buffer not in written
+        if count > 1 and isinstance(value.owner, kernel.ToDeviceOp | TileOp) and buffer_behind(value) not in written
         if read_bytes[value] > _whole_bytes(value)
     }
 

@@ -18,7 +18,7 @@ from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_facts import fact
-from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import IndexMap
 
@@ -74,15 +74,16 @@ class RowGroup:
         self.loops.append(name)
         self.rows.append(rows)
         self._extents.add(op.space.extents[name])
-        for value in op.operands:
-            self._values.setdefault(origin_of(value).buffer, set()).add(value)
-        *inputs, output = op.operands
-        for value, dim in zip(inputs, rows, strict=False):
+        operands = list(op.operands)
+        buffers = [buffer_behind(value) for value in operands]
+        for value, buffer in zip(operands, buffers, strict=True):
+            self._values.setdefault(buffer, set()).add(value)
+        for value, buffer, dim in zip(operands[:-1], buffers, rows, strict=False):
             self._read.setdefault(value, set()).add(dim)
-            self._buffers.setdefault(origin_of(value).buffer, False)
+            self._buffers.setdefault(buffer, False)
         if (dim := rows[-1]) is not None:
-            self._written[output] = dim
-            self._buffers[origin_of(output).buffer] = True
+            self._written[operands[-1]] = dim
+            self._buffers[buffers[-1]] = True
         self._internal = None
 
     def _fits(self, operands: Sequence[SSAValue], rows: Rows) -> bool:
@@ -95,16 +96,16 @@ class RowGroup:
 
     def _is_seen_otherwise(self, value: SSAValue, *, written: bool) -> bool:
         """Return whether the group writes a part of a buffer and uses another: rows of one are no rows of the other."""
-        buffer = origin_of(value).buffer
+        buffer = buffer_behind(value)
         seen = self._values.get(buffer, {value})
         return seen != {value} and (written or self._buffers[buffer])
 
     def is_independent(self, op: kernel.KernelOp) -> bool:
         """Return whether an op may run before the group: neither touches what the other writes."""
         *inputs, output = op.operands
-        if origin_of(output).buffer in self._buffers:
+        if buffer_behind(output) in self._buffers:
             return False
-        return not any(self._buffers.get(origin_of(value).buffer, False) for value in inputs)
+        return not any(self._buffers.get(buffer_behind(value), False) for value in inputs)
 
     @property
     def written(self) -> list[SSAValue]:

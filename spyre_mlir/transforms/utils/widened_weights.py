@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
-from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.hw.formats import FP8
 
 _NARROW = (FP8.name,)
@@ -78,13 +78,13 @@ def _widens(op: kernel.KernelOp, behind: int) -> bool:
         return _widens_given(op) or _is_widened(op.inputs[0], behind)
     if not all(op.is_elementwise(number) for number in range(len(op.inputs))):
         return False
-    made = [value for value in op.inputs if isinstance(origin_of(value).buffer.owner, kernel.AllocOp)]
+    made = [value for value in op.inputs if isinstance(buffer_behind(value).owner, kernel.AllocOp)]
     return bool(made) and all(_is_widened(value, behind) for value in made)
 
 
 def _widens_given(op: kernel.ConvertOp) -> bool:
     source = op.inputs[0]
-    return _format(source) in _NARROW and not isinstance(origin_of(source).buffer.owner, kernel.AllocOp)
+    return _format(source) in _NARROW and not isinstance(buffer_behind(source).owner, kernel.AllocOp)
 
 
 def _format(value: SSAValue) -> str:

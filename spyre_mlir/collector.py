@@ -75,7 +75,7 @@ _pauses = _Pauses()
 def paused_collector() -> Generator[None]:
     """Collect nothing until the end of the block; blocks nest, and threads may be in several at once.
 
-    A look at everything that a compilation made takes a tenth of its time, and a tenth of it is garbage. So what a
+    A look at everything that a compilation made takes a tenth of its time, and little of it is garbage. So what a
     block made counts as old at its end, and the next collection of old objects finds the garbage: Python's own, or
     one at the end of a block when millions of objects have piled up.
     """

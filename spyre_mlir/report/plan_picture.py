@@ -131,6 +131,8 @@ class PlanPicture(ShownAsText):
 
     def __str__(self) -> str:
         """A table per function."""
+        if not self.functions:
+            return "no kernels: the host does all"
         return "\n\n".join(
             listing(one.title, _COLUMNS, map(_cells, one.rows), _SPARE, folded=_FOLDED) for one in self.functions
         )

@@ -99,6 +99,12 @@ def test_an_operand_says_its_format_its_place_and_its_size() -> None:
     assert copied.about == "SEN169_FP16, lx at 4,096, 131,072 bytes with padding"
 
 
+def test_a_program_without_kernels_says_so() -> None:
+    text = "func.func @main(%x: tensor<4xf16>) -> tensor<4xf16> { func.return %x : tensor<4xf16> }"
+    module = parse_module(text, make_context(), "plan.mlir")
+    assert str(plan_picture(module, ModuleOp([]))) == "no kernels: the host does all"
+
+
 def test_it_prints_as_tables() -> None:
     text = str(plan_picture(parse_module(PROGRAM, make_context(), "plan.mlir"), ModuleOp([])))
     lines = [" ".join(line.split()) for line in text.splitlines()]

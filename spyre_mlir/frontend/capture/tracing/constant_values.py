@@ -149,10 +149,8 @@ def _positions(values: ConstantValues, item: Any) -> list[Any] | None:
 
 
 def _masked_select(values: ConstantValues, input: torch.Tensor, mask: torch.Tensor) -> Any:
-    known, shape = (
-        values.value(mask),
-        cast("tuple[int, ...]", cast(Any, torch).broadcast_shapes(input.shape, mask.shape)),
-    )
+    known = values.value(mask)
+    shape = cast("tuple[int, ...]", cast(Any, torch).broadcast_shapes(input.shape, mask.shape))
     if known is None:
         # In a trace torch takes for granted that no more elements are selected than the input has before it broadcasts.
         return None if input.shape == shape else input.expand(shape).masked_select(mask)

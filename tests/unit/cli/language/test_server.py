@@ -17,7 +17,7 @@ from spyre_mlir.cli.language.server import make_server
 from spyre_mlir.errors import InputError
 from tests.paths import ROOT
 
-URI = "file:///tmp/program.mlir"
+URI = "file:///program.mlir"
 BAD = """\
 func.func @f(%x: tensor<4xf32>) {
   // 𝔘 is two units of UTF-16

@@ -72,7 +72,7 @@ POINT = "@"
 STAGES = (
     Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
-        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,update-in-place,schedule-host-steps,@spyre.loop",
+        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,scale-results,update-in-place,schedule-host-steps,@spyre.loop",
         legality.LOOP,
     ),
     Stage(

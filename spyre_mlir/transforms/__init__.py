@@ -22,6 +22,7 @@ PASSES = (
     "inline-regions",
     "decompose-aten",
     "convert-aten-to-spyre-loop",
+    "scale-results",
     "update-in-place",
     "schedule-host-steps",
     "cut-rows",

@@ -33,7 +33,7 @@ from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
 from spyre_mlir.universe import make_context
 
 CONTEXT = make_context()
-TO_LOOP = "decompose-aten,cse,convert-aten-to-spyre-loop,update-in-place,schedule-host-steps"
+TO_LOOP = "decompose-aten,cse,convert-aten-to-spyre-loop,scale-results,update-in-place,schedule-host-steps"
 TO_KERNEL = "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,plan,divide-work,place-lx,assign-pool"
 
 

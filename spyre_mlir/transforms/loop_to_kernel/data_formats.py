@@ -114,7 +114,10 @@ def cast(p: LayoutPlanner, op: loop.NestOp) -> bool:
         return True
     kept = keeps_float32(p, op, old, new)
     if not (is_integer(old) or is_integer(new) or isinstance(old, Float8E4M3FNType) or kept):
-        return False
+        if p.of(value).format != DL16.name or stored_format(new) != DL16.name:
+            return False
+        p.versions[op.result] = p.of(value)
+        return True
     if not is_integer(new):
         p.versions[op.result] = p.form(value, FP32.name if keeps_float32(p, op, new) else stored_format(new))
     elif is_integer(old) and wraps(new) and not inside(p.ranges.of(value), holds(new)):

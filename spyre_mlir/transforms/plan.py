@@ -181,6 +181,10 @@ class _Loops:
     shortest_us: float
     record: PlanRecord
     _slow: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])
+    # By kernel, the widened weights that it has in device memory without loops.
+    _stored_wide: dict[kernel.KernelOp, frozenset[SSAValue]] = field(
+        default_factory=dict[kernel.KernelOp, frozenset[SSAValue]]
+    )
     _floors: dict[tuple[kernel.KernelOp, frozenset[int]], float] = field(
         default_factory=dict[tuple[kernel.KernelOp, frozenset[int]], float]
     )
@@ -188,15 +192,17 @@ class _Loops:
     def put(self) -> None:
         """Put groups of kernels into loops that are predicted to gain."""
         kernels = _kernels(self.block)
-        sequence = self.choices.sequence(kernels)[0]
+        sequence, buffers = self.choices.sequence(kernels)
         flat = divide_or_refuse(kernels, sequence, self.choices.prices)
-        extra = [len(k.wished - flat.local) * STORED_WIDE_US for k in sequence]
+        wide = [frozenset(buffers[b] for b in k.wished - flat.local) for k in sequence]
+        self._stored_wide = dict(zip(kernels, wide, strict=True))
+        extra = sum(map(len, wide)) * STORED_WIDE_US
         # Buffers of the block may be in the scratchpads throughout: no loop saves more than that.
         held = {v for op in kernels for v in op.operands if isinstance(v.owner, kernel.AllocOp)}
-        if sum(extra) + flat.us - self._floor_us(kernels, held) <= CLEAR_GAIN * max(self.shortest_us, 0):
+        if extra + flat.us - self._floor_us(kernels, held) <= CLEAR_GAIN * max(self.shortest_us, 0):
             return
         self._slow = {op for op in kernels if self.choices.has_slow_batch(op)}
-        times = {op: us + more for op, us, more in zip(kernels, flat.times, extra, strict=True)}
+        times = dict(zip(kernels, flat.times, strict=True))
         done = set[Operation]()
         for op in kernels:
             if op in done:
@@ -224,6 +230,7 @@ class _Loops:
             self.choices.divide(part)
         # All of them stand for the product.
         known = {**times, **dict.fromkeys(kernels, 0.0), kernels[-1]: times[op]}
+        self._stored_wide |= {kernels[-1]: self._stored_wide.get(op, frozenset())}
         groups = grow(kernels[0], [*kernels[1:], *_from(following)])
         gain, best = self._best([trial for group in groups for trial in self._trials(group, known)])
         if best is not None and gain > least_us:
@@ -259,12 +266,14 @@ class _Loops:
 
     def _trials(self, group: RowGroup, times: Mapping[kernel.KernelOp, float]) -> Iterator[Trial]:
         """Loops around the first kernels of a group that may gain clearly."""
-        for count in cuts(group):
+        for count in cuts(group, self._stored_wide):
             ops = group.ops[:count]
-            usual = sum(times[op] for op in ops)
-            if usual < self.shortest_us or any(op in self.choices.fixed for op in ops):
+            if any(op in self.choices.fixed for op in ops):
                 continue
             part = group.first(count)
+            usual = sum(times[op] for op in ops) + self._stored_wide_us(part)
+            if usual < self.shortest_us:
+                continue
             needed, clearly = self._needed(part, usual), usual - clear_gain_us(usual)
             if needed is None or (floor := self._floor_us(ops, set(part.internal()))) >= clearly:
                 continue
@@ -278,6 +287,13 @@ class _Loops:
                 least = self._least_us(part, held, trips, inner)
                 if least < clearly:
                     yield Trial(part, trips, None if inner is None else (inner.name, within), usual, max(least, floor))
+
+    def _stored_wide_us(self, group: RowGroup) -> float:
+        """The time that a loop saves by widened weights that would be in device memory, and are not outside of it."""
+        if not any(self._stored_wide.values()):
+            return 0.0
+        inside = set(group.internal())
+        return sum(len(inside & self._stored_wide.get(op, frozenset())) for op in group.ops) * STORED_WIDE_US
 
     def _least_us(self, group: RowGroup, held: Sequence[frozenset[int]], trips: int, inner: InnerLoop | None) -> float:
         """A time that no division of a group in loops beats."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from xdsl.ir import SSAValue
 
@@ -14,6 +15,7 @@ from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
 from spyre_mlir.transforms.utils.hints import hinted_place
 
 CLEAR_GAIN = 0.05  # part of the time that a loop must save
+_NONE: Mapping[kernel.KernelOp, Collection[SSAValue]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -74,11 +76,17 @@ def cuts_asked_for(group: RowGroup) -> bool:
     return any(hinted_place(v) == "lx" and v not in internal for op in group.ops for v in op.operands)
 
 
-def cuts(group: RowGroup) -> list[int]:
-    """Where a group may end: at its end, and before and behind each product."""
-    whole = len(group.ops)
-    inner = (n for n in range(2, whole) if group.ops[n].is_product or group.ops[n - 1].is_product)
-    return sorted({whole, *inner})
+def cuts(group: RowGroup, stored_wide: Mapping[kernel.KernelOp, Collection[SSAValue]] = _NONE) -> list[int]:
+    """Where a group may end: at its end, before and behind each product, and before the conversion of a weight.
+
+    Args:
+        group: the kernels.
+        stored_wide: by kernel, the widened weights that are not to be in device memory.
+    """
+    ops, whole = group.ops, len(group.ops)
+    inner = (n for n in range(2, whole) if ops[n].is_product or ops[n - 1].is_product)
+    before = (n for n in range(1, whole) if ops[n].output in stored_wide.get(ops[n], ()))
+    return sorted({whole, *inner, *before})
 
 
 __all__ = [

@@ -271,8 +271,8 @@ class _Loops:
             if any(op in self.choices.fixed for op in ops):
                 continue
             part = group.first(count)
-            usual = sum(times[op] for op in ops) + self._stored_wide_us(part)
-            if usual < self.shortest_us:
+            saved = self._wide_saved_us(part)
+            if saved is None or (usual := sum(times[op] for op in ops) + saved) < self.shortest_us:
                 continue
             needed, clearly = self._needed(part, usual), usual - clear_gain_us(usual)
             if needed is None or (floor := self._floor_us(ops, set(part.internal()))) >= clearly:
@@ -288,12 +288,17 @@ class _Loops:
                 if least < clearly:
                     yield Trial(part, trips, None if inner is None else (inner.name, within), usual, max(least, floor))
 
-    def _stored_wide_us(self, group: RowGroup) -> float:
-        """The time that a loop saves by widened weights that would be in device memory, and are not outside of it."""
+    def _wide_saved_us(self, group: RowGroup) -> float | None:
+        """The time that a loop saves by widened weights that it has in the scratchpads, and a plan without it has not.
+
+        None if the loop would write one for a product behind it, which no other loop could then have there.
+        """
         if not any(self._stored_wide.values()):
             return 0.0
-        inside = set(group.internal())
-        return sum(len(inside & self._stored_wide.get(op, frozenset())) for op in group.ops) * STORED_WIDE_US
+        inside, wide = set(group.internal()), self._stored_wide
+        if any(op.output in wide.get(op, ()) and op.output not in inside for op in group.ops):
+            return None
+        return sum(len(inside & wide.get(op, frozenset())) for op in group.ops) * STORED_WIDE_US
 
     def _least_us(self, group: RowGroup, held: Sequence[frozenset[int]], trips: int, inner: InnerLoop | None) -> float:
         """A time that no division of a group in loops beats."""

@@ -40,6 +40,11 @@ def _swiglu(w: dict[str, Any]) -> Work:
     return 3 * rows * hidden * inner, 2 * rows * hidden + 3 * hidden * inner
 
 
+def _swiglu8(w: dict[str, Any]) -> Work:
+    rows, hidden, inner = w["sizes"]
+    return 3 * rows * hidden * inner, 2 * rows * hidden + 3 * hidden * inner // BYTES + 2 * inner + hidden
+
+
 def _in_and_out(w: dict[str, Any]) -> Work:
     rows, columns = w["sizes"]
     return 0, (w.get("inputs", 1) + 1) * rows * columns
@@ -98,4 +103,5 @@ KINDS: dict[str, Callable[[dict[str, Any]], Work]] = {
     "linear": _linear,
     "softmax": _in_and_out,
     "swiglu": _swiglu,
+    "swiglu8": _swiglu8,
 }

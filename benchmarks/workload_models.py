@@ -72,6 +72,20 @@ def _swiglu(w: dict[str, Any]) -> Case:
     return _plain(mlp, [(rows, hidden)], [(inner, hidden), (inner, hidden), (hidden, inner)])
 
 
+def _swiglu8(w: dict[str, Any]) -> Case:
+    """The same with weights of eight-bit floats and a scale per row of each."""
+    rows, hidden, inner = w["sizes"]
+
+    def mlp(x: Tensor, gate: Tensor, up: Tensor, down: Tensor, *scales: Tensor) -> Tensor:
+        of_gate, of_up, of_down = ((w.float() * s).half() for w, s in zip((gate, up, down), scales, strict=True))
+        return functional.linear(functional.silu(functional.linear(x, of_gate)) * functional.linear(x, of_up), of_down)
+
+    shapes = [(inner, hidden), (inner, hidden), (hidden, inner)]
+    weights = [torch.zeros(shape, dtype=torch.float8_e4m3fn) for shape in shapes]
+    scales = [torch.zeros(rows, 1) for rows, _ in shapes]
+    return Case(Weighted(mlp, [*weights, *scales]), (_half(rows, hidden),))
+
+
 def _attention(w: dict[str, Any]) -> Case:
     kept = (1, w["shared_heads"], w["keys"], 128)
 
@@ -192,4 +206,5 @@ KINDS: dict[str, Callable[[dict[str, Any]], Case]] = {
     "linear": _linear,
     "softmax": _softmax,
     "swiglu": _swiglu,
+    "swiglu8": _swiglu8,
 }

@@ -91,6 +91,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
         *,
         rename: Callable[[str], str | None] | None = None,
         strict: bool = True,
+        shards: Mapping[str, int | Callable[[Any, int, int], Any]] | None = None,
     ) -> CompiledModel:
         """Return the same program with other weights; nothing is compiled again.
 
@@ -101,13 +102,16 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
                 checkpoint has are otherwise made by their modules, built again from their configuration.
             rename: gives the model's name for a name of the source; None leaves the tensor out.
             strict: whether tensors that the model does not have are an error.
+            shards: tensors of which the source has the whole and this rank a part: by name, with ``*`` for anything,
+                the dimension that is divided among the ranks, or a function of tensor, rank and number of ranks.
 
         Raises:
             BindingError: tensors are missing, unexpected, or of another shape or type; all of them are listed.
+            InputError: shards are named, and this process has no process group.
         """
         from spyre_mlir.frontend import bind
 
-        program = bind(self._program, source, buffers, rename=rename, strict=strict)
+        program = bind(self._program, source, buffers, rename=rename, strict=strict, shards=shards)
         return CompiledModel(program, self._lowered, self._options)
 
     def save(self, directory: str | Path, *, host_weights: bool | None = None, levels: bool = False) -> Path:

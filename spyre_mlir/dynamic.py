@@ -159,6 +159,7 @@ class DynamicModel(ShownAsText, NotPickled, IsNoModule):
         *,
         rename: Callable[[str], str | None] | None = None,
         strict: bool = True,
+        shards: Mapping[str, int | Callable[[Any, int, int], Any]] | None = None,
     ) -> DynamicModel:
         """Return the same model with other weights; what was lowered is not lowered again.
 
@@ -167,6 +168,7 @@ class DynamicModel(ShownAsText, NotPickled, IsNoModule):
             buffers: where tensors come from that the source lacks.
             rename: gives the model's name for a name of the source; None leaves the tensor out.
             strict: whether tensors that the model does not have are an error.
+            shards: tensors of which this rank has a part.
 
         Raises:
             BindingError: tensors are missing, unexpected, or of another shape or type; all of them are listed.
@@ -174,10 +176,10 @@ class DynamicModel(ShownAsText, NotPickled, IsNoModule):
         from spyre_mlir.frontend import bind
 
         def bound(model: CompiledModel) -> CompiledModel:
-            return model.bind(source, buffers, rename=rename, strict=strict)
+            return model.bind(source, buffers, rename=rename, strict=strict, shards=shards)
 
         made, static = copy(self), self._static
-        made._program = bind(self._program, source, buffers, rename=rename, strict=strict)
+        made._program = bind(self._program, source, buffers, rename=rename, strict=strict, shards=shards)
         made._made = OrderedDict((key, bound(model)) for key, model in self._made.items())
         made._buckets = {size: bound(model) for size, model in self._buckets.items()}
         if static is not None:

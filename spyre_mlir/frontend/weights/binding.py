@@ -17,6 +17,7 @@ from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.program import Argument, Program
 from spyre_mlir.frontend.weights.bound_model import bound_model
 from spyre_mlir.frontend.weights.rebuilt import rebuilt_buffers
+from spyre_mlir.frontend.weights.shards import Shards, rank_parts
 from spyre_mlir.frontend.weights.sources import is_on_disk, tensors_of
 
 Tensors = Mapping[str, torch.Tensor]
@@ -31,6 +32,7 @@ def bind(
     *,
     rename: Rename | None = None,
     strict: bool = True,
+    shards: Shards | None = None,
 ) -> Program:
     """Return a program with the tensors of a source as its weights; the text of the program does not change.
 
@@ -41,11 +43,14 @@ def bind(
             source. They are otherwise computed by their modules, built again from their configuration.
         rename: gives the model's name for a name of the source; None leaves the tensor out.
         strict: whether tensors that the model does not have are an error.
+        shards: which tensors of the source are whole where the program has the part of this rank; see `rank_parts`.
 
     Raises:
         BindingError: tensors are missing, unexpected, or of another shape or type; all of them are listed.
+        InputError: shards are named, and this process has no process group.
     """
     given = {name: as_real(tensor) for name, tensor in _renamed(tensors_of(source), rename).items()}
+    given = given if shards is None else rank_parts(given, shards)
     found = _by_argument(program, given)
     own = [name for name in _own_buffers(program) if name not in found]
     if own and buffers is not None:

@@ -118,26 +118,36 @@ def mixtral_of_experts() -> dict[str, Any]:
 
 
 def pipeline_of_two() -> dict[str, Any]:
+    """Two stages; of four ranks, two divide a stage among them."""
     from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+    from torch.distributed.tensor import Replicate
 
-    whole, rank = whole_mlp(), dist.get_rank()
-    stages = whole[:2], whole[2:]
+    mesh = init_device_mesh("cpu", (2, dist.get_world_size() // 2), mesh_dim_names=("stages", "parts"))
+    whole, number = whole_mlp(), mesh["stages"].get_local_rank()
     x = torch.linspace(-1, 1, 4 * WIDTH).reshape(4, WIDTH)
-    compiled: Any = torch.compile(stages[rank], backend="spyre", fullgraph=True, options={"host_fallback": "error"})
     with torch.no_grad():
-        stage = PipelineStage(compiled, rank, 2, torch.device("cpu"))
+        one = whole(x).numpy()
+        stages: Any = whole[:2], whole[2:]
+        if mesh["parts"].size() > 1:
+            columns = ColwiseParallel(output_layouts=Replicate())
+            parallelize_module(stages[0], mesh["parts"], {"0": columns})
+            parallelize_module(stages[1], mesh["parts"], {"0": RowwiseParallel(input_layouts=Replicate())})
+        compiled: Any = torch.compile(
+            stages[number], backend="spyre", fullgraph=True, options={"host_fallback": "error"}
+        )
+        stage = PipelineStage(compiled, number, 2, torch.device("cpu"), group=mesh["stages"].get_group())
         schedule = ScheduleGPipe(stage, n_microbatches=2)
-        results = [schedule.eval(*((x,) if rank == 0 else ())) for _ in range(2)]
+        results = [schedule.eval(*((x,) if number == 0 else ())) for _ in range(2)]
         return {
-            "one rank": whole(x).numpy(),
-            "results": [] if rank == 0 else [r.numpy().copy() for r in results],
+            "one rank": one,
+            "results": [] if number == 0 else [r.numpy().copy() for r in results],
             "text": programs(compiled)[-1].mlir("aten"),
         }
 
 
 def all_models() -> dict[str, dict[str, Any]]:
     """What every model gives that is not run by default."""
-    found = {m.__name__: m() for m in (llama_of_dtensors, mixtral_of_experts)}
+    found = {m.__name__: m() for m in (llama_of_dtensors, mixtral_of_experts, pipeline_of_two)}
     try:
         return found | {llama_of_fms.__name__: llama_of_fms()}
     except ModuleNotFoundError:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.torch import save_file
 
 from spyre_mlir.ops.native import collectives
 from tests.end_to_end.ranks.launch import Kill, after_a_kill, on_ranks, survivors
 from tests.end_to_end.ranks.programs import (
+    bound_by_parts,
     compile_and_run_once,
     go_on_after_an_error,
     rows,
@@ -18,6 +22,7 @@ from tests.end_to_end.ranks.programs import (
     run_all,
     run_until_refused,
     wait_for_a_rank_that_hangs,
+    whole_mlp,
 )
 
 Found = list[dict[str, Any]]
@@ -53,6 +58,13 @@ def test_a_rank_has_its_part_of_the_weights_and_no_host_step(found: Found) -> No
         assert rank["text"].count("tensor<64x64xf32> {aten.name") == 2
         assert rank["text"].count("_c10d_functional") == 1
         assert "ranks = array<i64: 0, 1>" in rank["text"]
+
+
+def test_each_rank_binds_its_part_of_one_checkpoint(tmp_path: Path) -> None:
+    save_file(whole_mlp().state_dict(), tmp_path / "model.safetensors")
+    for rank in on_ranks(2, partial(bound_by_parts, str(tmp_path / "model.safetensors"))):
+        np.testing.assert_allclose(rank["bound"][0], rank["one rank"][0], atol=4e-3)
+        assert rank["agrees"]
 
 
 def test_every_collective_gives_what_eager_gives(found: Found) -> None:

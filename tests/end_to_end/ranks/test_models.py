@@ -50,6 +50,18 @@ def test_two_stages_of_a_pipeline(small: Found) -> None:
     assert "aten.relu" not in found[1]["text"]
 
 
+@pytest.mark.slow(reason="two and four ranks; two stages of one rank each run by default")
+def test_two_stages_of_one_or_two_ranks(large: Found) -> None:
+    found = [rank["pipeline_of_two"] for rank in large]
+    *first, last = found
+    assert [bool(rank["results"]) for rank in found] == [n >= len(found) // 2 for n in range(len(found))]
+    for rank in found[len(found) // 2 :]:
+        np.testing.assert_allclose(rank["results"][0], rank["one rank"], atol=4e-3)
+        assert {r.tobytes() for r in rank["results"]} == {last["results"][0].tobytes()}
+    whole = "128x64xf32"
+    assert (whole in first[0]["text"]) == (len(found) == 2), "of four ranks, each has half of a weight"
+
+
 @pytest.mark.slow(reason="models of two and four ranks; a divided MLP and a pipeline run by default")
 @pytest.mark.parametrize("name", ["llama_of_dtensors", "mixtral_of_experts", "llama_of_fms"])
 def test_models_are_those_of_one_rank(large: Found, name: str) -> None:
@@ -62,3 +74,4 @@ def test_models_are_those_of_one_rank(large: Found, name: str) -> None:
         # ibm-fms gathers embeddings and logits, of [1, 6, …]; weights have two dimensions.
         gathers = [line for line in rank["text"].splitlines() if '"_c10d_functional::all_gather' in line]
         assert len(gathers) <= 2 * (name == "llama_of_fms")
+        assert all("x6x" in line for line in gathers), "activations of six tokens, no weights"

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Never
@@ -135,7 +135,7 @@ class LoadedModel(CompiledModel):
         shutil.copytree(self._place, directory, dirs_exist_ok=True)
 
     @override
-    def bind(self, source: Any, buffers: Any = None, **_: Callable[[str], str | None] | bool | None) -> CompiledModel:
+    def bind(self, source: Any, buffers: Any = None, **_: Any) -> CompiledModel:
         """Refused: the files have the weights in the card's form."""
         raise InputError("a loaded model keeps its weights", hint=f"{_MODEL}, and bind to that")
 

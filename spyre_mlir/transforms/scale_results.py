@@ -1,4 +1,4 @@
-"""Pass `scale-results`: a product with a scaled weight of few bits becomes one with the weight, and its result is scaled.
+"""Pass `scale-results`: scales of weights of few bits are applied to the results of the products that read them.
 
 ```mlir
 %w = spyre.loop.nest [...] ins(%weight[n, k] : tensor<512x1024xf8E4M3FN>) -> [n, k] : tensor<512x1024xf16> {...}
@@ -96,7 +96,11 @@ def _scaled(value: SSAValue, index: IndexMap, kept: Collection[str]) -> _Scaled 
     """The weight of few bits behind a value, if all that happens to it are conversions, and scales along kept loops."""
     nest = value.owner
     if isinstance(value, BlockArgument):
-        return _Scaled(value, index) if isinstance(element_of(value), Float8E4M3FNType) or element_of(value) == i8 else None
+        return (
+            _Scaled(value, index)
+            if isinstance(element_of(value), Float8E4M3FNType) or element_of(value) == i8
+            else None
+        )
     if not isinstance(nest, NestOp) or nest.combine is not None or nest.dest is not None:
         return None
     places = _places(nest.output_map.data, index)

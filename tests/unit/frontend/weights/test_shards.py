@@ -83,7 +83,7 @@ def resident_bytes(path: Path) -> int:
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the system does not tell what is resident")
 def test_no_part_of_another_rank_is_touched(tmp_path: Path, whole: dict[str, torch.Tensor]) -> None:
-    """Binding touches nothing; reading the part of a row-divided weight touches a fourth of it, in pages of the system."""
+    """Binding touches nothing; reading the part of a row-divided weight touches a fourth of it, in pages."""
     save_file(whole, path := tmp_path / "model.safetensors")
     with without_exchange(2, RANKS):
         values = bind(part(), path, shards=SHARDS).values

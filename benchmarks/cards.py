@@ -4,15 +4,19 @@ Weights are half precision on the meta device. Heads, the inner dimension of the
 the ranks, and each of the 40 layers ends its two halves in an `all_reduce`; embeddings and norms are whole on every
 card. Prefill takes 512 tokens, decode one token and a cache of 2048 positions, which is written in place; both give
 the logits of the last token. Times are predictions:
-`python benchmarks/cards.py [--cards 1,2,4] [--layers 40] [--step decode]`.
+`python benchmarks/cards.py [--cards 1,2,4] [--layers 40] [--step decode] [--json tools/data/cards.json]`; the file is
+what `docs/reference/scaling.md` is made from.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,7 +32,7 @@ EMBEDDING, LOGITS = 12.0, 16.0
 
 
 class Summed(nn.Module):
-    """A product with some rows of a weight, summed over the ranks."""
+    """A product with some rows of a weight, summed over the ranks, if there are several."""
 
     def __init__(self, own: int, width: int) -> None:
         super().__init__()
@@ -36,7 +40,8 @@ class Summed(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Returns the whole sum on every rank."""
-        return funcol.all_reduce(self.own(x), "sum", dist.group.WORLD)
+        part = self.own(x)
+        return part if dist.get_world_size() == 1 else funcol.all_reduce(part, "sum", dist.group.WORLD)
 
 
 class RankLayer(Layer):
@@ -102,6 +107,7 @@ def main() -> None:
     parser.add_argument("--cards", default="1,2,4")
     parser.add_argument("--layers", type=int, default=40)
     parser.add_argument("--step", choices=("prefill", "decode"), action="append", help="one of them; both by default")
+    parser.add_argument("--json", type=Path, help="where the numbers go, beside those that are there of another step")
     chosen = parser.parse_args()
     counts = [int(number) for number in chosen.cards.split(",")]
     makers = {"prefill": prefill, "decode": decode}
@@ -109,8 +115,14 @@ def main() -> None:
         started = time.process_time()
         with torch.no_grad():
             found = spyre_mlir.cards(makers[name](chosen.layers), counts)
-        print(f"{name}, {chosen.layers} layers, {time.process_time() - started:.0f} CPU seconds to compile", flush=True)
+        seconds = time.process_time() - started
+        print(f"{name}, {chosen.layers} layers, {seconds:.0f} CPU seconds to compile", flush=True)
         print(f"{found}\n", flush=True)
+        if chosen.json is not None:
+            known = json.loads(chosen.json.read_text()) if chosen.json.exists() else {}
+            made = {"layers": chosen.layers, "compile_seconds": round(seconds), "card_bytes": found.card_bytes}
+            known[name] = made | {"counts": [[asdict(card) for card in cards] for cards in found.counts]}
+            chosen.json.write_text(json.dumps(known, indent=1) + "\n")
 
 
 if __name__ == "__main__":

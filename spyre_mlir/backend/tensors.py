@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spyre_mlir.backend.digest import Summed
+from spyre_mlir.hw.four_bits import fits, metadata, names_in, packed, unpacked
 from spyre_mlir.errors import ReadError
 
 Array = NDArray[Any]
@@ -50,12 +51,14 @@ class StreamedTensor:
         dtype: its numbers.
         shape: its extents.
         pieces: makes its elements in row-major order, in arrays of any shape.
+        four_bits: whether each byte is two integers.
     """
 
     name: str
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     pieces: Callable[[], Iterable[Array]]
+    four_bits: bool = False
 
     @property
     def bytes(self) -> int:
@@ -66,15 +69,18 @@ class StreamedTensor:
 def whole(name: str, values: Mapping[str, Array]) -> StreamedTensor:
     """Stream a tensor of a mapping that may compute it on request; it is requested again when written.
 
-    Floats that the format of the file lacks are written as float32.
+    Floats that the format of the file lacks are written as float32, and bytes of 4-bit numbers in pairs.
     """
+    value = values[name]
+    if fits(value):
+        shape = (*value.shape[:-1], value.shape[-1] // 2)
+        return StreamedTensor(name, np.dtype(np.uint8), shape, lambda: packed(values[name]), four_bits=True)
 
     def pieces() -> Iterable[Array]:
         flat = np.ascontiguousarray(values[name]).reshape(-1)
         step = max(1, _PIECE_BYTES // flat.dtype.itemsize)
         return (flat[first : first + step] for first in range(0, flat.size, step))
 
-    value = values[name]
     kind = value.dtype if value.dtype.name in _NAMES else np.dtype(np.float32)
     return StreamedTensor(name, kind, value.shape, pieces)
 
@@ -102,6 +108,8 @@ def write_tensors(path: Path, tensors: Sequence[StreamedTensor]) -> Written:
         kind = _NAMES[tensor.dtype.name]
         header[tensor.name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [offset, end]}
         starts[tensor.name], offset = offset, end
+    if few := metadata(tensor.name for tensor in tensors if tensor.four_bits):
+        header["__metadata__"] = few
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
     with path.open("wb") as opened:
@@ -148,7 +156,7 @@ def tensor_names(path: Path) -> list[str]:
 
 
 def map_tensor(path: Path, name: str) -> Array:
-    """Return one tensor of a file, memory-mapped: what is not looked at is not read, and nothing is copied.
+    """Return one tensor of a file, memory-mapped: what is not looked at is not read, and only 4-bit numbers are copied.
 
     Raises:
         ReadError: the file cannot be read, or has no such tensor.
@@ -175,13 +183,14 @@ def _mapped(path: Path, only: str | None) -> dict[str, Array]:
         length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
         header = json.loads(file.read(length))
     data = np.memmap(path, np.uint8, "r") if header else np.empty(0, np.uint8)
-    found: dict[str, Array] = {}
+    found, few = dict[str, Array](), names_in(header.get("__metadata__"))
     for name in names if only is None else [only]:
         start, end = (_LENGTH_BYTES + length + at for at in header[name]["data_offsets"])
         if (short := header[name]["dtype"]) not in _TYPES:
             raise ReadError(f"{name} is of type {short}, which numpy lacks", where=str(path), hint="write it as F32")
         kind = _TYPES[short].newbyteorder("<")
-        found[name] = np.asarray(data[start:end]).view(kind).reshape(header[name]["shape"])
+        value = np.asarray(data[start:end]).view(kind).reshape(header[name]["shape"])
+        found[name] = unpacked(value) if name in few else value
     return found
 
 

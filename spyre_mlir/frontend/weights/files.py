@@ -17,6 +17,7 @@ import torch
 
 from spyre_mlir.errors import BindingError
 from spyre_mlir.frontend.capture.export import load_pt2
+from spyre_mlir.hw.four_bits import names_in, unpacked
 
 _INDEX = ".index.json"
 _TORCH_FILES = (".bin", ".pt", ".pth")
@@ -105,11 +106,18 @@ def _safetensors(path: Path) -> dict[str, torch.Tensor]:
     try:
         opened: Any = safe_open(os.fspath(path), framework="pt")
         with opened as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+            few = names_in(file.metadata())
+            found: dict[str, torch.Tensor] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - no mapping
+            return {name: _wide(tensor) if name in few else tensor for name, tensor in found.items()}
     except (SafetensorError, OSError) as error:
         raise BindingError(
             f"the tensors cannot be read: {error}", where=str(path), hint="download the file again"
         ) from error
+
+
+def _wide(pairs: torch.Tensor) -> torch.Tensor:
+    """Four-bit integers of a bundle, a byte each again."""
+    return torch.from_numpy(unpacked(pairs.numpy()))
 
 
 def _torch_file(path: Path) -> dict[str, torch.Tensor]:

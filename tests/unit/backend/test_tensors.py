@@ -185,3 +185,15 @@ def test_mapped_tensors_are_parts_of_the_file(tmp_path: Path) -> None:
     assert found["x"].tolist() == [0, 1, 2, 3] and found["empty"].shape == (0, 3)
     assert not found["x"].flags.writeable and not found["x"].flags.owndata
     assert map_tensors(tmp_path / "none") == {}
+
+
+def test_bytes_of_four_bits_take_half(tmp_path: Path) -> None:
+    few = (np.arange(64 * 128) % 16 - 8).astype(np.int8).reshape(64, 128)
+    values = {"few": few, "more": few * 2, "b": VALUES["b"]}
+    write(tmp_path / "t", values)
+    assert load_file(tmp_path / "t")["few"].shape == (64, 64)
+    for found in (read_tensors(tmp_path / "t"), map_tensors(tmp_path / "t")):
+        for name, value in values.items():
+            assert found[name].dtype == value.dtype
+            np.testing.assert_array_equal(found[name], value)
+    np.testing.assert_array_equal(map_tensor(tmp_path / "t", "few"), few)

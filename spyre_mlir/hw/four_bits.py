@@ -58,7 +58,9 @@ def names_in(found: Mapping[str, str] | None) -> set[str]:
     """Return the tensors of four bits that a file's metadata names."""
     text = (found or {}).get(_KEY)
     listed: object = json.loads(text) if text is not None else []
-    return {name for name in cast("list[object]", listed) if isinstance(name, str)} if isinstance(listed, list) else set()
+    return (
+        {name for name in cast("list[object]", listed) if isinstance(name, str)} if isinstance(listed, list) else set()
+    )
 
 
 __all__ = ["fits", "metadata", "names_in", "packed", "unpacked"]

@@ -9,14 +9,15 @@ from typing import Any
 from dialect_pages import EDIT, table
 
 NUMBERS = Path(__file__).resolve().parent / "data" / "cards.json"
-INTRO = """Granite-3.3-8B in half precision, from `meta`, on 1, 2 and 4 cards: heads, the inner dimension of the MLP and the
-cache are divided, two `all_reduce` a layer join what the ranks have, and embeddings (403 MB, tied to the logits) and
-norms are whole on every card. All times are predictions of the calibrated cost model, and nothing is extrapolated: every
-number of cards is compiled with all layers. *Link at least* is the time of the collectives' bytes over the link of a card
-to its host; the time between processes is not known and in no column, nor is the lookup of embeddings, which the host
-does. *Efficiency* is the speed-up, with the link, over the number of cards.
+INTRO = """Granite-3.3-8B in half precision, from `meta`, on 1, 2 and 4 cards: heads, the inner dimension of the MLP and
+the cache are divided, two `all_reduce` a layer join what the ranks have, and embeddings (403 MB, tied to the logits)
+and norms are whole on every card. All times are predictions of the calibrated cost model, and nothing is extrapolated:
+every number of cards is compiled with all layers. *Link at least* is the time of the collectives' bytes over the link
+of a card to its host; the time between processes is not known and in no column, nor is the lookup of embeddings, which
+the host does. *Efficiency* is the speed-up, with the link, over the number of cards.
 
-`python benchmarks/cards.py --json tools/data/cards.json` counts anew; see [several cards](../tools/several-cards.md)."""
+`python benchmarks/cards.py --json tools/data/cards.json` counts anew. See
+[several cards](../tools/several-cards.md)."""
 STEPS = {
     "prefill": "A prompt of 512 tokens",
     "decode": "A token behind a cache of 2048 positions",

@@ -1,16 +1,15 @@
 """Two 4-bit integers a byte: tensors of bytes whose numbers all fit four bits take half the room in a file.
 
 Checkpoints of 4-bit weights have a number a byte in memory. The first of two is in the low bits. The file's metadata
-lists such tensors under `int4`; to other readers of safetensors they are bytes, half as many along the last dimension.
+says `int4` under their names; to other readers of safetensors they are bytes, half as many along the last dimension.
 
 Decision: docs/decisions/0150-integers-of-few-bits-are-sent-as-halves.md
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ Array = NDArray[Any]
 LEAST, LARGEST = -8, 7
 # Of smaller tensors nobody counts the bytes.
 LEAST_ELEMENTS = 4096
-_KEY = "int4"
+_KIND = "int4"
 _PIECE = 1 << 24
 
 
@@ -27,7 +26,7 @@ def fits(value: Array) -> bool:
     """Return whether a tensor is one of bytes that is large enough, in pairs, and has no number of more bits."""
     if value.dtype != np.int8 or value.size < LEAST_ELEMENTS or value.shape[-1] % 2:
         return False
-    return all(LEAST <= int(part.min()) and int(part.max()) <= LARGEST for part in _parts(value))
+    return all(int(part.min()) >= LEAST and int(part.max()) <= LARGEST for part in _parts(value))
 
 
 def packed(value: Array) -> Iterable[Array]:
@@ -50,17 +49,12 @@ def _parts(value: Array) -> Iterable[Array]:
 
 def metadata(names: Iterable[str]) -> dict[str, str]:
     """Return the metadata of a file in which these tensors are of four bits."""
-    listed = sorted(names)
-    return {_KEY: json.dumps(listed)} if listed else {}
+    return dict.fromkeys(sorted(names), _KIND)
 
 
 def names_in(found: Mapping[str, str] | None) -> set[str]:
-    """Return the tensors of four bits that a file's metadata names."""
-    text = (found or {}).get(_KEY)
-    listed: object = json.loads(text) if text is not None else []
-    return (
-        {name for name in cast("list[object]", listed) if isinstance(name, str)} if isinstance(listed, list) else set()
-    )
+    """Return the names that a file's metadata calls four bits."""
+    return {name for name, kind in (found or {}).items() if kind == _KIND}
 
 
 __all__ = ["fits", "metadata", "names_in", "packed", "unpacked"]

@@ -117,7 +117,7 @@ def _safetensors(path: Path) -> dict[str, torch.Tensor]:
 
 def _wide(pairs: torch.Tensor) -> torch.Tensor:
     """Four-bit integers of a bundle, a byte each again."""
-    return torch.from_numpy(unpacked(pairs.numpy()))
+    return torch.as_tensor(unpacked(pairs.numpy()))
 
 
 def _torch_file(path: Path) -> dict[str, torch.Tensor]:

@@ -164,14 +164,15 @@ def copy(old: str, new: str, *, write: str = "m, n", shape: str = "4x64") -> str
 @pytest.mark.parametrize(
     ("old", "new", "keep", "made"),
     [
-        ("f32", "f16", False, False),
+        ("f32", "f16", False, True),
+        ("f16", "f32", False, True),
         ("f32", "f16", True, True),
         ("i32", "f32", False, True),
         ("f32", "i32", False, True),
         ("i32", "i64", False, True),
         ("f8E4M3FN", "f32", False, True),
         ("f32", "f8E4M3FN", False, True),
-        ("i1", "f32", False, False),
+        ("i1", "f32", False, True),
     ],
 )
 def test_changes_of_type_that_are_changes_of_form(old: str, new: str, keep: bool, made: bool) -> None:

@@ -102,7 +102,8 @@ def _saturated(p: LayoutPlanner, op: loop.NestOp, entry: OpEntry | None) -> SSAV
 def cast(p: LayoutPlanner, op: loop.NestOp) -> bool:
     """Make the result of a cast a device form of its operand, which costs at most a conversion.
 
-    Returns whether the nest is such a change of a whole tensor: of integers, of eight-bit floats, or of kept float32.
+    Returns whether the nest is such a change of a whole tensor: of integers, of eight-bit floats, of kept float32, or
+    between floats that are both DL16, which costs nothing.
     """
     (value,) = op.inputs
     old, new = element_of(value), element_of(op.result)

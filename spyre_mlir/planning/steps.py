@@ -8,18 +8,18 @@ from functools import reduce
 from math import prod
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import Float8E4M3FNType, ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
-from spyre_mlir.dialects.tensors import shape_of
-from spyre_mlir.hw.formats import DL16
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.formats import DL16, FP8
 from spyre_mlir.planning.bounds import Step
 
-ELEMENT_BYTES = DL16.bits // 8  # the least that the device stores an element in
+ELEMENT_BYTES = DL16.bits // 8  # the least that the device stores an element in, but for weights of eight-bit floats
 
 
 def steps_of(module: ModuleOp, function: str = "main") -> list[Step]:
@@ -138,7 +138,11 @@ def _results(ops: Sequence[Operation], returned: set[SSAValue]) -> set[SSAValue]
 
 
 def _bytes(tensor: SSAValue) -> int:
-    return prod(shape_of(tensor)) * ELEMENT_BYTES
+    return prod(shape_of(tensor)) * _element_bytes(tensor)
+
+
+def _element_bytes(tensor: SSAValue) -> int:
+    return FP8.bits // 8 if isinstance(element_of(tensor), Float8E4M3FNType) else ELEMENT_BYTES
 
 
 def _touched(op: loop.NestOp, value: SSAValue, index: IndexMapAttr) -> int:
@@ -146,7 +150,7 @@ def _touched(op: loop.NestOp, value: SSAValue, index: IndexMapAttr) -> int:
     extents = op.space.extents
     sizes = zip(shape_of(value), index.data, strict=False)
     elements = prod(min(size, e.last(extents) - e.first(extents) + 1) for size, e in sizes)
-    return elements * ELEMENT_BYTES
+    return elements * _element_bytes(value)
 
 
 __all__ = ["steps_of"]

@@ -22,6 +22,7 @@ from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.effects import drop_checks
 from spyre_mlir.frontend.capture.export import export_model, load_pt2
+from spyre_mlir.frontend.capture.flex_attention import write_out_flex_attention
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
 from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
@@ -89,6 +90,7 @@ def import_program(
 
 
 def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
+    exported = write_out_flex_attention(exported)  # first, as torch cannot write it to a file
     try:
         return _import(exported, name, reference)
     except UnsupportedError as refused:

@@ -9,15 +9,18 @@ precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverl
 (identity of memory, also for tensors without any), `Module._parameters` and `_buffers` (where a module holds its
 tensors), `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
 programs, read as torch reads them), `_export.utils` (how torch finds its composite operators), `distributed_c10d`
-(process groups by the names that graphs have), `torch._C._functorch` (which tensors are differentiated).
+(process groups by the names that graphs have), `torch._C._functorch` (which tensors are differentiated),
+`_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
 `torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -72,6 +75,8 @@ __all__ = [
     "composites_loaded",
     "disable_modes",
     "expression_of",
+    "flex_attention_of",
+    "flex_attention_uncompiled",
     "free_unbacked_symbols",
     "group_called",
     "group_names",
@@ -186,6 +191,33 @@ def is_composite(target: Operator) -> bool:
 def negated_view(value: torch.Tensor) -> torch.Tensor:
     """Return a view of a tensor that is its negative, as torch has the imaginary part of a conjugate."""
     return cast(Any, torch)._neg_view(value)
+
+
+def flex_attention_of(*args: Any, in_order_of_queries: bool = True, **kwargs: Any) -> Any:
+    """Return the results of `flex_attention` for the arguments of its operator, computed by plain operators.
+
+    Args:
+        args: as the operator takes them.
+        in_order_of_queries: whether the first result lies in memory as torch's does.
+        kwargs: as the operator takes them.
+    """
+    module = cast(Any, import_module("torch._higher_order_ops.flex_attention"))
+    return (module.sdpa_dense if in_order_of_queries else module.math_attention)(*args, **kwargs)
+
+
+@contextmanager
+def flex_attention_uncompiled() -> Generator[None]:
+    """Let `flex_attention` in the block call its operator itself; else Dynamo, which allows no mode, calls it."""
+    module = cast(Any, sys.modules.get("torch.nn.attention.flex_attention"))
+    if module is None:
+        yield
+        return
+    before = module._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG
+    module._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = True
+    try:
+        yield
+    finally:
+        module._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = before
 
 
 @contextmanager

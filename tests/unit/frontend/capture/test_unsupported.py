@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.nn.attention.flex_attention import flex_attention
 
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend import import_program
-from tests.functions import FunctionModel
 
 HERE = Path(__file__).name
 X = torch.arange(6.0).reshape(2, 3)
@@ -215,21 +213,3 @@ def test_a_collective_without_a_form_is_named() -> None:
     assert "1 x _c10d_functional.all_reduce_coalesced: it is a collective without a form" in message
     assert line_of(Together, "coalesced") in message
     assert "all_gather_into_tensor" in message
-
-
-@pytest.mark.parametrize("way", ["compile", "torch.compile"])
-@pytest.mark.filterwarnings("ignore")
-def test_flex_attention_is_refused_with_what_to_call_instead(way: str) -> None:
-    def function(q: torch.Tensor) -> Any:
-        return flex_attention(q, q, q, score_mod=lambda score, _b, _h, row, column: score + (row - column))
-
-    def run(q: torch.Tensor) -> Any:
-        if way == "compile":
-            return import_program(FunctionModel(function), (q,))
-        return torch.compile(function, backend="spyre")(q)
-
-    torch._dynamo.reset()
-    expected = r"flex_attention: attention whose scores a function of the model changes has no form"
-    with pytest.raises(UnsupportedError, match=expected) as caught:
-        run(torch.ones(1, 2, 16, 16))
-    assert "call torch.nn.functional.scaled_dot_product_attention: mask_mod becomes a mask" in str(caught.value.hint)

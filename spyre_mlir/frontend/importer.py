@@ -28,7 +28,7 @@ from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.tracing.derivatives import check_no_derivative
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
-from spyre_mlir.frontend.data_sizes.dividing import makes_size
+from spyre_mlir.frontend.data_sizes.branches import makes_size
 from spyre_mlir.frontend.lowering.assembly import assemble
 from spyre_mlir.frontend.lowering.liveness import live_nodes
 from spyre_mlir.frontend.lowering.plugin_conversion import warn_of_unknown_ops
@@ -106,8 +106,8 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
     drop_checks(functional)
     functional, without_pairs = in_pairs(functional, live_nodes(list(functional.graph.nodes)))
     live = live_nodes(list(functional.graph.nodes))
-    refuse([*strange_inputs(functional), *survey(live), *without_pairs])
     sizes = Sizes.of(exported)
+    refuse([*strange_inputs(functional), *survey(live, symbolic=bool(sizes.names)), *without_pairs])
     signature = read_signature(functional, sizes)
     foldable = frozenset(slot.argument.name for slot in signature.slots if slot.foldable)
     program = assemble(

@@ -31,6 +31,7 @@ EVAL = "call model.eval(), or pass the random numbers as an input"
 HIGHER = "write the operation with plain tensor operations"
 MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it is a view of"
 REAL = "compute with real and imaginary parts as two real tensors"
+_SYMBOLIC = "sizes of its program are symbols"
 COMPLEX_INSIDE = "complex numbers in control flow have no form"
 COLLECTIVES = f"call one of torch.distributed._functional_collectives per tensor: {', '.join(NAMES)}"
 TRUTH = "compare, and reduce to one element: (x > 0).any()"
@@ -76,11 +77,16 @@ def refuse(findings: list[UnsupportedNode]) -> None:
     )
 
 
-def survey(nodes: Iterable[torch.fx.Node]) -> list[UnsupportedNode]:
-    """Return everything in the nodes that cannot be imported."""
+def survey(nodes: Iterable[torch.fx.Node], *, symbolic: bool = False) -> list[UnsupportedNode]:
+    """Return everything in the nodes that cannot be imported.
+
+    Args:
+        nodes: the calls of a graph.
+        symbolic: whether sizes of the program are symbols, be they those of other calls.
+    """
     findings: list[UnsupportedNode] = []
     for node in nodes:
-        reason = _reason(node)
+        reason = (_SYMBOLIC, STATIC) if symbolic and is_kept(node) else _reason(node)
         if reason is not None:
             findings.append(UnsupportedNode(op_name(node), reason[0], place_of(node), reason[1]))
         elif is_kept(node):

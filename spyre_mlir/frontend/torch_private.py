@@ -9,7 +9,7 @@ precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverl
 (identity of memory, also for tensors without any), `Module._parameters` and `_buffers` (where a module holds its
 tensors), `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
 programs, read as torch reads them), `_export.utils` (how torch finds its composite operators), `distributed_c10d`
-(process groups by the names that graphs have), `torch._C._functorch` (which tensors are differentiated),
+(process groups by the names that graphs have), `torch._C._functorch` (levels of derivatives and maps),
 `_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
 `torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
@@ -78,6 +78,7 @@ __all__ = [
     "flex_attention_of",
     "flex_attention_uncompiled",
     "free_unbacked_symbols",
+    "functorch_levels_kept",
     "group_called",
     "group_names",
     "guard_codes",
@@ -137,6 +138,17 @@ def is_differentiated(value: torch.Tensor) -> bool:
     while functorch.is_batchedtensor(value):
         value = functorch.get_unwrapped(value)
     return bool(functorch.is_gradtrackingtensor(value))
+
+
+@contextmanager
+def functorch_levels_kept() -> Generator[None]:
+    """Leave the levels of `vmap` and `grad` as they were, also if a graph that enters some fails on its way."""
+    functorch = cast(Any, torch)._C._functorch
+    depth = functorch.get_dynamic_layer_stack_depth()
+    try:
+        yield
+    finally:
+        functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)
 
 
 def is_wrapper(value: torch.Tensor) -> bool:

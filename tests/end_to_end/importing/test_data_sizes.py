@@ -92,10 +92,10 @@ def as_many_classes(_x: Tensor, i: Tensor) -> Any:
 
 PROGRAMS: tuple[Callable[..., Any], ...] = (
     masked_sum, places, selected, rows_of_a_mask, two_masks, different_values, runs, repeated, first_rows, counted_to,
-    written_places, sizes_of_sizes,
+    written_places, sizes_of_sizes, selected_of_repeated,
 )  # fmt: skip
-# Dynamo does not capture the last, and takes for granted that the first selects no more than a tensor has.
-NOT_OF_DYNAMO: tuple[Callable[..., Any], ...] = (selected_of_repeated, as_many_classes)
+# Dynamo does not capture it.
+NOT_OF_DYNAMO: tuple[Callable[..., Any], ...] = (as_many_classes,)
 MANY = torch.linspace(-1.0, 1.0, 24).reshape(4, 6), torch.tensor([3, 1, 3, 0])
 NONE = -torch.linspace(1.0, 2.0, 24).reshape(4, 6), torch.tensor([0, 0, 0, 0])
 ONE = NONE[0] + torch.eye(24)[0].reshape(4, 6) * 20, torch.tensor([0, 1, 0, 0])

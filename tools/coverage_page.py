@@ -46,7 +46,8 @@ RULES = """* **Support.** *native*: one hardware function, or a view; *composed*
   result depends on its sign; and integers that 32 bits do not hold.
 * *untried* samples are still to come. Samples that torch refuses do not count. Numerics of host steps are torch's."""
 COMMAND = """The samples of one op: `python -m tests.opinfo softmax --dtype all --device`; everything, over hours, and
-going on where it stopped: `python -m tests.opinfo --run DIR --summary tools/data/opinfo.json`."""
+going on where it stopped: `python -m tests.opinfo --run DIR --summary tools/data/opinfo.json`; some rows of it:
+`python -m tests.opinfo cov/float32 cov/float16 --run DIR --update tools/data/opinfo.json`."""
 CORE_INTRO = """ATen tags {total} overloads as its core. Each is tried by itself: with the calls that samples of the
 database make of it, and with samples of our own where there are none. {left} overloads are left out:"""
 
@@ -70,7 +71,7 @@ def cell(row: dict[str, int] | None) -> str:
 
 
 def coverage_page() -> str:
-    rows: dict[str, dict[str, int]] = results()["rows"]
+    rows: dict[str, dict[str, Any]] = results()["rows"]
     core = {n: rows.get(f"{CORE}{n}/float32") for n in results()["core"]}
     entries = {n: r for n, r in rows.items() if not n.startswith(CORE)}
     parts = ["# Coverage of ATen", EDIT.format(source="tools/data/opinfo.json"), INTRO, RULES, COMMAND]
@@ -95,7 +96,7 @@ def _core_parts(core: dict[str, dict[str, int] | None], left_out: dict[str, str]
     ]
 
 
-def _state(rows: dict[str, dict[str, int]]) -> list[str]:
+def _state(rows: dict[str, dict[str, Any]]) -> list[str]:
     """How much has been tried, by which compiler, and why samples are refused."""
     tried, untried = (sum(row.get(key, 0) for row in rows.values()) for key in ("samples", "untried"))
     text = f"{tried:,} samples have been tried, and {untried:,} are still to come"
@@ -103,8 +104,10 @@ def _state(rows: dict[str, dict[str, int]]) -> list[str]:
         states = ", ".join(f"`{code}` {count:,}" for code, count in sorted(codes.items(), key=lambda c: -c[1]))
         text += f": with torch {results()['torch']} by {len(codes)} states of the compiler: {states}"
         text += " (digests of its sources, as `tests/states.py` makes them)"
-    refused = sorted(results().get("refused", {}).items(), key=lambda r: -r[1])
-    reasons = [table(("why samples are refused", "samples"), refused)] if refused else []
+    if again := results().get("again"):
+        text += f"; {sum(again.values()):,} of them again since, by {len(again)} other state{'s' * (len(again) != 1)}"
+    refused = sum((Counter(row.get("reasons", {})) for row in rows.values()), Counter[str]())
+    reasons = [table(("why samples are refused", "samples"), refused.most_common())] if refused else []
     return [text + ".", *reasons]
 
 
@@ -262,7 +265,7 @@ def why_refused(name: str) -> str:
 def opinfo_row(name: str) -> dict[str, int] | None:
     """What the run found for an overload, or for the entry of the database that is called like it."""
     packet = name.partition(".")[0]
-    rows: dict[str, dict[str, int]] = results()["rows"]
+    rows: dict[str, dict[str, Any]] = results()["rows"]
     names = (f"{CORE}{name}", f"{CORE}{name}.default", name, packet, f"nn.functional.{packet}", f"linalg.{packet[7:]}")
     return next((rows[f"{n}/float32"] for n in names if f"{n}/float32" in rows), None)
 

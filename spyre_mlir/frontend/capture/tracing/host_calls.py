@@ -38,9 +38,9 @@ def ctc_loss(
     reduction: str | int = "mean",
     zero_infinity: bool = False,
 ) -> Any:
-    """`ctc_loss` whose lengths are tensors."""
-    lengths = (input_lengths, target_lengths)
-    if not all(isinstance(given, torch.Tensor) for given in lengths) or not _is_static(log_probs, targets, *lengths):
+    """`ctc_loss`, of which torch cannot trace the alignments; lengths are tensors, or numbers of Python."""
+    lengths = [torch.as_tensor(given) for given in (input_lengths, target_lengths)]
+    if not _is_static(log_probs, targets, *lengths):
         return None
     code = _REDUCTIONS.get(reduction, -1) if isinstance(reduction, str) else reduction
     return HOST.ctc_loss(log_probs, targets, *lengths, blank, code, zero_infinity) if code >= 0 else None

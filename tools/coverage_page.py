@@ -146,11 +146,13 @@ or *composed*, by this compiler or by a decomposition of torch's. *OpInfo* count
 [the coverage page](coverage.md). A hardware function that takes float32 there is said on [the page of ops](ops.md)."""
 DATA_DEPENDENT = ("item", "is_nonzero")  # taken apart into what is
 # What import refuses by name, by the tag that PyTorch gives it.
-REFUSED = {
-    torch.Tag.nondeterministic_seeded: "random numbers that the host cannot draw for it",
-    torch.Tag.dynamic_output_shape: "a shape depends on data",
-    torch.Tag.data_dependent_output: "a number depends on data",
+REFUSED = {torch.Tag.nondeterministic_seeded: "random numbers that the host cannot draw for it"}
+# What the host runs between the parts of a program, by the same.
+DIVIDING = {
+    torch.Tag.dynamic_output_shape: "data decides the size of its result",
+    torch.Tag.data_dependent_output: "data decides a number",
 }
+OF_OTHERS = "it has no kernel for the CPU"
 HOWS = {
     "direct": "one function",
     "decomposed": "decomposed",
@@ -210,7 +212,7 @@ def ours(name: str) -> str:
     """The support of an overload, asked of the op table and of torch's decompositions."""
     entry = ATEN.find(name)
     if name in DATA_DEPENDENT:
-        return "refused: a number depends on data"
+        return "host: data decides a number"
     if entry is not None:
         if entry.family is Family.VIEW:
             return "view"
@@ -223,7 +225,9 @@ def ours(name: str) -> str:
         return "random numbers, drawn by the host"
     if torch_decomposes(name):
         return "composed, by torch's decomposition"
-    return f"refused: {why}" if (why := why_refused(name)) else "host"
+    if why := why_refused(name):
+        return f"refused: {why}"
+    return f"host: {why}" if (why := _tagged(name, DIVIDING)) else "host"
 
 
 @cache
@@ -259,7 +263,17 @@ def drawn(name: str) -> bool:
 
 def why_refused(name: str) -> str:
     """Why a model with an overload that has no entry is refused; empty if the host runs it."""
-    return next((why for tag, why in REFUSED.items() if tag in getattr(_overload(name), "tags", ())), "")
+    if why := _tagged(name, REFUSED):
+        return why
+    packet, _, variant = name.partition(".")
+    operator = f"aten::{packet}.{variant}".removesuffix(".").removesuffix(".default")
+    has_kernel = torch._C._dispatch_has_computed_kernel_for_dispatch_key
+    return OF_OTHERS if _tagged(name, DIVIDING) and not has_kernel(operator, "CPU") else ""
+
+
+def _tagged(name: str, reasons: dict[torch.Tag, str]) -> str:
+    """The reason that belongs to a tag of an overload; empty if it has none of these."""
+    return next((why for tag, why in reasons.items() if tag in getattr(_overload(name), "tags", ())), "")
 
 
 def opinfo_row(name: str) -> dict[str, int] | None:

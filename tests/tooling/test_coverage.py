@@ -71,7 +71,7 @@ def test_torch_spyres_operations_are_counted_by_the_table_and_by_samples(
         ("chunk", "composed, by torch's"),
         ("geqrf", "host"),
         ("normal_", "random numbers, drawn by the host"),
-        ("unique_dim", "refused: a shape depends on data"),
+        ("unique_dim", "host: data decides the size of its result"),
     ],
 )
 def test_support_are_asked_of_the_op_table(page: ModuleType, name: str, support: str) -> None:

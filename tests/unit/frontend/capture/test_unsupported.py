@@ -12,6 +12,7 @@ from torch import nn
 
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend import import_program
+from tests.functions import FunctionModel
 
 HERE = Path(__file__).name
 X = torch.arange(6.0).reshape(2, 3)
@@ -156,12 +157,12 @@ def test_import_errors_are_not_unsupported() -> None:
     ("call", "reason"),
     [
         (
-            lambda x: torch.cov(x, fweights=x[0].long()),
+            lambda x: torch.ops.aten.equal.default(x, x * 2) + x,
             "1 x aten.equal: its result is a Python value that depends on the data",
         ),
         (lambda x: torch.combinations(x.view(-1).repeat(100), 3), "has a shape that depends on the data"),
         (
-            lambda x: nn.functional.ctc_loss(x.view(3, 1, 2), torch.ones(1, 1, dtype=torch.long), (3,), (1,)),
+            lambda x: torch.ops.aten._ctc_loss.default(x.view(3, 1, 2), torch.ones(1, 1, dtype=torch.long), (3,), (1,)),
             "1 x aten._ctc_loss: the shape of its result depends on the data",
         ),
     ],
@@ -213,3 +214,7 @@ def test_a_collective_without_a_form_is_named() -> None:
     assert "1 x _c10d_functional.all_reduce_coalesced: it is a collective without a form" in message
     assert line_of(Together, "coalesced") in message
     assert "all_gather_into_tensor" in message
+
+
+def test_sparse_tensors_are_refused() -> None:
+    assert "aten._to_sparse: layout torch.sparse_coo has no form" in refused(FunctionModel(lambda x: x.to_sparse()), X)

@@ -41,6 +41,7 @@ from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import (
     GuardOnDataDependentSymNode,
     PendingUnbackedSymbolNotFound,
+    ShapeEnv,
     free_unbacked_symbols,
 )
 from torch.utils import _python_dispatch, _pytree
@@ -96,6 +97,7 @@ __all__ = [
     "register_dataclass",
     "return_and_correct_aliasing",
     "schema_of",
+    "sizes_without_symbols",
     "storage_identity",
     "tree_flatten",
     "tree_flatten_with_path",
@@ -110,6 +112,11 @@ __all__ = [
 def expression_of(number: Any) -> Any:
     """Return the expression, of sympy, that a symbolic number of torch stands for."""
     return number.node.expr
+
+
+def sizes_without_symbols() -> ShapeEnv:
+    """Return an environment for sizes in which no operator makes a symbol by what data decides."""
+    return ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
 
 
 def guard_codes(exported: ExportedProgram) -> list[str]:

@@ -46,7 +46,8 @@ RULES = """* **Support.** *native*: one hardware function, or a view; *composed*
   result depends on its sign; and integers that 32 bits do not hold.
 * *untried* samples are still to come. Samples that torch refuses do not count. Numerics of host steps are torch's."""
 COMMAND = """The samples of one op: `python -m tests.opinfo softmax --dtype all --device`; everything, over hours, and
-going on where it stopped: `python -m tests.opinfo --run DIR --summary tools/data/opinfo.json`."""
+going on where it stopped: `python -m tests.opinfo --run DIR --summary tools/data/opinfo.json`; some rows of it:
+`python -m tests.opinfo cov/float32 cov/float16 --run DIR --update tools/data/opinfo.json`."""
 CORE_INTRO = """ATen tags {total} overloads as its core. Each is tried by itself: with the calls that samples of the
 database make of it, and with samples of our own where there are none. {left} overloads are left out:"""
 
@@ -70,7 +71,7 @@ def cell(row: dict[str, int] | None) -> str:
 
 
 def coverage_page() -> str:
-    rows: dict[str, dict[str, int]] = results()["rows"]
+    rows: dict[str, dict[str, Any]] = results()["rows"]
     core = {n: rows.get(f"{CORE}{n}/float32") for n in results()["core"]}
     entries = {n: r for n, r in rows.items() if not n.startswith(CORE)}
     parts = ["# Coverage of ATen", EDIT.format(source="tools/data/opinfo.json"), INTRO, RULES, COMMAND]
@@ -95,7 +96,7 @@ def _core_parts(core: dict[str, dict[str, int] | None], left_out: dict[str, str]
     ]
 
 
-def _state(rows: dict[str, dict[str, int]]) -> list[str]:
+def _state(rows: dict[str, dict[str, Any]]) -> list[str]:
     """How much has been tried, by which compiler, and why samples are refused."""
     tried, untried = (sum(row.get(key, 0) for row in rows.values()) for key in ("samples", "untried"))
     text = f"{tried:,} samples have been tried, and {untried:,} are still to come"
@@ -103,8 +104,10 @@ def _state(rows: dict[str, dict[str, int]]) -> list[str]:
         states = ", ".join(f"`{code}` {count:,}" for code, count in sorted(codes.items(), key=lambda c: -c[1]))
         text += f": with torch {results()['torch']} by {len(codes)} states of the compiler: {states}"
         text += " (digests of its sources, as `tests/states.py` makes them)"
-    refused = sorted(results().get("refused", {}).items(), key=lambda r: -r[1])
-    reasons = [table(("why samples are refused", "samples"), refused)] if refused else []
+    if again := results().get("again"):
+        text += f"; {sum(again.values()):,} of them again since, by {len(again)} other state{'s' * (len(again) != 1)}"
+    refused = sum((Counter(row.get("reasons", {})) for row in rows.values()), Counter[str]())
+    reasons = [table(("why samples are refused", "samples"), refused.most_common())] if refused else []
     return [text + ".", *reasons]
 
 
@@ -143,11 +146,13 @@ or *composed*, by this compiler or by a decomposition of torch's. *OpInfo* count
 [the coverage page](coverage.md). A hardware function that takes float32 there is said on [the page of ops](ops.md)."""
 DATA_DEPENDENT = ("item", "is_nonzero")  # taken apart into what is
 # What import refuses by name, by the tag that PyTorch gives it.
-REFUSED = {
-    torch.Tag.nondeterministic_seeded: "random numbers that the host cannot draw for it",
-    torch.Tag.dynamic_output_shape: "a shape depends on data",
-    torch.Tag.data_dependent_output: "a number depends on data",
+REFUSED = {torch.Tag.nondeterministic_seeded: "random numbers that the host cannot draw for it"}
+# What the host runs between the parts of a program, by the same.
+DIVIDING = {
+    torch.Tag.dynamic_output_shape: "data decides the size of its result",
+    torch.Tag.data_dependent_output: "data decides a number",
 }
+OF_OTHERS = "it has no kernel for the CPU"
 HOWS = {
     "direct": "one function",
     "decomposed": "decomposed",
@@ -207,7 +212,7 @@ def ours(name: str) -> str:
     """The support of an overload, asked of the op table and of torch's decompositions."""
     entry = ATEN.find(name)
     if name in DATA_DEPENDENT:
-        return "refused: a number depends on data"
+        return "host: data decides a number"
     if entry is not None:
         if entry.family is Family.VIEW:
             return "view"
@@ -220,7 +225,9 @@ def ours(name: str) -> str:
         return "random numbers, drawn by the host"
     if torch_decomposes(name):
         return "composed, by torch's decomposition"
-    return f"refused: {why}" if (why := why_refused(name)) else "host"
+    if why := why_refused(name):
+        return f"refused: {why}"
+    return f"host: {why}" if (why := _tagged(name, DIVIDING)) else "host"
 
 
 @cache
@@ -256,13 +263,23 @@ def drawn(name: str) -> bool:
 
 def why_refused(name: str) -> str:
     """Why a model with an overload that has no entry is refused; empty if the host runs it."""
-    return next((why for tag, why in REFUSED.items() if tag in getattr(_overload(name), "tags", ())), "")
+    if why := _tagged(name, REFUSED):
+        return why
+    packet, _, variant = name.partition(".")
+    operator = f"aten::{packet}.{variant}".removesuffix(".").removesuffix(".default")
+    has_kernel = torch._C._dispatch_has_computed_kernel_for_dispatch_key
+    return OF_OTHERS if _tagged(name, DIVIDING) and not has_kernel(operator, "CPU") else ""
+
+
+def _tagged(name: str, reasons: dict[torch.Tag, str]) -> str:
+    """The reason that belongs to a tag of an overload; empty if it has none of these."""
+    return next((why for tag, why in reasons.items() if tag in getattr(_overload(name), "tags", ())), "")
 
 
 def opinfo_row(name: str) -> dict[str, int] | None:
     """What the run found for an overload, or for the entry of the database that is called like it."""
     packet = name.partition(".")[0]
-    rows: dict[str, dict[str, int]] = results()["rows"]
+    rows: dict[str, dict[str, Any]] = results()["rows"]
     names = (f"{CORE}{name}", f"{CORE}{name}.default", name, packet, f"nn.functional.{packet}", f"linalg.{packet[7:]}")
     return next((rows[f"{n}/float32"] for n in names if f"{n}/float32" in rows), None)
 

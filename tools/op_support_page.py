@@ -16,8 +16,9 @@ INTRO = """Support of every overload of ATen in torch {torch}. *native*: one har
 decomposed by PyTorch before import; the parts have the support given here. *host*: a host step. An op that depends on
 no input is computed at import, whatever its support.
 Random numbers are drawn by the host, as dropout in training draws them.
-*refused*: random numbers that the host cannot draw, and results whose number or shape
-depends on data. Variants that write in place or into `out` are decomposed too, and left out here. Complex
+Where data decides the size or the number of a result, the host runs the call, between the parts of a program.
+*refused*: random numbers that the host cannot draw, as from a generator of a model's own, and such results without a
+kernel for the CPU. Variants that write in place or into `out` are decomposed too, and left out here. Complex
 numbers are pairs of real tensors from import on; [a page](../tools/complex-numbers.md) has what is refused."""
 APART, REFUSED = "by PyTorch", "refused"
 COLUMNS = (Support.NATIVE.value, Support.COMPOSED.value, APART, Support.HOST.value, REFUSED)

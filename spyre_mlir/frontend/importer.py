@@ -22,12 +22,13 @@ from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.effects import drop_checks
 from spyre_mlir.frontend.capture.export import export_model, load_pt2
+from spyre_mlir.frontend.capture.flex_attention import write_out_flex_attention
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
 from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.tracing.derivatives import check_no_derivative
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
-from spyre_mlir.frontend.data_sizes.dividing import makes_size
+from spyre_mlir.frontend.data_sizes.branches import makes_size
 from spyre_mlir.frontend.lowering.assembly import assemble
 from spyre_mlir.frontend.lowering.liveness import live_nodes
 from spyre_mlir.frontend.lowering.plugin_conversion import warn_of_unknown_ops
@@ -89,6 +90,7 @@ def import_program(
 
 
 def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
+    exported = write_out_flex_attention(exported)  # first, as torch cannot write it to a file
     try:
         return _import(exported, name, reference)
     except UnsupportedError as refused:
@@ -104,8 +106,8 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
     drop_checks(functional)
     functional, without_pairs = in_pairs(functional, live_nodes(list(functional.graph.nodes)))
     live = live_nodes(list(functional.graph.nodes))
-    refuse([*strange_inputs(functional), *survey(live), *without_pairs])
     sizes = Sizes.of(exported)
+    refuse([*strange_inputs(functional), *survey(live, symbolic=bool(sizes.names)), *without_pairs])
     signature = read_signature(functional, sizes)
     foldable = frozenset(slot.argument.name for slot in signature.slots if slot.foldable)
     program = assemble(

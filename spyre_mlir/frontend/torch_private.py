@@ -9,15 +9,18 @@ precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverl
 (identity of memory, also for tensors without any), `Module._parameters` and `_buffers` (where a module holds its
 tensors), `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
 programs, read as torch reads them), `_export.utils` (how torch finds its composite operators), `distributed_c10d`
-(process groups by the names that graphs have), `torch._C._functorch` (which tensors are differentiated).
+(process groups by the names that graphs have), `torch._C._functorch` (levels of derivatives and maps),
+`_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
 `torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,6 +41,7 @@ from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import (
     GuardOnDataDependentSymNode,
     PendingUnbackedSymbolNotFound,
+    ShapeEnv,
     free_unbacked_symbols,
 )
 from torch.utils import _python_dispatch, _pytree
@@ -72,7 +76,10 @@ __all__ = [
     "composites_loaded",
     "disable_modes",
     "expression_of",
+    "flex_attention_of",
+    "flex_attention_uncompiled",
     "free_unbacked_symbols",
+    "functorch_levels_kept",
     "group_called",
     "group_names",
     "guard_codes",
@@ -90,6 +97,7 @@ __all__ = [
     "register_dataclass",
     "return_and_correct_aliasing",
     "schema_of",
+    "sizes_without_symbols",
     "storage_identity",
     "tree_flatten",
     "tree_flatten_with_path",
@@ -104,6 +112,11 @@ __all__ = [
 def expression_of(number: Any) -> Any:
     """Return the expression, of sympy, that a symbolic number of torch stands for."""
     return number.node.expr
+
+
+def sizes_without_symbols() -> ShapeEnv:
+    """Return an environment for sizes in which no operator makes a symbol by what data decides."""
+    return ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
 
 
 def guard_codes(exported: ExportedProgram) -> list[str]:
@@ -132,6 +145,17 @@ def is_differentiated(value: torch.Tensor) -> bool:
     while functorch.is_batchedtensor(value):
         value = functorch.get_unwrapped(value)
     return bool(functorch.is_gradtrackingtensor(value))
+
+
+@contextmanager
+def functorch_levels_kept() -> Generator[None]:
+    """Leave the levels of `vmap` and `grad` as they were, also if a graph that enters some fails on its way."""
+    functorch = cast(Any, torch)._C._functorch
+    depth = functorch.get_dynamic_layer_stack_depth()
+    try:
+        yield
+    finally:
+        functorch.pop_dynamic_layer_stack_and_undo_to_depth(depth)
 
 
 def is_wrapper(value: torch.Tensor) -> bool:
@@ -186,6 +210,33 @@ def is_composite(target: Operator) -> bool:
 def negated_view(value: torch.Tensor) -> torch.Tensor:
     """Return a view of a tensor that is its negative, as torch has the imaginary part of a conjugate."""
     return cast(Any, torch)._neg_view(value)
+
+
+def flex_attention_of(*args: Any, in_order_of_queries: bool = True, **kwargs: Any) -> Any:
+    """Return the results of `flex_attention` for the arguments of its operator, computed by plain operators.
+
+    Args:
+        args: as the operator takes them.
+        in_order_of_queries: whether the first result lies in memory as torch's does.
+        kwargs: as the operator takes them.
+    """
+    module = cast(Any, import_module("torch._higher_order_ops.flex_attention"))
+    return (module.sdpa_dense if in_order_of_queries else module.math_attention)(*args, **kwargs)
+
+
+@contextmanager
+def flex_attention_uncompiled() -> Generator[None]:
+    """Let `flex_attention` in the block call its operator itself; else Dynamo, which allows no mode, calls it."""
+    module = cast(Any, sys.modules.get("torch.nn.attention.flex_attention"))
+    if module is None:
+        yield
+        return
+    before = module._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG
+    module._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = True
+    try:
+        yield
+    finally:
+        module._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG = before
 
 
 @contextmanager

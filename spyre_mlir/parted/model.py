@@ -95,8 +95,8 @@ class PartedModel(ShownAsText, NotPickled):
     @property
     def host_steps(self) -> tuple[HostStep, ...]:
         """Steps of the host whose results have a size, or are a number, that data decides."""
+        from spyre_mlir.frontend.data_sizes.branches import makes_size
         from spyre_mlir.frontend.data_sizes.calls import place_of_call
-        from spyre_mlir.frontend.data_sizes.dividing import makes_size
 
         steps = [step for step in self._program.steps if not _is_piece(step) and makes_size(step.node)]
         return tuple(HostStep(op, _REASON, place) for op, place in map(place_of_call, steps))

@@ -14,6 +14,7 @@ from torch.fx import GraphModule
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.torch_compile.counts import Counts
+from spyre_mlir.torch_compile.false_checks import without_false_checks
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
 from spyre_mlir.torch_compile.settings import Settings
@@ -91,7 +92,7 @@ class Captured:
                 hint='bring them to the host, x.cpu(); backend="spyre" takes them from there',
             )
         on_device = results_on_device(graph)
-        counts = Counts.apart(on_host(unfused(graph)))
+        counts = Counts.apart(on_host(without_false_checks(unfused(graph))))
         programs = [CapturedGraph(counts.graph, each, holds) for each in options]
         trained = [TrainedGraph(each) for each in programs] if training else ()
         return Captured(programs, on_device, counts, trained, [ShardedGraph(each) for each in programs])

@@ -44,7 +44,7 @@ class _Program(torch.nn.Module):
 
     def __init__(self, graph: GraphModule, frozen: Mapping[int, torch.Tensor]) -> None:
         super().__init__()
-        self._graph = graph
+        self._calls = graph  # not `_graph`: a module that torch makes of an export has that name for its own graph
         self._frozen_names = {place: f"frozen_{place}" for place in frozen}
         for place, buffer in self._frozen_names.items():
             setattr(self, buffer, frozen[place].detach().clone())  # no buffer: its value may decide how it is imported
@@ -53,7 +53,7 @@ class _Program(torch.nn.Module):
         queue = iter(inputs)
         count = len(inputs) + len(self._frozen_names)
         every = [getattr(self, self._frozen_names[i]) if i in self._frozen_names else next(queue) for i in range(count)]
-        return Interpreter(self._graph).run(*every)
+        return Interpreter(self._calls).run(*every)
 
 
 @dataclass(frozen=True)
@@ -127,12 +127,20 @@ class CapturedGraph:
         changed = set[int]() if made is None else made.changed(inputs)
         if made is None or changed:
             self._changing |= changed
-            made = self._made[key] = self._compile(inputs, key, memory.writes)
+            made = self._compile(inputs, key, memory.writes)
+            if made is None:
+                return self._in_parts(inputs, key)
+            self._made[key] = made
         given = [x for place, x in enumerate(inputs) if place not in made.frozen]
         return memory.applied(made.program(*given), inputs)
 
-    def _in_parts(self, inputs: Sequence[Any], key: str, needed: UnsupportedError) -> Any:
+    def _in_parts(self, inputs: Sequence[Any], key: str, needed: UnsupportedError | None = None) -> Any:
         """Compile a graph in which data decides sizes, and run it.
+
+        Args:
+            inputs: those of a call.
+            key: of their sizes.
+            needed: what torch said against running it without values; None if only branches or bodies make sizes.
 
         Raises:
             UnsupportedError: it cannot be divided, or values decide more than sizes.
@@ -142,6 +150,7 @@ class CapturedGraph:
         with preserve_node_meta():
             made = api.compile(named(self.graph, {}).eval(), tuple(inputs), **self.options)
         if not isinstance(made, PartedModel):
+            assert needed is not None
             raise needed
         self._parted[key] = made
         kernels = sum(program.kernels for program in made.programs)
@@ -186,7 +195,8 @@ class CapturedGraph:
             record(Compilation(self.named.graph, self.named.function, ON_HOST, _described(inputs), 0, 0.0))
         return self._run(*inputs)
 
-    def _compile(self, inputs: Sequence[Any], key: str, written: Collection[int]) -> _Made:
+    def _compile(self, inputs: Sequence[Any], key: str, written: Collection[int]) -> _Made | None:
+        """Compile a graph for inputs of these sizes; None if it has to run in parts."""
         started = time.perf_counter()
         reason = self._reason(key)
         frozen = {
@@ -195,6 +205,8 @@ class CapturedGraph:
             if buffer and place not in self._changing and place not in written and _is_small(value)
         }
         program = self._program(inputs, frozen)
+        if isinstance(program, PartedModel):
+            return None
         seconds = time.perf_counter() - started
         described, kernels, made = _described(inputs), program.kernels, ref(program)
         record(
@@ -213,13 +225,13 @@ class CapturedGraph:
         self._log(self.named.graph, program)
         return _Made(program, frozen)
 
-    def _program(self, inputs: Sequence[Any], frozen: Mapping[int, torch.Tensor]) -> CompiledModel:
+    def _program(self, inputs: Sequence[Any], frozen: Mapping[int, torch.Tensor]) -> CompiledModel | PartedModel:
         given = tuple(x for place, x in enumerate(inputs) if place not in frozen)
         named = type(self.named.function, (_Program,), {})  # the program takes its name from the class
         module = named(self.graph, frozen).eval()
         with preserve_node_meta():
             found = self._symbolic_program(module, given, frozen)
-            return found or cast(CompiledModel, api.compile(module, given, **self.options))
+            return found or cast("CompiledModel | PartedModel", api.compile(module, given, **self.options))
 
     def _symbolic_program(
         self, module: torch.nn.Module, given: Sequence[Any], frozen: Mapping[int, torch.Tensor]

@@ -2,6 +2,7 @@
 
 A name is an entry with all its variants, as softmax or linalg.norm, or a core overload, as aten::sort.default.
 With --run DIR and no names everything runs; DIR keeps the results, and another run goes on where this one stopped.
+A name may be a row there, as softmax/float16; --update FILE then writes the counts of the rows of DIR, and no others.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tests.opinfo.judge import SECONDS, judge
 from tests.opinfo.run import Plan, row_cases, run
 from tests.opinfo.samples import DTYPES, SAMPLES, named
 from tests.opinfo.store import Store
-from tests.opinfo.summary import BAD, failures_text, worse_than, write_summary
+from tests.opinfo.summary import BAD, failures_text, update_summary, worse_than, write_summary
 
 
 def parsed() -> argparse.Namespace:
@@ -36,6 +37,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many")
     parser.add_argument("--core", action="store_true", help="run the core overloads only")
     parser.add_argument("--summary", type=Path, metavar="FILE", help="write the counts of DIR by op and dtype")
+    parser.add_argument("--update", type=Path, metavar="FILE", help="write the counts of the rows of DIR into FILE")
     parser.add_argument("--against", type=Path, metavar="FILE", help="fail if DIR has samples worse than FILE says")
     parser.add_argument("--failures", type=Path, metavar="FILE", help="write what fails in DIR")
     return parser.parse_args()
@@ -50,6 +52,8 @@ def main() -> int:
         whole_run(options, store)
     if options.summary is not None:
         write_summary(store, options.summary)
+    if options.update is not None:
+        update_summary(store, options.update)
     if options.failures is not None:
         options.failures.write_text(failures_text(store), encoding="utf-8")
     worse = {} if options.against is None else worse_than(store, options.against)
@@ -70,7 +74,7 @@ def whole_run(options: argparse.Namespace, store: Store) -> None:
         fresh=options.fresh,
         seconds=options.seconds,
         minutes=options.minutes,
-        only=tuple(n for pattern in options.names for n in found(pattern)),
+        only=tuple(n for pattern in options.names for n in ([pattern] if is_row(pattern) else found(pattern))),
     )
     counts: Counter[str] = Counter()
     for record in run(plan, store):
@@ -78,6 +82,11 @@ def whole_run(options: argparse.Namespace, store: Store) -> None:
         if record["status"] in BAD:
             print(record["status"], record["key"], record["detail"].split("\n", 1)[0][:150], flush=True)
     print(", ".join(f"{n} {status}" for status, n in counts.most_common()) or "nothing to do")
+
+
+def is_row(pattern: str) -> bool:
+    """Whether a name is an entry at one dtype, as linalg.norm/float16."""
+    return pattern.rpartition("/")[2] in DTYPES
 
 
 def found(pattern: str) -> list[str]:

@@ -40,7 +40,7 @@ class Plan:
         shard: which part of the rows, and of how many.
         again: statuses that are tried again by another state of the code; ``fresh`` tries everything again.
         seconds: time limit of a sample; ``minutes`` one for the run.
-        only: names of rows; all if empty.
+        only: names of ops, or of rows as ``op/dtype``; all if empty.
     """
 
     dtypes: tuple[str, ...] = tuple(DTYPES)
@@ -59,7 +59,7 @@ class Plan:
         """The rows in the order they are tried: core overloads first, then float32."""
         for name, dtype in self._all():
             mine = zlib.crc32(f"{name}/{dtype}".encode()) % self.shard[1] == self.shard[0]
-            if mine and (not self.only or name in self.only):
+            if mine and (not self.only or name in self.only or f"{name}/{dtype}" in self.only):
                 yield name, dtype
 
     def _all(self) -> Iterator[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -41,22 +42,57 @@ def row_summary(records: list[Record], count: int = 0) -> dict[str, Any]:
         **{kind: counts[kind] for kind in KINDS if counts[kind]},
         **({"exception": exceptions} if exceptions else {}),
         **({"untried": count - len(records)} if count > len(records) else {}),
+        **({"reasons": reasons} if (reasons := reasons_of(counted)) else {}),
     }
+
+
+def reasons_of(records: Iterable[Record]) -> dict[str, int]:
+    """Why samples are refused, and how many for each reason."""
+    refused = (r for r in records if r["status"] == "refused")
+    return dict(sorted(Counter(reason_of(r).removeprefix("refused: ") for r in refused).items()))
 
 
 def write_summary(store: Store, path: Path) -> None:
     """Writes the counts as JSON, one row per line so that a change reads as one."""
-    rows = {name: row_summary(records, store.rows.get(name, 0)) for name, records in sorted(by_row(store).items())}
-    rows = {name: row for name, row in rows.items() if row["samples"]}
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
-    records = store.samples.values()
     head = {
         "left_out": LEFT_OUT,
         "core": [n for n in core_overloads() if n not in LEFT_OUT],
         "torch": torch.__version__.partition("+")[0],
-        "codes": Counter(r["code"] for r in records if r["status"] != "none"),
-        "refused": Counter(reason_of(r).removeprefix("refused: ") for r in records if r["status"] == "refused"),
+        "codes": _codes(store),
     }
+    _write(path, head, _rows_of(store))
+
+
+def update_summary(store: Store, path: Path) -> None:
+    """Writes the counts of the rows that the store has into those of a run of everything.
+
+    Raises:
+        SystemExit: a row was not tried as a whole, or by another torch.
+    """
+    known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    new = _rows_of(store)
+    unfinished = [name for name, row in new.items() if "untried" in row]
+    if unfinished:
+        raise SystemExit(f"samples of {', '.join(unfinished)} are still to come")
+    if known["torch"] != torch.__version__.partition("+")[0]:
+        raise SystemExit(f"the counts are of torch {known['torch']}, and this is torch {torch.__version__}")
+    known.pop("refused", None)  # rows have their reasons since
+    again = Counter(known.pop("again", {})) + _codes(store)
+    rows = {name: row for name, row in known.pop("rows").items() if name not in by_row(store)} | new
+    _write(path, known | {"again": again}, dict(sorted(rows.items())))
+
+
+def _codes(store: Store) -> Counter[str]:
+    return Counter(r["code"] for r in store.samples.values() if r["status"] != "none")
+
+
+def _rows_of(store: Store) -> dict[str, Any]:
+    rows = {name: row_summary(records, store.rows.get(name, 0)) for name, records in sorted(by_row(store).items())}
+    return {name: row for name, row in rows.items() if row["samples"]}
+
+
+def _write(path: Path, head: dict[str, Any], rows: dict[str, Any]) -> None:
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
     facts = "".join(f"{json.dumps(k)}: {json.dumps(v, indent=2, sort_keys=True)},\n" for k, v in head.items())
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f'{{{facts}"rows": {{\n{lines}\n}}}}\n', encoding="utf-8")

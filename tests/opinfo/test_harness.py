@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.opinfo.judge import Outcome, judge
 from tests.opinfo.run import Plan
 from tests.opinfo.samples import Case, case_of, cases, named, representable, spread
 from tests.opinfo.store import Store
-from tests.opinfo.summary import is_worse, row_summary
+from tests.opinfo.summary import is_worse, row_summary, update_summary
 
 X = torch.tensor([[1.0, -2.0, 3.5], [0.25, 4.0, -0.5]])
 
@@ -255,3 +256,37 @@ def test_rows_count_support_of_what_ran_and_what_stopped_the_rest() -> None:
     assert not is_worse({"status": "refused", "support": ""}, {"native": 3, "untried": 7})
     assert is_worse({"status": "wrong", "support": ""}, {"native": 3, "untried": 7})
     assert row_summary(records, 10)["untried"] == 6
+
+
+def test_rows_of_a_run_replace_those_of_the_counts(tmp_path: Path) -> None:
+    counts = tmp_path / "counts.json"
+    rows = {"a/float32": {"samples": 2, "refused": 2, "reasons": {"old": 2}}, "b/float32": {"samples": 1, "native": 1}}
+    torch_version = torch.__version__.partition("+")[0]
+    known = {"left_out": {}, "core": ["c"], "torch": torch_version, "codes": {"ab": 3}, "rows": rows}
+    counts.write_text(json.dumps(known), encoding="utf-8")
+    store = Store(tmp_path / "run")
+    store.add({"row": "a/float32", "count": 2})
+    store.add({"key": "a/float32/0", "status": "ok", "support": "host", "detail": "", "code": "cd"})
+    with pytest.raises(SystemExit, match="samples of a/float32 are still to come"):
+        update_summary(store, counts)
+    refused = "UnsupportedError: [SPY-U001] no parts\n  1 x aten.a: it is new"
+    store.add({"key": "a/float32/1", "status": "refused", "support": "", "detail": refused, "code": "cd"})
+    update_summary(store, counts)
+    found = json.loads(counts.read_text(encoding="utf-8"))
+    assert found["rows"] == {
+        "a/float32": {"samples": 2, "host": 1, "refused": 1, "reasons": {"it is new": 1}},
+        "b/float32": rows["b/float32"],
+    }
+    assert (found["codes"], found["again"], found["core"]) == ({"ab": 3}, {"cd": 2}, ["c"])
+
+
+def test_counts_of_another_torch_stay(tmp_path: Path) -> None:
+    counts = tmp_path / "counts.json"
+    counts.write_text(json.dumps({"torch": "1.0", "rows": {}}), encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"the counts are of torch 1\.0"):
+        update_summary(Store(tmp_path / "run"), counts)
+
+
+def test_a_row_is_an_entry_at_one_dtype() -> None:
+    plan = Plan(only=("linalg.eig/float32",))
+    assert list(plan.rows()) == [("linalg.eig", "float32")]

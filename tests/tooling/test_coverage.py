@@ -36,7 +36,8 @@ def test_the_score_counts_what_runs_without_a_host_step(page: ModuleType, monkey
     counts = {f"aten::{name}/float32": {"samples": 10, **row} for name, row in rows.items()}
     counts["a/float32"] = {"samples": 0, "untried": 8}
     found = {"left_out": {"e": "random numbers"}, "core": ["a", "b", "c", "d"], "rows": counts}
-    found |= {"torch": "2.0", "codes": {"ab": 20, "cd": 10}, "refused": {"complex numbers": 3}}
+    found |= {"torch": "2.0", "codes": {"ab": 20, "cd": 10}, "again": {"ef": 4}}
+    counts["c/float32"] = {"samples": 0, "refused": 3, "reasons": {"complex numbers": 3}}
     monkeypatch.setattr(page, "results", lambda: found)
     text = page.coverage_page()
     assert "**2 of 4 run all their samples without a host step: 50.0 %**" in text
@@ -44,6 +45,7 @@ def test_the_score_counts_what_runs_without_a_host_step(page: ModuleType, monkey
     assert "* random numbers: `e`" in text
     assert "30 samples have been tried, and 8 are still to come" in text
     assert "torch 2.0 by 2 states of the compiler: `ab` 20, `cd` 10" in text
+    assert "4 of them again since, by 1 other state." in text
     assert "| complex numbers | 3 |" in text
 
 
@@ -69,7 +71,7 @@ def test_torch_spyres_operations_are_counted_by_the_table_and_by_samples(
         ("chunk", "composed, by torch's"),
         ("geqrf", "host"),
         ("normal_", "random numbers, drawn by the host"),
-        ("unique_dim", "refused: a shape depends on data"),
+        ("unique_dim", "host: data decides the size of its result"),
     ],
 )
 def test_support_are_asked_of_the_op_table(page: ModuleType, name: str, support: str) -> None:

@@ -41,7 +41,7 @@ _WEIGHT_NAME = re.compile(r"[^\"'\\\x00-\x1f]*")
 _OPERATOR = re.compile(
     r"torch\.ops\.\w+\.\w+(?:\.\w+)?|torch\.sym_[a-z]+|math\.trunc|#\w+:[\w.:]+|"
     r"_operator\.(?:eq|ne|le|ge|lt|gt|neg|pos|mul|add|sub|floordiv|mod|pow|truediv|and_|or_|lshift|rshift|getitem)|"
-    r"torch\._functorch\.predispatch\._[a-z_]*(?:nesting|batch_dim)"
+    r"torch\._functorch\.predispatch\.(?:_[a-z_]*(?:nesting|batch_dim)|lazy_load_decompositions)"
 )
 # Keys of torch's schema whose strings become names in Python text, or are looked up.
 _NAMES = frozenset({"name", "as_name", "as_sym_int", "root", "graph_name"})

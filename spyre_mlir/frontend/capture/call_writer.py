@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import torch
@@ -28,11 +29,26 @@ class CallWriter:
         """Write one call, and note what its result looks like."""
         with self.node.graph.inserting_before(self.node):
             made = self.node.graph.call_function(target, args, kwargs)
-        made.meta = {key: self.node.meta[key] for key in _PLACE if key in self.node.meta}
+        made.meta = self._place()
         values, named = cast("tuple[Any, Any]", map_arg((args, kwargs), value_of))
         with self._mode(), torch.no_grad():
             made.meta["val"] = cast(Any, target)(*values, **named)
         return made
+
+    def copied(self, call: Node, values: Mapping[Node, Node]) -> Node:
+        """Write a call of another graph, in which torch has noted what its result looks like.
+
+        Args:
+            call: the call.
+            values: what stands for the nodes that it reads.
+        """
+        with self.node.graph.inserting_before(self.node):
+            made = self.node.graph.node_copy(call, lambda read: values[read])
+        made.meta = self._place() | {"val": call.meta["val"]}
+        return made
+
+    def _place(self) -> dict[str, Any]:
+        return {key: self.node.meta[key] for key in _PLACE if key in self.node.meta}
 
     def _mode(self) -> Any:
         """The mode of the tensors that torch has noted."""

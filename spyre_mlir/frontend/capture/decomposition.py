@@ -23,7 +23,13 @@ from spyre_mlir.frontend.capture.operator_tracing import Tables
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.value_memory import Unfollowed
 from spyre_mlir.frontend.locations import place_in, place_of
-from spyre_mlir.frontend.torch_private import Operator, composites_loaded, is_composite, schema_of
+from spyre_mlir.frontend.torch_private import (
+    Operator,
+    composites_loaded,
+    functorch_levels_kept,
+    is_composite,
+    schema_of,
+)
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.draws import DRAWING, NAMESPACE
 from spyre_mlir.ops.table import Family
@@ -140,7 +146,7 @@ def decompose(exported: ExportedProgram) -> FunctionalProgram:
 def _decomposed_by_torch(exported: ExportedProgram, table: Any) -> FunctionalProgram:
     """The program as torch decomposes it as a whole, with torch's own refusals."""
     try:
-        with torch_noise_hidden(), torch.no_grad():
+        with torch_noise_hidden(), torch.no_grad(), functorch_levels_kept():
             made = FunctionalProgram.of(cast(Any, exported).run_decompositions(table))
     except NEEDS_VALUES as error:
         raise without_values(error) from error

@@ -26,6 +26,7 @@ from spyre_mlir.frontend.capture.tracing.derivatives import (
     DerivativesSought,
     DerivativeTakenError,
     Differentiated,
+    draws_when_mapped,
     takes_derivatives,
 )
 from spyre_mlir.frontend.capture.unsupported import DATA
@@ -171,15 +172,18 @@ def _export(
 def _with_derivatives(
     model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, *, strict: bool
 ) -> ExportedProgram:
-    """The program of a model, its derivatives written out if it takes some."""
+    """The program of a model, its derivatives written out if it takes some, as are maps in which numbers are drawn."""
+    mapped = False
     if not takes_derivatives(model):
         with suppress(DerivativeTakenError):
             exported = _traced(model, args, kwargs, dynamic_shapes, strict=strict)
-            if not takes_derivatives(exported.graph_module):
+            mapped = draws_when_mapped(exported.graph_module)
+            if not mapped and not takes_derivatives(exported.graph_module):
                 return exported
     if dynamic_shapes is not None:
+        does = "draws random numbers inside of vmap" if mapped else "takes derivatives"
         raise UnsupportedError(
-            f"{type(model).__name__} takes derivatives, and has symbolic sizes",
+            f"{type(model).__name__} {does}, and has symbolic sizes",
             hint="compile it without dynamic_shapes: each size then has a program of its own",
         )
     return _traced(model, args, kwargs, None, strict=False, derivatives=True)

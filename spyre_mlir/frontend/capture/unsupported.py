@@ -29,15 +29,11 @@ DATA = "sizes and branches must not depend on the values of tensors: use masks o
 SIZES = "compile(model, example inputs) divides a model where data decides a size; else use masks or torch.where"
 EVAL = "call model.eval(), or pass the random numbers as an input"
 HIGHER = "write the operation with plain tensor operations"
-FLEX = (
-    "call torch.nn.functional.scaled_dot_product_attention: mask_mod becomes a mask of truth values, attn_mask, and "
-    "numbers that score_mod adds to scores a mask of numbers"
-)
 MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it is a view of"
 REAL = "compute with real and imaginary parts as two real tensors"
+_SYMBOLIC = "sizes of its program are symbols"
 COMPLEX_INSIDE = "complex numbers in control flow have no form"
 COLLECTIVES = f"call one of torch.distributed._functional_collectives per tensor: {', '.join(NAMES)}"
-_HIGHER_ORDER = {"flex_attention": ("attention whose scores a function of the model changes has no form", FLEX)}
 TRUTH = "compare, and reduce to one element: (x > 0).any()"
 
 
@@ -81,11 +77,16 @@ def refuse(findings: list[UnsupportedNode]) -> None:
     )
 
 
-def survey(nodes: Iterable[torch.fx.Node]) -> list[UnsupportedNode]:
-    """Return everything in the nodes that cannot be imported."""
+def survey(nodes: Iterable[torch.fx.Node], *, symbolic: bool = False) -> list[UnsupportedNode]:
+    """Return everything in the nodes that cannot be imported.
+
+    Args:
+        nodes: the calls of a graph.
+        symbolic: whether sizes of the program are symbols, be they those of other calls.
+    """
     findings: list[UnsupportedNode] = []
     for node in nodes:
-        reason = _reason(node)
+        reason = (_SYMBOLIC, STATIC) if symbolic and is_kept(node) else _reason(node)
         if reason is not None:
             findings.append(UnsupportedNode(op_name(node), reason[0], place_of(node), reason[1]))
         elif is_kept(node):
@@ -108,7 +109,7 @@ def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
     if is_kept(node):
         return _control_reason(node)
     if isinstance(node.target, HigherOrderOperator):
-        return _HIGHER_ORDER.get(node.target.name(), ("higher-order operations have no form", HIGHER))
+        return "higher-order operations have no form", HIGHER
     if node.meta.get("unbacked_bindings"):
         return "a number or a shape in it depends on the data", SIZES
     if isinstance(node.target, OpOverload):

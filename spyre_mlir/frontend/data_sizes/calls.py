@@ -8,10 +8,11 @@ from typing import Any, cast
 
 import torch
 from torch.export import Dim, ExportedProgram
-from torch.fx import GraphModule, Interpreter, Node
+from torch.fx import GraphModule, Node
 from torch.fx.traceback import preserve_node_meta
 
 from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.capture.control_flow.kept import check_writes
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.export import REFUSED, first_line, load_pt2
@@ -19,6 +20,7 @@ from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_funct
 from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.unsupported import op_name
+from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
@@ -43,6 +45,7 @@ def import_divided(name: str, exported: ExportedProgram) -> DividedProgram:
     spec = exported.call_spec
     with flat_dataclasses(spec.in_spec, spec.out_spec):
         whole = explicit_draws(unroll_loops(passed_export(exported)))
+        check_writes(whole.graph)
         return divided(name, passed_functional(with_tensor_indices(decompose(whole))))
 
 
@@ -122,11 +125,11 @@ class _PieceModel(torch.nn.Module):
 
     def __init__(self, graph: GraphModule) -> None:
         super().__init__()
-        self._graph = graph
+        self._calls = graph  # not `_graph`: a module that torch makes of an export has that name for its own graph
 
     def forward(self, *inputs: Any) -> Any:
         with preserve_node_meta():
-            return Interpreter(self._graph).run(*inputs)
+            return KnownNumbers(self._calls).run(*inputs)
 
 
 def piece_model(piece: Piece, name: str) -> torch.nn.Module:

@@ -17,11 +17,9 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Graph, GraphModule, Node
 
-from spyre_mlir.frontend.arguments import is_random
+from spyre_mlir.frontend.capture.control_flow.kept import is_kept
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
-from spyre_mlir.frontend.capture.unsupported import UnsupportedNode, op_name, refuse
-from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.torch_private import HigherOrderOperator, OpOverload
+from spyre_mlir.frontend.data_sizes.branches import draws, makes_size
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _CHECKS = frozenset({torch.ops.aten._assert_scalar.default, torch.ops.aten._assert_async.msg})
@@ -45,7 +43,10 @@ class Piece:
 
 @dataclass(frozen=True)
 class SizingCall:
-    """A call that the host runs with torch's operator: it makes a size, checks one, or draws random numbers."""
+    """A call that the host runs with torch's operator: it makes a size, checks one, or draws random numbers.
+
+    Control flow is one, too, if a size is made in a branch, or a body.
+    """
 
     node: Node
 
@@ -73,23 +74,13 @@ class DividedProgram:
     call_spec: Any
 
 
-def makes_size(node: Node) -> bool:
-    """Return whether a call has a result whose size, or value, only the data says."""
-    return bool(node.meta.get("unbacked_bindings"))
-
-
 def is_number(node: Node) -> bool:
     """Return whether a node gives a number or a truth value of Python, such as a size."""
     return isinstance(node.meta.get("val"), (*_SYMBOLS, int, float, bool))
 
 
 def divided(name: str, program: FunctionalProgram) -> DividedProgram:
-    """Divide a program at the calls that make sizes.
-
-    Raises:
-        UnsupportedError: it draws random numbers by those of a tensor, or has control flow besides.
-    """
-    _check(program)
+    """Divide a program at the calls that make sizes."""
     tensors, inputs = _placeholders(program)
     (output,) = program.graph.find_nodes(op="output")
     given = tuple(cast("tuple[object, ...]", output.args[0]))
@@ -111,24 +102,6 @@ def _writes(program: FunctionalProgram, given: tuple[object, ...]) -> Iterator[t
         if spec.kind in _WRITES:
             target = cast(str, spec.target)
             yield nodes[target] if spec.kind is OutputKind.USER_INPUT_MUTATION else held[target], cast(Node, value)
-
-
-def _check(program: FunctionalProgram) -> None:
-    findings = list[UnsupportedNode]()
-    for node in program.graph.nodes:
-        reason: tuple[str, str] | None = None
-        if isinstance(node.target, HigherOrderOperator):
-            reason = "control flow in a program in which data decides sizes", "compile branches as models of their own"
-        elif _draws(node) and any(isinstance(n.meta.get("val"), torch.Tensor) for n in node.all_input_nodes):
-            what = "random numbers that follow a tensor's, in a program in which data decides sizes"
-            reason = what, "draw uniform numbers of a known shape, and compute with them"
-        if reason is not None:
-            findings.append(UnsupportedNode(op_name(node), reason[0], place_of(node), reason[1]))
-    refuse(findings)
-
-
-def _draws(node: Node) -> bool:
-    return node.op == "call_function" and isinstance(node.target, OpOverload) and is_random(node)
 
 
 def _placeholders(program: FunctionalProgram) -> tuple[dict[Node, torch.Tensor], tuple[Node, ...]]:
@@ -164,8 +137,11 @@ class _Division:
             elif makes_size(node):
                 yield from self._close()
                 yield SizingCall(node)
-            elif _draws(node):
-                yield SizingCall(node)  # it reads no tensor, so it may go before the piece that is being collected
+            elif draws(node) and not is_kept(node):
+                # One that reads no tensor may go before the piece that is being collected, unless that draws, too.
+                if any(map(_is_tensor, node.all_input_nodes)) or any(map(draws, self._open)):
+                    yield from self._close()
+                yield SizingCall(node)
             elif not is_number(node) and not _is_item_of_size(node):
                 self._open.append(node)
         yield from self._close()
@@ -174,7 +150,7 @@ class _Division:
         nodes, self._open = self._open, []
         checks, self._checks = self._checks, []
         own = set(nodes)
-        outputs = tuple(n for n in nodes if isinstance(n.meta.get("val"), torch.Tensor) and self._is_read(n, own))
+        outputs = tuple(n for n in nodes if _is_tensor(n) and self._is_read(n, own))
         if outputs:
             yield _piece(nodes, outputs, self.tensors)
         yield from map(SizingCall, checks)
@@ -197,6 +173,10 @@ def _items(node: Node) -> Iterator[Node]:
         if user.target is operator.getitem:
             yield user
             yield from _items(user)
+
+
+def _is_tensor(node: Node) -> bool:
+    return isinstance(node.meta.get("val"), torch.Tensor)
 
 
 def _is_item_of_size(node: Node) -> bool:
@@ -244,6 +224,8 @@ class _PieceWriter:
         return made
 
     def _from_outside(self, node: Node) -> Node:
+        if node.op == "get_attr":
+            return self._at_start(lambda: self._graph_of_branch(node), node)
         if node in self._tensors:
             name = f"{node.name}_of_model"
             value = self._tensors[node]
@@ -257,6 +239,12 @@ class _PieceWriter:
         self.inputs.append(node)
         return self._at_start(lambda: self.graph.placeholder(node.name), node)
 
+    def _graph_of_branch(self, node: Node) -> Node:
+        """Take over a graph that control flow calls."""
+        name = str(node.target)
+        self.root.add_module(name, cast(GraphModule, getattr(node.graph.owning_module, name)))
+        return self.graph.get_attr(name)
+
     def _at_start(self, make: Any, like: Node) -> Node:
         """Make an argument, which stands before all calls and behind the other arguments."""
         calls = (n for n in self.graph.nodes if n.op == "call_function")
@@ -269,6 +257,8 @@ class _PieceWriter:
 
 def evaluated(node: Node, known: dict[Node, Any]) -> Any:
     """Return the value of a node of the whole program: what steps gave, and numbers that follow from it."""
+    if node.op == "get_attr":
+        return getattr(node.graph.owning_module, str(node.target))
     if node not in known:
         arguments, keywords = _resolved(node.args, known), _resolved(node.kwargs, known)
         known[node] = cast(Any, node.target)(*arguments, **keywords)

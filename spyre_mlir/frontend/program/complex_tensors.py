@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-_TYPES = {torch.float32: torch.complex64, torch.float64: torch.complex128}
+_TYPES = {torch.float16: torch.complex32, torch.float32: torch.complex64, torch.float64: torch.complex128}
 
 
 def complex_type(real: torch.dtype) -> torch.dtype:
@@ -22,8 +22,10 @@ def as_real(tensor: torch.Tensor) -> torch.Tensor:
 
 def as_complex(tensor: torch.Tensor) -> torch.Tensor:
     """Return the complex tensor of parts in a last dimension of two, in the same memory if it can lie there."""
+    if not tensor.numel():  # whose strides may be any
+        return torch.empty(tensor.shape[:-1], dtype=complex_type(tensor.dtype))
     *steps, last = tensor.stride()
-    if not tensor.numel() or last != 1 or any(step % 2 for step in steps):  # strides of no elements may be any
+    if last != 1 or any(step % 2 for step in steps):
         shape = tensor.shape[:-1]
         return torch.view_as_complex(tensor.reshape(shape.numel(), 2).contiguous()).view(shape)
     return torch.view_as_complex(tensor)

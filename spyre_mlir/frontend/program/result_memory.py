@@ -24,6 +24,7 @@ from spyre_mlir.frontend.torch_private import (
     is_fake,
     negated_view,
     schema_of,
+    sizes_without_symbols,
     storage_identity,
     tree_flatten,
     tree_map,
@@ -155,7 +156,9 @@ class ResultMemories:
         return self._known[form]
 
     def _found(self, inputs: Sequence[Any]) -> ResultMemory:
-        with torch.inference_mode(False), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True), _BySchema():
+        # Loops inside of branches ask for symbols, though no size is one.
+        fake = FakeTensorMode(allow_non_fake_inputs=True, shape_env=sizes_without_symbols())
+        with torch.inference_mode(False), torch.no_grad(), fake, _BySchema():
             fakes = [_empty(x) if isinstance(x, torch.Tensor) else x for x in inputs]
             before = [_version(fake) for fake in fakes]
             results = self._run(*fakes)

@@ -19,7 +19,12 @@ from typing_extensions import override
 from spyre_mlir.frontend.reference.operator_mode import OperatorMode
 from spyre_mlir.frontend.torch_private import Operator, holders, schema_of, tree_map
 
-HALF = (torch.bfloat16, torch.float16)
+_DOUBLE = {
+    torch.bfloat16: torch.float64,
+    torch.float16: torch.float64,
+    torch.complex32: torch.complex128,
+}
+HALF = tuple(_DOUBLE)
 
 
 class WithoutHalves(OperatorMode):
@@ -83,8 +88,8 @@ def widened(tree: Any) -> Any:
 
     def wide(leaf: object) -> object:
         if isinstance(leaf, torch.dtype):
-            return torch.float64 if leaf in HALF else leaf
-        return leaf.double() if isinstance(leaf, torch.Tensor) and leaf.dtype in HALF else leaf
+            return _DOUBLE.get(leaf, leaf)
+        return leaf.to(_DOUBLE[leaf.dtype]) if isinstance(leaf, torch.Tensor) and leaf.dtype in HALF else leaf
 
     return tree_map(wide, tree)
 
@@ -111,7 +116,7 @@ def widened_model(model: torch.nn.Module) -> torch.nn.Module:
     for held in holders(wide):
         for name, value in held.items():
             if value is not None and value.dtype in HALF:
-                made = value.detach().double()
+                made = value.detach().to(_DOUBLE[value.dtype])
                 is_parameter = isinstance(value, torch.nn.Parameter)
                 held[name] = torch.nn.Parameter(made, requires_grad=False) if is_parameter else made
     return wide

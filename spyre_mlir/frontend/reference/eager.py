@@ -30,7 +30,7 @@ from spyre_mlir.frontend.reference.double_precision import (
 from spyre_mlir.frontend.reference.generator import Replayed, drawn_by, generator_kept
 from spyre_mlir.frontend.reference.half_precision import has_halves as in_halves
 from spyre_mlir.frontend.reference.stable_order import EqualsInOrder
-from spyre_mlir.frontend.torch_private import tree_flatten, tree_map
+from spyre_mlir.frontend.torch_private import flex_attention_uncompiled, tree_flatten, tree_map
 
 
 def torch_reference(
@@ -80,6 +80,7 @@ def _torch_reference(
         Replayed(drawn) if drawn else nullcontext(),
         WithoutHalves() if half else nullcontext(),
         EqualsInOrder(),
+        flex_attention_uncompiled(),
         _buffers_restored(model, program.mutations.values()) as buffers,
     ):
         leaves, _ = tree_flatten(model(*fresh_args, **fresh_kwargs))

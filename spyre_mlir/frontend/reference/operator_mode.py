@@ -1,4 +1,4 @@
-"""Modes of torch that see each operator, also those in the graphs that `scan`, `map`, `cond` and `while_loop` run."""
+"""Modes of torch that see each operator, also in the graphs of control flow and of attention."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import Any, cast
 
 import torch
 
-from spyre_mlir.frontend.torch_private import HigherOrderOperator, Operator, TorchDispatchMode, tree_flatten, tree_map
+from spyre_mlir.frontend.torch_private import (
+    HigherOrderOperator,
+    Operator,
+    TorchDispatchMode,
+    flex_attention_of,
+    tree_flatten,
+    tree_map,
+)
 
 
 class OperatorMode(TorchDispatchMode):
@@ -66,4 +73,10 @@ def _while_loop(holds: Callable[..., Any], body: Callable[..., Any], init: Seque
     return carried
 
 
-_GRAPHS: dict[str, Callable[..., Any]] = {"scan": _scan, "map_impl": _map, "cond": _cond, "while_loop": _while_loop}
+_GRAPHS: dict[str, Callable[..., Any]] = {
+    "scan": _scan,
+    "map_impl": _map,
+    "cond": _cond,
+    "while_loop": _while_loop,
+    "flex_attention": flex_attention_of,
+}

@@ -168,7 +168,7 @@ def test_every_level_is_eager(program: Callable[..., Any]) -> None:
         assert verification, str(verification)
 
 
-@pytest.mark.parametrize("program", [nested_branches, counted, branch_in_a_loop], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_torch_compile(program: Callable[..., Any]) -> None:
     model = FunctionModel(program)
     compiled = torch.compile(model, backend="spyre", options={"numerics": "exact"})

@@ -42,10 +42,12 @@ def test_covariances_are_those_of_torch(name: str) -> None:
         torch.testing.assert_close(compiled(x), CALLS[name](x))
 
 
-def test_weights_that_a_call_brings_are_refused() -> None:
-    """torch refuses negative ones, and nobody knows them before the call."""
-    with pytest.raises(UnsupportedError, match=r"aten\.\w+: its result is a Python value that depends on the data"):
-        import_program(FunctionModel(lambda x, w: torch.cov(x, aweights=w)), (X, MUCH))
+@pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
+def test_weights_that_a_call_brings_are_looked_at_by_the_host() -> None:
+    model = FunctionModel(lambda x, w: torch.cov(x, aweights=w))
+    compiled = spyre_mlir.compile(model, (X, MUCH), numerics="exact")
+    assert [step.op for step in compiled.host_steps] == ["host::none_below_zero"]
+    torch.testing.assert_close(compiled(X, MUCH), model(X, MUCH))
 
 
 def test_arguments_that_torch_refuses() -> None:

@@ -92,10 +92,10 @@ def as_many_classes(_x: Tensor, i: Tensor) -> Any:
 
 PROGRAMS: tuple[Callable[..., Any], ...] = (
     masked_sum, places, selected, rows_of_a_mask, two_masks, different_values, runs, repeated, first_rows, counted_to,
-    written_places, sizes_of_sizes,
+    written_places, sizes_of_sizes, selected_of_repeated,
 )  # fmt: skip
-# Dynamo does not capture the last, and takes for granted that the first selects no more than a tensor has.
-NOT_OF_DYNAMO: tuple[Callable[..., Any], ...] = (selected_of_repeated, as_many_classes)
+# Dynamo does not capture it.
+NOT_OF_DYNAMO: tuple[Callable[..., Any], ...] = (as_many_classes,)
 MANY = torch.linspace(-1.0, 1.0, 24).reshape(4, 6), torch.tensor([3, 1, 3, 0])
 NONE = -torch.linspace(1.0, 2.0, 24).reshape(4, 6), torch.tensor([0, 0, 0, 0])
 ONE = NONE[0] + torch.eye(24)[0].reshape(4, 6) * 20, torch.tensor([0, 1, 0, 0])
@@ -284,10 +284,6 @@ def drawn(x: Tensor, _i: Tensor) -> Any:
     return rows * torch.randint(0, 5, (6,)), torch.nn.functional.dropout(x, 0.5, training=True) + torch.rand(4, 6)
 
 
-def drawn_for_each(x: Tensor, _i: Tensor) -> Any:
-    return torch.bernoulli(x.clamp(0, 1))[x > 0]
-
-
 @pytest.mark.parametrize("model", [Remembering(), Counting()], ids=["one", "several"])
 def test_what_a_call_writes_is_eagers(model: nn.Module) -> None:
     """Three calls of the model and of its copy: results, buffers and inputs stay equal."""
@@ -329,20 +325,3 @@ def test_verification_leaves_all_as_it_was(model: nn.Module) -> None:
     assert compiled.verify(*inputs)
     close([*inputs, *model.buffers()], before)
     assert torch.equal(torch.get_rng_state(), state)
-
-
-def branching(x: Tensor, _i: Tensor) -> Any:
-    return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x * 2, (x,))[x > 0]
-
-
-@pytest.mark.parametrize(
-    ("model", "args", "message"),
-    [
-        (FunctionModel(drawn_for_each), MANY, "random numbers that follow a tensor's, in a program in which data"),
-        (FunctionModel(branching), MANY, "control flow in a program in which data decides sizes"),
-    ],
-    ids=["draws", "branches"],
-)
-def test_what_cannot_be_divided_is_named(model: nn.Module, args: tuple[Tensor, ...], message: str) -> None:
-    with pytest.raises(UnsupportedError, match=message):
-        spyre_mlir.compile(model, args)

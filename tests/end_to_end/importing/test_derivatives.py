@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
+from torch.nn.functional import dropout
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
@@ -91,6 +92,46 @@ def test_graphs_of_torch_compile_take_derivatives(name: str) -> None:
     # Dynamo makes sizes symbols at the second one, and has no symbols in `jvp`.
     for x in (X, X.flip(0) * 0.5, *([] if name == "jvp" else [X[:2]])):
         torch.testing.assert_close(compiled(x), function(x), rtol=1e-5, atol=1e-5)
+
+
+def rows(function: Callable[[Tensor], Tensor], randomness: str) -> Callable[[Tensor], Any]:
+    return lambda x: t.vmap(function, randomness=randomness)(x)
+
+
+DRAWING: dict[str, Callable[[Tensor], Any]] = {
+    "dropout in a derivative": lambda x: t.grad(lambda x: dropout(x, 0.5, True).square().sum())(x),
+    "dropout of what is transposed": lambda x: t.grad(lambda x: dropout(x.T, 0.5, True).square().sum())(x),
+    "dropout in a map": rows(lambda row: dropout(row, 0.5, True), "different"),
+    "one dropout for all": rows(lambda row: dropout(row, 0.5, True), "same"),
+    "a draw like a row": rows(lambda row: row + torch.rand_like(row), "different"),
+    "one draw for all": rows(lambda row: row + torch.rand_like(row), "same"),
+    "rows that are filled": rows(lambda row: row.clone().uniform_() + row, "different"),
+    "normal numbers": rows(lambda row: torch.normal(row, 1.0), "different"),
+    "derivatives of rows": rows(t.grad(lambda row: (row * torch.rand_like(row)).square().sum()), "different"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
+@pytest.mark.parametrize("door", ["compile", "torch.compile"])
+@pytest.mark.parametrize("name", DRAWING)
+def test_numbers_drawn_in_maps_and_derivatives_are_eagers(name: str, door: str) -> None:
+    model = FunctionModel(DRAWING[name])
+    torch.manual_seed(3)
+    wanted, state = model(X), torch.get_rng_state()
+    torch._dynamo.reset()
+    exact = {"numerics": "exact"}
+    compiled = spyre_mlir.compile(model, (X,), **exact) if door == "compile" else None
+    compiled = compiled or torch.compile(model, backend="spyre", options=exact)
+    torch.manual_seed(3)
+    torch.testing.assert_close(compiled(X), wanted)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_draws_in_maps_of_exported_programs_are_refused() -> None:
+    exported = torch.export.export(FunctionModel(DRAWING["a draw like a row"]), (X,))
+    with pytest.raises(UnsupportedError, match=r"aten.rand_like draws random numbers inside of vmap") as caught:
+        spyre_mlir.compile(exported)
+    assert "compile the module itself" in str(caught.value.hint)
 
 
 def test_what_the_host_runs_takes_derivatives() -> None:

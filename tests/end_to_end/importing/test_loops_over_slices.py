@@ -109,9 +109,7 @@ def test_every_level_is_eager(program: Callable[..., Any]) -> None:
     assert verification, str(verification)
 
 
-@pytest.mark.parametrize(
-    "program", [several_are_carried, loops_in_a_loop, mapped_with_others], ids=lambda p: p.__name__
-)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_torch_compile(program: Callable[..., Any]) -> None:
     model = FunctionModel(program)
     close(results(torch.compile(model, backend="spyre", options={"numerics": "exact"})), results(model))

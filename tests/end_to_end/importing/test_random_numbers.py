@@ -126,13 +126,13 @@ def test_numbers_and_generator_are_those_of_eager(program: Callable[..., Any]) -
     check(model, spyre_mlir.compile(model, (x,), numerics="exact"), x)
 
 
-@pytest.mark.parametrize("program", [likes, dropouts, waiting], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_torch_compile_draws_the_same(program: Callable[..., Any]) -> None:
     x, model = spread(4, 5), FunctionModel(program)
     check(model, torch.compile(model, backend="spyre", options={"numerics": "exact"}), x)
 
 
-@pytest.mark.parametrize("program", [likes, waiting, dropouts], ids=lambda p: p.__name__)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_every_level_draws_the_same(program: Callable[..., Any]) -> None:
     x = spread(4, 5)
     compiled = spyre_mlir.compile(FunctionModel(program), (x,), numerics="exact")

@@ -28,7 +28,6 @@ from spyre_mlir.frontend.torch_private import Operator, OpOverload, free_unbacke
 _ATEN = torch.ops.aten
 _RULES: dict[Any, Rule] = {**arithmetic.RULES, **functions.RULES, **products.RULES, **fourier.RULES}
 _ONES = (_ATEN.ones_like.default, _ATEN.new_ones.default, _ATEN.ones.default)
-SINGLE = "convert to torch.complex64 first"
 
 
 def in_pairs(program: FunctionalProgram, live: Sequence[Node]) -> tuple[FunctionalProgram, list[UnsupportedNode]]:
@@ -76,8 +75,6 @@ class _Walk:
         """Replace one node."""
         if any(read in self._unknown for read in node.all_input_nodes):
             self._unknown.add(node)
-        elif (dtype := _complex_dtype(node)) not in REAL_TYPES:
-            self._refuse(node, f"complex numbers of half precision ({dtype}) have no form", SINGLE)
         elif any(isinstance(v, (torch.Tensor, torch.SymInt)) and free_unbacked_symbols(v) for v in _values(node)):
             self._refuse(node, "complex numbers of a shape that depends on the data have no form", REAL)
         elif is_kept(node):

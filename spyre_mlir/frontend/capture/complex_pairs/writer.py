@@ -14,7 +14,7 @@ from spyre_mlir.frontend.torch_private import FakeTensorMode, Operator, expressi
 
 _ATEN = torch.ops.aten
 _PLACE = ("stack_trace", "nn_module_stack")
-REAL_TYPES = {torch.complex64: torch.float32, torch.complex128: torch.float64}
+REAL_TYPES = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
 Part = Node | float
 
 

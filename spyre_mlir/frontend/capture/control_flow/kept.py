@@ -84,4 +84,4 @@ def _written(graph: Graph) -> Node | None:
     return None
 
 
-__all__ = ["check_writes", "graphs_of", "is_kept", "nodes_within", "operands_of"]
+__all__ = ["KEPT", "check_writes", "graphs_of", "is_kept", "nodes_within", "operands_of", "predicate_of"]

@@ -21,9 +21,17 @@ def refusals_out_of_order() -> dict[Operator, Callable[..., Any]]:
     return {operator: _refusing(operator) for operator in _AMBIGUOUS}
 
 
+def _is_expanded(x: torch.Tensor) -> bool:
+    """Return whether elements share memory: nothing fills them in place, so a draw of this form is in row-major order.
+
+    Dropout inside a derivative draws so.
+    """
+    return any(type(step) is int and step == 0 for step in x.stride())
+
+
 def _refusing(operator: Operator) -> Callable[..., Any]:
     def refuse(x: torch.Tensor, *_: Any, **__: Any) -> Any:
-        if not in_row_major_order(x):
+        if not in_row_major_order(x) and not _is_expanded(x):
             raise UnsupportedError(f"{operator} draws in the order of a memory that is not row-major", hint=ORDER)
         return NotImplemented
 

@@ -16,7 +16,9 @@ from typing import Any, cast
 import torch
 from torch.overrides import TorchFunctionMode
 
+from spyre_mlir.frontend.capture.tracing import host_calls
 from spyre_mlir.frontend.capture.tracing.python_truths import allclose, equal, is_nonzero
+from spyre_mlir.frontend.host_operators import HOST
 from spyre_mlir.frontend.symbolic.sizes import SYMBOLIC
 from spyre_mlir.frontend.torch_private import disable_modes, is_fake, is_functional, tree_flatten, tree_map
 
@@ -201,11 +203,12 @@ def _covariances(
     """`torch.cov` by its parts, since whole it looks at a value; None where torch would refuse its arguments."""
     refused = input.ndim > 2 or not input.numel() or input.dtype is torch.bool
     rows = input if input.ndim == 2 else input.reshape(1, -1)
-    refused |= fweights is not None and (fweights.is_floating_point() or not _weighs(values, fweights, rows))
-    refused |= aweights is not None and not (aweights.is_floating_point() and _weighs(values, aweights, rows))
+    refused |= fweights is not None and (fweights.is_floating_point() or not _may_weigh(values, fweights, rows))
+    refused |= aweights is not None and not (aweights.is_floating_point() and _may_weigh(values, aweights, rows))
     if refused:
         return None
     rows = rows if rows.is_floating_point() else rows.to(torch.get_default_dtype())
+    fweights, aweights = (None if w is None else _weights(values, w) for w in (fweights, aweights))
     given = [w for w in (fweights, aweights) if w is not None]
     if not given:
         left = right = rows - rows.mean(1, keepdim=True)
@@ -228,10 +231,15 @@ def _combinations(values: ConstantValues, input: torch.Tensor, r: int = 2, with_
     return input[values.constant(places)]
 
 
-def _weighs(values: ConstantValues, weights: torch.Tensor, rows: torch.Tensor) -> bool:
-    """Return whether weights are known, one for each column, and none is below 0."""
+def _may_weigh(values: ConstantValues, weights: torch.Tensor, rows: torch.Tensor) -> bool:
+    """Return whether there is a weight for each column, and none is known to be below 0."""
     known = values.value(weights)
-    return known is not None and known.shape == rows.shape[1:] and bool(values.run(_none_below_zero, known))
+    return weights.shape == rows.shape[1:] and (known is None or bool(values.run(_none_below_zero, known)))
+
+
+def _weights(values: ConstantValues, weights: torch.Tensor) -> torch.Tensor:
+    """Weights, of which the host checks that none is below 0 unless that is known."""
+    return HOST.none_below_zero(weights, "weights") if values.value(weights) is None else weights
 
 
 def _correlations(values: ConstantValues, input: torch.Tensor) -> Any:
@@ -253,8 +261,18 @@ def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
     return instead
 
 
+def _on_host(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A step of the host, whatever is known."""
+
+    def instead(_: ConstantValues, *args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return instead
+
+
 _INSTEAD: dict[str, Callable[..., Any]] = {
     **{function.__name__: _truth(function) for function in (allclose, equal, is_nonzero)},
+    **{name: _on_host(getattr(host_calls, name)) for name in host_calls.__all__},
     "combinations": _combinations,
     "corrcoef": _correlations,
     "cov": _covariances,

@@ -21,9 +21,17 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import TorchFunctionMode
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.arguments import is_random
 from spyre_mlir.frontend.capture.random_draws.differentiated import refusals_out_of_order
 from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.torch_private import TreeSpec, holders, is_differentiated, tree_flatten, tree_unflatten
+from spyre_mlir.frontend.torch_private import (
+    OpOverload,
+    TreeSpec,
+    holders,
+    is_differentiated,
+    tree_flatten,
+    tree_unflatten,
+)
 
 _Held = tuple[dict[str, torch.Tensor | None], str, torch.Tensor]  # where a module has a tensor, and the tensor
 _ATEN = torch.ops.aten
@@ -32,6 +40,16 @@ _OF_AUTOGRAD = (torch.autograd.grad, torch.autograd.backward, cast(Any, torch.Te
 _FILLED = {_ATEN.ones_like.default: 1, _ATEN.zeros_like.default: 0}
 # Calls in an exported graph that change torch's state; those of `vmap` alone are followed as they are.
 _CHANGES = ("_unwrap_for_grad", "_make_dual", "_unpack_dual", "_jvp_increment_nesting", "_grad_increment_nesting")
+
+_MAPS = "_vmap_increment_nesting"
+
+
+def draws_when_mapped(graph_module: torch.nn.Module) -> bool:
+    """Return whether random numbers are drawn in graphs of a module that map functions over tensors by `vmap`.
+
+    A call there says the shape of one draw of many, and not whether all of them are the same.
+    """
+    return _first_mapped_draw(graph_module) is not None
 
 
 def takes_derivatives(graph_module: torch.nn.Module) -> bool:
@@ -43,8 +61,15 @@ def check_no_derivative(exported: ExportedProgram) -> None:
     """Check a program that torch has exported before.
 
     Raises:
-        UnsupportedError: it takes derivatives.
+        UnsupportedError: it takes derivatives, or draws random numbers inside of `vmap`.
     """
+    if (node := _first_mapped_draw(exported.graph_module)) is not None:
+        raise UnsupportedError(
+            f"{str(node.target).removesuffix('.default')} draws random numbers inside of vmap, of which the exported "
+            "program says neither how many they are nor whether they are the same",
+            where=place_of(node),
+            hint="compile the module itself, compile(model, example inputs)",
+        )
     if (node := _first_change(exported.graph_module)) is not None:
         raise UnsupportedError(
             "the exported program takes derivatives, which torch.export writes as changes of torch's state, or loses",
@@ -53,10 +78,21 @@ def check_no_derivative(exported: ExportedProgram) -> None:
         )
 
 
-def _first_change(graph_module: torch.nn.Module) -> Node | None:
+def _nodes(graph_module: torch.nn.Module) -> list[Node]:
     graphs = [m.graph for m in graph_module.modules() if isinstance(m, GraphModule)]
-    nodes = (node for graph in graphs for node in graph.nodes)
-    return next((node for node in nodes if getattr(node.target, "__name__", "") in _CHANGES), None)
+    return [node for graph in graphs for node in graph.nodes]
+
+
+def _first_change(graph_module: torch.nn.Module) -> Node | None:
+    return next((node for node in _nodes(graph_module) if getattr(node.target, "__name__", "") in _CHANGES), None)
+
+
+def _first_mapped_draw(graph_module: torch.nn.Module) -> Node | None:
+    nodes = _nodes(graph_module)
+    if not any(getattr(node.target, "__name__", "") == _MAPS for node in nodes):
+        return None
+    calls = (node for node in nodes if node.op == "call_function" and isinstance(node.target, OpOverload))
+    return next((node for node in calls if is_random(node)), None)
 
 
 class DerivativeTakenError(Exception):
@@ -183,4 +219,11 @@ def _check_unchanged(name: str, held: Sequence[_Held], new: Mapping[torch.Tensor
             )
 
 
-__all__ = ["DerivativeTakenError", "DerivativesSought", "Differentiated", "check_no_derivative", "takes_derivatives"]
+__all__ = [
+    "DerivativeTakenError",
+    "DerivativesSought",
+    "Differentiated",
+    "check_no_derivative",
+    "draws_when_mapped",
+    "takes_derivatives",
+]

@@ -287,3 +287,13 @@ def test_sizes_of_symbols_and_numbers_are_taken(text):
 @pytest.mark.parametrize("text", BAD_SIZES)
 def test_other_expressions_are_no_sizes(text):
     assert not is_size(text)
+
+
+def test_a_program_that_maps_over_rows_is_read(tmp_path: Path):
+    class Mapped(torch.nn.Module):
+        def forward(self, x):
+            return torch.vmap(lambda row: row.softmax(0))(x)
+
+    torch.export.save(torch.export.export(Mapped(), (X,)), tmp_path / "mapped.pt2")
+    compiled = spyre_mlir.compile(tmp_path / "mapped.pt2", numerics="exact")
+    torch.testing.assert_close(compiled(X), X.softmax(1))

@@ -12,6 +12,7 @@ from torch import nn
 from torch.export import ExportedProgram
 
 import spyre_mlir
+from spyre_mlir.errors import ImportProgramError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.frontend.capture import decomposition
 from spyre_mlir.frontend.capture.operator_tracing import Tables
@@ -145,3 +146,25 @@ def test_lines_of_integers_between_float_ends(line: Callable[[torch.Tensor], tor
     x = torch.tensor(4.3)
     compiled = spyre_mlir.compile(FunctionModel(line), (x,), numerics="exact")
     torch.testing.assert_close(compiled(x), line(x))
+
+
+def test_a_map_that_cannot_be_taken_apart_leaves_no_level_of_vmap() -> None:
+    """The next model is compiled as if nothing had happened."""
+    library = torch.library.Library("levels", "DEF")
+    library.define("halved(Tensor x) -> Tensor")
+    left = [1000]
+
+    def halved(x: torch.Tensor) -> torch.Tensor:
+        left[0] -= 1
+        if left[0] < 0:
+            raise RuntimeError("too often")
+        return x * 0.5
+
+    library.impl("halved", halved, "CompositeImplicitAutograd")
+    x, model = torch.ones(4, 6), FunctionModel(lambda x: torch.vmap(torch.ops.levels.halved)(x))
+    exported = torch.export.export(model, (x,))
+    left[0] = 0
+    with pytest.raises(ImportProgramError, match="too often"):
+        import_program(exported)
+    assert torch._C._functorch.maybe_current_level() is None
+    import_program(FunctionModel(lambda x: torch.vmap(lambda row: row.softmax(0))(x)), (x,))

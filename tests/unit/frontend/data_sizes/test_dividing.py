@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor
 
-from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.export import export_model
 from spyre_mlir.frontend.data_sizes.calls import import_divided
 from spyre_mlir.frontend.data_sizes.dividing import Piece, SizingCall, evaluated
@@ -104,6 +102,24 @@ def test_a_draw_is_a_step_of_its_own() -> None:
     assert torch.Tag.nondeterministic_seeded in program.steps[0].node.target.tags  # type: ignore[union-attr]
 
 
-def test_a_draw_that_reads_a_tensor_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="random numbers that follow a tensor's, in a program in which data"):
-        division(lambda x: x[torch.bernoulli(x.abs()) > 0.5])
+def test_a_draw_that_reads_a_tensor_waits_for_it() -> None:
+    steps = division(lambda x: x[torch.bernoulli(x.abs()) > 0.5]).steps
+    assert [type(step) for step in steps[:2]] == [Piece, SizingCall]
+
+
+def test_a_piece_has_the_graphs_of_its_branches() -> None:
+    def branching(x: Tensor) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x * 2, (x,)), x.nonzero()
+
+    first = division(branching).steps[0]
+    assert isinstance(first, Piece)
+    assert torch.equal(first.module(X.abs())[0], X.abs() + 1)
+    assert torch.equal(first.module(-X.abs())[0], X.abs() * -2)
+
+
+def test_a_branch_that_makes_a_size_is_a_step_of_the_host() -> None:
+    def counting(x: Tensor) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: x[x > 0].sum(), lambda x: x.sum(), (x,))
+
+    (step,) = [s for s in division(counting).steps if isinstance(s, SizingCall)]
+    assert str(step.node.target) == "cond"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
+import spyre_mlir
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
@@ -49,7 +52,22 @@ def test_a_shape_that_depends_on_data_is_refused() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
-def test_half_precision_has_no_form() -> None:
-    with pytest.raises(UnsupportedError, match=r"half precision \(torch.complex32\)") as caught:
-        import_program(FunctionModel(lambda z: (z.to(torch.complex32) * 2).abs()), (Z,))
-    assert "convert to torch.complex64 first" in str(caught.value)
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda z: z * z.conj() + z,
+        lambda z: (z - 1j).abs(),
+        lambda z: torch.cat([z, -z.mT.contiguous().mT]),
+        lambda z: torch.complex(z.imag, z.real) * z.real,
+        lambda z: torch.view_as_complex(torch.view_as_real(z).flip(-1).contiguous()),
+        lambda z: (z.to(torch.complex64) @ z.to(torch.complex64).mT).to(torch.complex32),
+    ],
+)
+def test_half_precision_is_pairs_of_float16(function: Any) -> None:
+    z = Z.to(torch.complex32)
+    compiled = spyre_mlir.compile(FunctionModel(function), (z,), numerics="exact")
+    got, wanted = compiled(z), function(z)
+    assert got.dtype is wanted.dtype
+    torch.testing.assert_close(got.to(torch.complex64), wanted.to(torch.complex64), rtol=2e-3, atol=2e-3)
+    verification = compiled.verify(z)
+    assert verification, str(verification)

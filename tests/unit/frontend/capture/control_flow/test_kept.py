@@ -66,5 +66,5 @@ def test_symbolic_sizes() -> None:
     def halved(x: Tensor, n: Tensor) -> Any:
         return torch.cond(n > 0, lambda x: x / 2, lambda x: x - 1, (x,))
 
-    with pytest.raises(UnsupportedError, match="cond: sizes in it are symbols"):
+    with pytest.raises(UnsupportedError, match="cond: sizes of its program are symbols"):
         import_program(FunctionModel(halved), (torch.ones(4, 3), N), dynamic_shapes=(({0: rows}, None),))

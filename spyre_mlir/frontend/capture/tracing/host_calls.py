@@ -1,0 +1,89 @@
+"""Functions of torch that look at numbers, as calls of the namespace `host`; None where torch can trace them itself.
+
+Decision: docs/decisions/0167-functions-that-look-at-numbers-are-host-steps.md
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import torch
+
+from spyre_mlir.frontend.host_operators import HOST
+
+Tensor = torch.Tensor
+_REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+_LSTSQ = cast(Any, torch).return_types.linalg_lstsq
+_EIG = cast(Any, torch).return_types.linalg_eig
+
+
+def _is_static(*tensors: Any) -> bool:
+    return all(isinstance(extent, int) for tensor in tensors for extent in cast("tuple[object, ...]", tensor.shape))
+
+
+def narrow(input: Tensor, dim: int, start: Any, length: Any) -> Any:
+    """`narrow` whose start is a tensor."""
+    if not isinstance(start, torch.Tensor) or not isinstance(length, int):
+        return None
+    return HOST.narrow(input, dim, start, length)
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str | int = "mean",
+    zero_infinity: bool = False,
+) -> Any:
+    """`ctc_loss`, of which torch cannot trace the alignments; lengths are tensors, or numbers of Python."""
+    lengths = [torch.as_tensor(given) for given in (input_lengths, target_lengths)]
+    if not _is_static(log_probs, targets, *lengths):
+        return None
+    code = _REDUCTIONS.get(reduction, -1) if isinstance(reduction, str) else reduction
+    return HOST.ctc_loss(log_probs, targets, *lengths, blank, code, zero_infinity) if code >= 0 else None
+
+
+def linalg_lstsq(input: Tensor, b: Tensor, *, rcond: Any = None, driver: str | None = None) -> Any:
+    """`torch.linalg.lstsq` of real matrices."""
+    if not _is_static(input, b) or input.is_complex() or isinstance(rcond, torch.Tensor):
+        return None
+    return _LSTSQ(HOST.lstsq(input, b, rcond, driver))
+
+
+def linalg_eig(input: Tensor) -> Any:
+    """Eigenvalues and eigenvectors of a real matrix."""
+    if not input.is_floating_point():
+        return None
+    return _EIG(tuple(map(torch.view_as_complex, HOST.eig(input))))
+
+
+def linalg_eigvals(input: Tensor) -> Any:
+    """Eigenvalues of a real matrix."""
+    return torch.view_as_complex(HOST.eigvals(input)) if input.is_floating_point() else None
+
+
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Any:
+    """`gaussian_nll_loss` with a tensor of variances, of which torch looks for one below 0."""
+    if not isinstance(var, torch.Tensor) or reduction not in _REDUCTIONS:
+        return None
+    if var.shape != input.shape and input.shape[:-1] == var.shape:
+        var = var.unsqueeze(-1)
+    elif var.ndim != input.ndim or sum(b for a, b in zip(input.shape, var.shape, strict=True) if a != b) > 1:
+        return None  # torch refuses it
+    spread = HOST.none_below_zero(var, "variances").clamp(min=eps)
+    loss = 0.5 * (torch.log(spread) + (input - target) ** 2 / spread)
+    loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
+    return {"none": lambda: loss, "mean": loss.mean, "sum": loss.sum}[reduction]()
+
+
+__all__ = ["ctc_loss", "gaussian_nll_loss", "linalg_eig", "linalg_eigvals", "linalg_lstsq", "narrow"]

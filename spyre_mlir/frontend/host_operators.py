@@ -1,0 +1,123 @@
+"""Operators of the namespace `host`: functions of torch that no trace without values can follow, as steps of the host.
+
+Torch looks at numbers in them to check arguments, or to find sizes. The trace has a call of such an operator instead,
+whose result has a known form; the step itself calls torch, with the numbers of the call.
+
+Decision: docs/decisions/0167-functions-that-look-at-numbers-are-host-steps.md
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.torch_private import disable_modes
+
+Tensor = torch.Tensor
+NAMESPACE = "host"
+# Drivers that compute residuals only for matrices of full rank, so that data decides a size.
+_BY_RANK = ("gelss", "gelsd")
+_linalg = cast(Any, torch.linalg)
+_ctc: Any = cast(Any, torch).ctc_loss
+
+
+def _narrow(input: Tensor, dim: int, start: Tensor, length: int) -> Tensor:
+    return input.narrow(dim, start, length).clone()
+
+
+def _narrow_shaped(input: Tensor, dim: int, start: Tensor, length: int) -> Tensor:  # noqa: ARG001
+    shape = list(input.shape)
+    shape[dim] = length
+    return input.new_empty(shape)
+
+
+def _none_below_zero(input: Tensor, what: str) -> Tensor:
+    if bool((input < 0).any()):
+        raise ValueError(f"{what} must not be below 0")
+    return input.clone()
+
+
+def _alike(input: Tensor, what: str) -> Tensor:  # noqa: ARG001
+    return torch.empty_like(input)
+
+
+def _ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int,
+    reduction: int,
+    zero_infinity: bool,
+) -> Tensor:
+    return _ctc(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity).clone()
+
+
+def _ctc_loss_shaped(log_probs: Tensor, *others: Any) -> Tensor:
+    *_, reduction, _zero_infinity = others
+    return log_probs.new_empty(log_probs.shape[1:2] if not reduction and log_probs.ndim == 3 else ())
+
+
+def _lstsq(a: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    made = _linalg.lstsq(a, b, rcond=rcond, driver=driver)
+    return made.solution.clone(), made.residuals.clone(), made.rank.clone(), made.singular_values.clone()
+
+
+def _lstsq_shaped(a: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> tuple[Tensor, ...]:
+    """Matrices of full rank say the shapes of all matrices, except where a driver has residuals for these alone."""
+    with disable_modes():
+        example = torch.eye(*a.shape[-2:], dtype=a.dtype).expand(a.shape)
+        made = _lstsq(example, torch.zeros(b.shape, dtype=b.dtype), rcond, driver)
+    shapes: list[list[Any]] = [list(part.shape) for part in made]
+    if driver in _BY_RANK and made[1].numel():
+        if made[1].ndim > 1:
+            raise UnsupportedError(
+                f"the rank of its matrices decides how many dimensions the residuals of linalg.lstsq by {driver} have",
+                hint="choose another driver: 'gels' for matrices of full rank, else 'gelsy'",
+            )
+        shapes[1] = [cast(Any, torch.library).get_ctx().new_dynamic_size()]
+    return tuple(b.new_empty(shape, dtype=part.dtype) for shape, part in zip(shapes, made, strict=True))
+
+
+def _eig(a: Tensor) -> tuple[Tensor, Tensor]:
+    values, vectors = _linalg.eig(a)
+    return torch.view_as_real(values).clone(), torch.view_as_real(vectors).clone()
+
+
+def _eig_shaped(a: Tensor) -> tuple[Tensor, Tensor]:
+    return a.new_empty((*a.shape[:-1], 2)), a.new_empty((*a.shape, 2))
+
+
+def _eigvals(a: Tensor) -> Tensor:
+    return torch.view_as_real(_linalg.eigvals(a)).clone()
+
+
+def _eigvals_shaped(a: Tensor) -> Tensor:
+    return a.new_empty((*a.shape[:-1], 2))
+
+
+_OPERATORS: dict[str, tuple[Any, Any]] = {
+    "narrow(Tensor input, int dim, Tensor start, int length) -> Tensor": (_narrow, _narrow_shaped),
+    "none_below_zero(Tensor input, str what) -> Tensor": (_none_below_zero, _alike),
+    "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, "
+    "int reduction, bool zero_infinity) -> Tensor": (_ctc_loss, _ctc_loss_shaped),
+    "lstsq(Tensor a, Tensor b, float? rcond, str? driver) -> (Tensor, Tensor, Tensor, Tensor)": (_lstsq, _lstsq_shaped),
+    "eig(Tensor a) -> (Tensor, Tensor)": (_eig, _eig_shaped),
+    "eigvals(Tensor a) -> Tensor": (_eigvals, _eigvals_shaped),
+}
+
+
+def _define() -> Any:
+    library = cast(Any, torch.library).Library(NAMESPACE, "FRAGMENT")
+    for signature, (meaning, shaped) in _OPERATORS.items():
+        name = signature.partition("(")[0]
+        library.define(signature)
+        library.impl(name, meaning, "CPU")
+        cast(Any, torch.library).register_fake(f"{NAMESPACE}::{name}", shaped, lib=library)
+    return library
+
+
+LIBRARY = _define()
+HOST: Any = cast(Any, torch.ops).host

@@ -38,6 +38,7 @@ from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import (
     GuardOnDataDependentSymNode,
     PendingUnbackedSymbolNotFound,
+    ShapeEnv,
     free_unbacked_symbols,
 )
 from torch.utils import _python_dispatch, _pytree
@@ -65,6 +66,7 @@ __all__ = [
     "OpOverload",
     "Operator",
     "PendingUnbackedSymbolNotFound",
+    "ShapeEnv",
     "SpecViolationError",
     "TorchDispatchMode",
     "TreeSpec",

@@ -16,9 +16,12 @@ import torch
 from torch.autograd.graph import increment_version
 
 from spyre_mlir.frontend.torch_private import (
+    DataDependentOutputException,
     FakeTensorMode,
+    GuardOnDataDependentSymNode,
     HigherOrderOperator,
     Operator,
+    ShapeEnv,
     TorchDispatchMode,
     free_unbacked_symbols,
     is_fake,
@@ -30,6 +33,7 @@ from spyre_mlir.frontend.torch_private import (
 )
 
 _KEPT = 128  # forms of inputs; a loop over slices of one tensor has a new one in every trip
+_READ = torch.ops.aten._local_scalar_dense.default
 # In training it writes the running statistics, arguments 3 and 4, which its schema does not tell and no version counts.
 _BATCH_NORM, _STATISTICS, _IN_TRAINING = "aten::native_batch_norm", slice(3, 5), 5
 
@@ -137,6 +141,12 @@ def _data_decides_place(tensor: torch.Tensor) -> bool:
     return bool(free_unbacked_symbols(tensor.storage_offset()))
 
 
+def _data_decides_form(result: object) -> bool:
+    """Return whether data decides a size of a tensor, or a number of Python."""
+    form = (*result.shape, *result.stride()) if isinstance(result, torch.Tensor) else result
+    return bool(free_unbacked_symbols(form))
+
+
 class ResultMemories:
     """Memory placement of a graph's results for every form of its inputs, found at first request."""
 
@@ -155,11 +165,20 @@ class ResultMemories:
         return self._known[form]
 
     def _found(self, inputs: Sequence[Any]) -> ResultMemory:
-        with torch.inference_mode(False), torch.no_grad(), FakeTensorMode(allow_non_fake_inputs=True), _BySchema():
+        # Numbers that are read from tensors are symbols: the place of a row in its table may depend on them.
+        fake_mode = FakeTensorMode(
+            allow_non_fake_inputs=True, shape_env=ShapeEnv(allow_dynamic_output_shape_ops=False)
+        )
+        with torch.inference_mode(False), torch.no_grad(), fake_mode, _BySchema():
             fakes = [_empty(x) if isinstance(x, torch.Tensor) else x for x in inputs]
             before = [_version(fake) for fake in fakes]
-            results = self._run(*fakes)
+            try:
+                results = self._run(*fakes)
+            except GuardOnDataDependentSymNode as error:
+                raise DataDependentOutputException(_READ) from error
             after = [_version(fake) for fake in fakes]
+        if any(_data_decides_form(result) for result in results):
+            raise DataDependentOutputException(_READ)
         return ResultMemory.of(results, fakes, [n for n, version in enumerate(before) if after[n] != version])
 
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from xdsl.dialects.builtin import ModuleOp
 
+from spyre_mlir import compile as compile_model
 from spyre_mlir.backend.directory import split_module
 from spyre_mlir.backend.write import write_json
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
@@ -249,3 +250,11 @@ def test_two_loops_of_readers_may_divide_one_dimension(divided: str, copies: int
     exp, neg = run_function(module, [x])
     np.testing.assert_allclose(exp, np.exp(x).reshape(4, 2, 64), rtol=1e-5)
     np.testing.assert_array_equal(neg, -x.reshape(4, 2, 64))
+
+
+def test_every_second_element_of_what_cores_divide_is_read_from_device_memory() -> None:
+    """A file cannot say which slice of the scratchpads a core of the reader has."""
+    x = torch.linspace(-1, 1, 2 * 31 * 16).reshape(2, 31, 16).bfloat16()
+    model = FunctionModel(lambda x: (x[:, :, ::2].relu(), x[:, :, ::2].exp(), x[:, :, ::2] * 2))
+    compiled = compile_model(model, (x,), numerics="exact")
+    torch.testing.assert_close(compiled(x), model(x))

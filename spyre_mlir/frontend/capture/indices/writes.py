@@ -1,6 +1,7 @@
 """Places that a tensor says, as in ``c[:, position] = x``: traced as a view, and a write through it.
 
-Torch asks the tensor for its number, which a trace without values does not have. For reads, `torch.export` does the same.
+Torch asks the tensor for its number, which a trace without values does not have. For reads,
+`torch.export` does the same.
 """
 
 from __future__ import annotations

@@ -104,6 +104,18 @@ class Squared(nn.Module):
         return x @ x
 
 
+class Packed(nn.Module):
+    """An LSTM on sequences of several lengths: torch takes a size from a tensor, in a function written in C."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.LSTM(3, 4, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        packed = nn.utils.rnn.pack_padded_sequence(x[None].expand(2, -1, -1), [2, 1], batch_first=True)
+        return self.cell(packed)[0].data
+
+
 @torch.library.custom_op("spyre_frontend_test::faceless", mutates_args=())
 def faceless(x: torch.Tensor) -> torch.Tensor:
     return x * 2
@@ -119,6 +131,7 @@ class Faceless(nn.Module):
     [
         (Squared, (X,), "cannot trace Squared: .*same reduction dim, but got", "x @ x"),
         (Squared, (X, X), "cannot trace Squared: too many positional arguments", ""),
+        (Packed, (X,), "cannot trace Packed: .*argument 'size' failed", "self.cell(packed)"),
         (Faceless, (X,), "cannot trace Faceless: There was no fake impl registered", "faceless(x)"),
     ],
 )

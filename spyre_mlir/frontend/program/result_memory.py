@@ -141,7 +141,7 @@ def _data_decides_place(tensor: torch.Tensor) -> bool:
     return bool(free_unbacked_symbols(tensor.storage_offset()))
 
 
-def _data_decides_form(result: object) -> bool:
+def _data_decides_form(result: Any) -> bool:
     """Return whether data decides a size of a tensor, or a number of Python."""
     form = (*result.shape, *result.stride()) if isinstance(result, torch.Tensor) else result
     return bool(free_unbacked_symbols(form))
@@ -166,9 +166,7 @@ class ResultMemories:
 
     def _found(self, inputs: Sequence[Any]) -> ResultMemory:
         # Numbers that are read from tensors are symbols: the place of a row in its table may depend on them.
-        fake_mode = FakeTensorMode(
-            allow_non_fake_inputs=True, shape_env=ShapeEnv(allow_dynamic_output_shape_ops=False)
-        )
+        fake_mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(allow_dynamic_output_shape_ops=False))
         with torch.inference_mode(False), torch.no_grad(), fake_mode, _BySchema():
             fakes = [_empty(x) if isinstance(x, torch.Tensor) else x for x in inputs]
             before = [_version(fake) for fake in fakes]

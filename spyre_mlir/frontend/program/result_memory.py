@@ -97,12 +97,14 @@ class ResultMemory:
         writes: numbers of the inputs that the graph writes to.
         views: results in the memory of an input: the number of the input, and the place there.
         own: groups of results that share memory of their own, most of them alone; places by number of the result. One
-            whose place in an input's memory data decides, as `c[:, position]`, is alone.
+            whose place data decides in a way that no number of an input tells is alone.
+        data_decides: whether numbers of the inputs decide the place of a result in an input, as in `c[:, position]`.
     """
 
     writes: frozenset[int]
     views: Mapping[int, tuple[int, MemoryPlace]]
     own: Sequence[Mapping[int, MemoryPlace]]
+    data_decides: bool = False
 
     def applied(self, results: Sequence[Any], inputs: Sequence[Any]) -> tuple[Any, ...]:
         """Return the results in the memory that the graph places them in."""
@@ -134,7 +136,8 @@ class ResultMemory:
                 views[number] = memory[storage], MemoryPlace.of(result)
             else:
                 own.setdefault(storage, {})[number] = MemoryPlace.of(result)
-        return ResultMemory(frozenset(writes), views, tuple(own.values()))
+        decides = any(number < 0 and storage_identity(results[~number]) in memory for number in own)
+        return ResultMemory(frozenset(writes), views, tuple(own.values()), decides)
 
 
 def _data_decides_place(tensor: torch.Tensor) -> bool:
@@ -162,13 +165,17 @@ class ResultMemories:
             if len(self._known) >= _KEPT:
                 self._known.clear()
             self._known[form] = self._found(inputs)
-        return self._known[form]
+        found = self._known[form]
+        return self._found(inputs, by_numbers=True) if found.data_decides else found
 
-    def _found(self, inputs: Sequence[Any]) -> ResultMemory:
-        # Numbers that are read from tensors are symbols: the place of a row in its table may depend on them.
+    def _found(self, inputs: Sequence[Any], *, by_numbers: bool = False) -> ResultMemory:
+        numbers = {place: x.detach().clone() for place, x in enumerate(inputs) if by_numbers and _is_number(x)}
+        # Numbers that are read from other tensors are symbols: the place of a row in its table may depend on them.
         fake_mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(allow_dynamic_output_shape_ops=False))
         with torch.inference_mode(False), torch.no_grad(), fake_mode, _BySchema():
             fakes = [_empty(x) if isinstance(x, torch.Tensor) else x for x in inputs]
+            for place, number in numbers.items():
+                fakes[place] = fake_mode.fake_tensor_converter.from_real_tensor(fake_mode, number, make_constant=True)
             before = [_version(fake) for fake in fakes]
             try:
                 results = self._run(*fakes)
@@ -238,6 +245,10 @@ def _empty(like: torch.Tensor) -> torch.Tensor:
     memory = torch.empty(like.untyped_storage().nbytes() // like.itemsize, dtype=like.dtype, device=like.device)
     stored = memory.as_strided(like.shape, like.stride(), like.storage_offset())
     return _read_as(stored, conjugated=like.is_conj(), negated=like.is_neg())
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.numel() == 1 and not value.is_floating_point()
 
 
 def _read_as(stored: torch.Tensor, *, conjugated: bool, negated: bool) -> torch.Tensor:

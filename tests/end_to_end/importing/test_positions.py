@@ -84,6 +84,21 @@ def test_views_beside_a_position_are_views_and_writes_reach_the_input(*, by_torc
     assert results[0].data_ptr() == given[1:].data_ptr()
 
 
+def test_a_row_that_a_position_names_is_a_view_after_a_break_too() -> None:
+    def program(c: Tensor, p: Tensor) -> Tensor:
+        row = c[p]
+        torch._dynamo.graph_break()
+        row.add_(1)
+        return c * 2
+
+    torch._dynamo.reset()
+    compiled = torch.compile(program, backend="spyre", options={"numerics": "exact"})
+    for position in (2, -1, 0):
+        given, wanted = C.clone(), C.clone()
+        torch.testing.assert_close(compiled(given, torch.tensor(position)), program(wanted, torch.tensor(position)))
+        torch.testing.assert_close(given, wanted)
+
+
 @pytest.mark.parametrize("program", [columns, rows, in_views, read_alone], ids=lambda p: p.__name__)
 @pytest.mark.parametrize("position", [8, -9])
 def test_a_position_outside_is_refused(program: Callable[..., Any], position: int) -> None:

@@ -246,3 +246,13 @@ def test_flex_attention_is_refused_with_what_to_call_instead(way: str) -> None:
     with pytest.raises(UnsupportedError, match=expected) as caught:
         run(torch.ones(1, 2, 16, 16))
     assert "call torch.nn.functional.scaled_dot_product_attention: mask_mod becomes a mask" in str(caught.value.hint)
+
+
+def test_an_input_that_gets_another_shape_in_place() -> None:
+    class Turned(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.add_(1).t_() * 2
+
+    text = refused(Turned(), X)
+    assert "its shape changes in place, from [2, 3] to [3, 2]" in text
+    assert "return the tensor in its new shape" in text

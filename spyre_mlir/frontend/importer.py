@@ -32,7 +32,7 @@ from spyre_mlir.frontend.data_sizes.branches import makes_size
 from spyre_mlir.frontend.lowering.assembly import assemble
 from spyre_mlir.frontend.lowering.liveness import live_nodes
 from spyre_mlir.frontend.lowering.plugin_conversion import warn_of_unknown_ops
-from spyre_mlir.frontend.lowering.signature import read_signature, strange_inputs
+from spyre_mlir.frontend.lowering.signature import read_signature, reshaped_inputs, strange_inputs
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import Origin, Program
 from spyre_mlir.frontend.symbolic.guards import guards_of
@@ -107,7 +107,8 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
     functional, without_pairs = in_pairs(functional, live_nodes(list(functional.graph.nodes)))
     live = live_nodes(list(functional.graph.nodes))
     sizes = Sizes.of(exported)
-    refuse([*strange_inputs(functional), *survey(live, symbolic=bool(sizes.names)), *without_pairs])
+    looks = survey(live, symbolic=bool(sizes.names))
+    refuse([*strange_inputs(functional), *reshaped_inputs(functional), *looks, *without_pairs])
     signature = read_signature(functional, sizes)
     foldable = frozenset(slot.argument.name for slot in signature.slots if slot.foldable)
     program = assemble(

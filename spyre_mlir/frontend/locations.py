@@ -17,6 +17,8 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+), in')
 _TORCH = str(Path(torch.__file__).parent)
 _PYTHON = str(Path(traceback.__file__).parent)
 _OURS = str(Path(__file__).resolve().parents[1])
+# Methods of modes, which pass a call on.
+_PASSED_ON = ("__torch_function__", "__torch_dispatch__")
 
 
 @lru_cache(maxsize=4096)
@@ -49,6 +51,8 @@ def raised_at(error: BaseException) -> str | None:
 def raised_by_torch(error: BaseException) -> bool:
     """Return whether an error comes from torch (or from Python on its behalf) and not from a line of the model."""
     frames = traceback.extract_tb(error.__traceback__)
+    while frames and frames[-1].name in _PASSED_ON:  # a function written in C has no frame of its own
+        frames.pop()
     return bool(frames) and not of_model(frames[-1].filename) and not frames[-1].filename.startswith(_OURS)
 
 

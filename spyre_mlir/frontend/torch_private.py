@@ -69,6 +69,7 @@ __all__ = [
     "OpOverload",
     "Operator",
     "PendingUnbackedSymbolNotFound",
+    "ShapeEnv",
     "SpecViolationError",
     "TorchDispatchMode",
     "TreeSpec",

@@ -20,6 +20,7 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.capture.export import NEEDS_VALUES, without_values
+from spyre_mlir.frontend.capture.indices.writes import IndexWrites
 from spyre_mlir.frontend.capture.tracing.derivatives import takes_derivatives
 from spyre_mlir.frontend.program.result_memory import ResultMemories
 from spyre_mlir.frontend.torch_private import storage_identity
@@ -96,12 +97,16 @@ class CapturedGraph:
         self._caches = {place for place, n in enumerate(placeholders) if _CACHE.search(source_name(n))}
         self.named = capture or Capture.new(compile_id(), _function_of(self.graph))
         self._differentiates = takes_derivatives(self.graph)
-        self._memories = ResultMemories(self._run)
+        self._memories = ResultMemories(self._run_without_values)
 
     def _run(self, *inputs: Any) -> Any:
         """The results of the graph itself, with derivatives where it takes some, though the call records none."""
         with torch.enable_grad() if self._differentiates else nullcontext():
             return Interpreter(self.graph).run(*inputs)
+
+    def _run_without_values(self, *inputs: Any) -> Any:
+        with IndexWrites(reads=True):
+            return self._run(*inputs)
 
     @property
     def programs(self) -> tuple[CompiledModel, ...]:

@@ -9,6 +9,7 @@ import torch
 from typing_extensions import override
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.torch_private import storage_identity
 
 _ASK = 'train with torch.compile(model, backend="spyre", options={"training": True}), or run under torch.no_grad()'
 _ON_HOST = "train with parameters and inputs on the host, x.cpu(); tensors of the device have no backward pass"
@@ -19,13 +20,21 @@ def needs_backward(inputs: Sequence[Any]) -> bool:
     return torch.is_grad_enabled() and any(isinstance(i, torch.Tensor) and i.requires_grad for i in inputs)
 
 
+def _state(results: Sequence[Any], inputs: Sequence[Any]) -> list[torch.Tensor]:
+    """The results in the memory of inputs that take no gradient, such as counts that the model keeps in its buffers."""
+    memory = {storage_identity(x) for x in inputs if isinstance(x, torch.Tensor) and not x.requires_grad}
+    return [r for r in results if isinstance(r, torch.Tensor) and storage_identity(r) in memory]
+
+
 class _Forward(torch.autograd.Function):
     @staticmethod
     @override
     def forward(ctx: Any, run: Callable[..., Any], hint: str, *inputs: Any) -> Any:
         ctx.hint = hint
         with torch.no_grad():
-            return tuple(run(*inputs))
+            results = tuple(run(*inputs))
+        ctx.mark_non_differentiable(*_state(results, inputs))
+        return results
 
     @staticmethod
     @override

@@ -326,9 +326,7 @@ def _copy_op(candidate: Candidate, target: SSAValue | None) -> kernel.ComputeOp 
     layout, reader, number = candidate.tensor.layout, *candidate.readers[0]
     walked = {n: dim for dim, e in enumerate(reader.maps.data[number].data) for n, _ in e.terms}
     # The loops of the copy stand in the order in which the reader's divided loops number the cores.
-    order = [walked[n] for n in reader.core_slices()[0] if reader.space_splits()[n] > 1]
-    if len(set(order)) < len(order):
-        return None  # two divided loops walk one dimension, for which a copy has a single loop
+    order = list(dict.fromkeys(walked[n] for n in reader.core_slices()[0] if reader.space_splits()[n] > 1))
     order += [d for d in range(len(layout.extents)) if d not in order and layout.extents[d] > 1]
     dims = [IterDim(f"d{d}", layout.extents[d], candidate.view.parts[d]) for d in order]
     index = tuple(LinearExpr.of(f"d{d}") if d in order else LinearExpr() for d in range(len(layout.extents)))

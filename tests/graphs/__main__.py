@@ -19,7 +19,9 @@ def main() -> int:
     counts, steps, unstable = Counter[str](), 0, 0
     seeds = range(options.first, options.first + options.count)
     with get_context("spawn").Pool(options.jobs, quiet, maxtasksperchild=25) as pool:
-        for verdict in pool.imap_unordered(judge, seeds):
+        for done, verdict in enumerate(pool.imap_unordered(judge, seeds), 1):
+            if done % 100 == 0:
+                print(f"{done} of {options.count}", file=sys.stderr, flush=True)
             counts[verdict.status] += 1
             steps, unstable = steps + verdict.steps, unstable + verdict.unstable
             if verdict.status != "ok":

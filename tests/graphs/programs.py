@@ -8,6 +8,7 @@ from random import Random
 
 import torch
 
+from tests.graphs import compounds as _compounds  # noqa: F401 - declares operators
 from tests.graphs.operators import FLOATS, OPERATORS, Call, Kinds, Tensor, fitting
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 33, 64, 65, 70)
@@ -62,10 +63,25 @@ def random_input(random: Random, kind: torch.dtype) -> Tensor:
         shape.append(random.choice(room))
     generator = torch.Generator().manual_seed(random.randrange(2**31))
     if kind == torch.int64:
-        return torch.randint(-9, 60, shape, generator=generator)
-    if kind == torch.bool:
-        return torch.rand(shape, generator=generator) < 0.5
-    return torch.randn(shape, generator=generator).to(kind)
+        made = torch.randint(-9, 60, shape, generator=generator)
+    elif kind == torch.bool:
+        made = torch.rand(shape, generator=generator) < 0.5
+    else:
+        made = torch.randn(shape, generator=generator).to(kind)
+    return _laid_out(random, made)
+
+
+def _laid_out(random: Random, x: Tensor) -> Tensor:
+    """The tensor, in a third of the cases in memory where it is not dense: turned, every second, or expanded."""
+    match random.choice(("dense", "dense", "dense", "dense", "turned", "every second", "expanded")):
+        case "turned":
+            return x.mT.contiguous().mT if x.dim() > 1 else x
+        case "every second":
+            return torch.stack([x, x], -1)[..., 1]
+        case "expanded":
+            return x[:1].expand(x.shape)
+        case _:
+            return x
 
 
 def random_program(seed: int) -> tuple[Program, tuple[Tensor, ...]]:

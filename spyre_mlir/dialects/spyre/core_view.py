@@ -17,7 +17,17 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.superdsc.model.descriptor import Dim, OpClass, core_slices
 from spyre_mlir.hw.hashed_once import hashed_once
 from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.hw.sticks import IndexMap, LinearExpr, StickAccess, StickError, StickLayout, StrideNest, access, walk
+from spyre_mlir.hw.sticks import (
+    UNIT,
+    IndexMap,
+    LinearExpr,
+    StickAccess,
+    StickError,
+    StickLayout,
+    StrideNest,
+    access,
+    walk,
+)
 
 
 @dataclass(frozen=True)
@@ -124,9 +134,27 @@ def _check_slices(tensor: DeviceTensor, dim: int, names: Sequence[str], expr: Li
             both = " and ".join(names)
             raise StickError(f"{both} are both divided and walk one dimension, {expr}, and a core has more of {name}")
         whole = steps[name]
+    if _passes_over_elements(expr, loops) and dim == next(d for d in tensor.layout.order if _extent(tensor, d) > 1):
+        # A file says where a slice begins by its number, and has no step in which slices follow each other; along inner
+        # dimensions the whole extent, which the file has, says that they are those of another tensor.
+        raise StickError(f"{expr} passes over elements of dimension {dim}, which is divided and outermost")
     cores = prod([loops[n].split for n in names])
     if dim == tensor.layout.stick and have // cores % tensor.block:
         raise StickError(f"a slice of {have // cores} elements is no whole sticks of {tensor.block}")
+
+
+def _passes_over_elements(expr: LinearExpr, loops: CoreLoops) -> bool:
+    """Return whether a walk leaves elements out between those that it takes."""
+    reach = 0
+    for name, step in sorted(expr.terms, key=lambda term: term[1]):
+        if step > reach + 1:
+            return True
+        reach += step * (loops[name].padded - 1)
+    return False
+
+
+def _extent(tensor: DeviceTensor, dim: int) -> int:
+    return tensor.layout.unit_extent if dim == UNIT else tensor.layout.extents[dim]
 
 
 def local_walk(

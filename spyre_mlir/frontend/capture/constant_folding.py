@@ -120,7 +120,9 @@ class Folded:
 def _without_elements(node: Node) -> torch.Tensor | None:
     """The value of a node that has no elements: nothing about it depends on data, but for the memory it lies in."""
     value = node.meta.get("val")
-    if not isinstance(value, torch.Tensor) or not any(type(extent) is int and extent == 0 for extent in value.shape):
+    if not isinstance(value, torch.Tensor) or any(isinstance(extent, torch.SymInt) for extent in value.shape):
+        return None
+    if value.numel() > 0:
         return None
     return torch.empty(value.shape, dtype=value.dtype)
 

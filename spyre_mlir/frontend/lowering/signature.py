@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX
 from spyre_mlir.frontend.capture.as_strided import placed
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.unsupported import HIGHER, UnsupportedNode
+from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.program import Argument, ArgumentKind, TreeConstant
 from spyre_mlir.frontend.symbolic.sizes import Sizes
@@ -99,6 +100,22 @@ def strange_inputs(exported: FunctionalProgram) -> list[UnsupportedNode]:
         for spec in exported.graph_signature.input_specs
         if spec.kind not in _KINDS or not isinstance(spec.arg, (TensorArgument, ConstantArgument, SymIntArgument))
     ]
+
+
+def reshaped_inputs(exported: FunctionalProgram) -> list[UnsupportedNode]:
+    """Return inputs and buffers that the model gives another shape in place, as `x.t_()` does."""
+    nodes = {n.name: n for n in exported.graph.nodes}
+    held = {spec.target: spec.arg.name for spec in exported.graph_signature.input_specs if spec.target is not None}
+    found: list[UnsupportedNode] = []
+    for spec in exported.graph_signature.output_specs:
+        if spec.kind is OutputKind.USER_OUTPUT or spec.target is None:
+            continue
+        name = spec.target if _of_input(spec) else held.get(spec.target, spec.target)
+        before, after = (str(list(nodes[n].meta["val"].shape)) for n in (name, spec.arg.name))
+        if before != after:
+            reason, hint = f"its shape changes in place, from {before} to {after}", "return the tensor in its new shape"
+            found.append(UnsupportedNode(f"input {name}", reason, place_of(nodes[spec.arg.name]), hint))
+    return found
 
 
 def read_signature(exported: FunctionalProgram, sizes: Sizes) -> Signature:

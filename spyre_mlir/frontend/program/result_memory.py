@@ -16,9 +16,12 @@ import torch
 from torch.autograd.graph import increment_version
 
 from spyre_mlir.frontend.torch_private import (
+    DataDependentOutputException,
     FakeTensorMode,
+    GuardOnDataDependentSymNode,
     HigherOrderOperator,
     Operator,
+    ShapeEnv,
     TorchDispatchMode,
     free_unbacked_symbols,
     is_fake,
@@ -31,6 +34,7 @@ from spyre_mlir.frontend.torch_private import (
 )
 
 _KEPT = 128  # forms of inputs; a loop over slices of one tensor has a new one in every trip
+_READ = torch.ops.aten._local_scalar_dense.default
 # In training it writes the running statistics, arguments 3 and 4, which its schema does not tell and no version counts.
 _BATCH_NORM, _STATISTICS, _IN_TRAINING = "aten::native_batch_norm", slice(3, 5), 5
 
@@ -94,12 +98,14 @@ class ResultMemory:
         writes: numbers of the inputs that the graph writes to.
         views: results in the memory of an input: the number of the input, and the place there.
         own: groups of results that share memory of their own, most of them alone; places by number of the result. One
-            whose place in an input's memory data decides, as `c[:, position]`, is alone.
+            whose place data decides in a way that no number of an input tells is alone.
+        data_decides: whether numbers of the inputs decide the place of a result in an input, as in `c[:, position]`.
     """
 
     writes: frozenset[int]
     views: Mapping[int, tuple[int, MemoryPlace]]
     own: Sequence[Mapping[int, MemoryPlace]]
+    data_decides: bool = False
 
     def applied(self, results: Sequence[Any], inputs: Sequence[Any]) -> tuple[Any, ...]:
         """Return the results in the memory that the graph places them in."""
@@ -131,11 +137,18 @@ class ResultMemory:
                 views[number] = memory[storage], MemoryPlace.of(result)
             else:
                 own.setdefault(storage, {})[number] = MemoryPlace.of(result)
-        return ResultMemory(frozenset(writes), views, tuple(own.values()))
+        decides = any(number < 0 and storage_identity(results[~number]) in memory for number in own)
+        return ResultMemory(frozenset(writes), views, tuple(own.values()), decides)
 
 
 def _data_decides_place(tensor: torch.Tensor) -> bool:
     return bool(free_unbacked_symbols(tensor.storage_offset()))
+
+
+def _data_decides_form(result: Any) -> bool:
+    """Return whether data decides a size of a tensor, or a number of Python."""
+    form = (*result.shape, *result.stride()) if isinstance(result, torch.Tensor) else result
+    return bool(free_unbacked_symbols(form))
 
 
 class ResultMemories:
@@ -153,16 +166,26 @@ class ResultMemories:
             if len(self._known) >= _KEPT:
                 self._known.clear()
             self._known[form] = self._found(inputs)
-        return self._known[form]
+        found = self._known[form]
+        return self._found(inputs, by_numbers=True) if found.data_decides else found
 
-    def _found(self, inputs: Sequence[Any]) -> ResultMemory:
-        # Loops inside of branches ask for symbols, though no size is one.
-        fake = FakeTensorMode(allow_non_fake_inputs=True, shape_env=sizes_without_symbols())
-        with torch.inference_mode(False), torch.no_grad(), fake, _BySchema():
+    def _found(self, inputs: Sequence[Any], *, by_numbers: bool = False) -> ResultMemory:
+        numbers = {place: x.detach().clone() for place, x in enumerate(inputs) if by_numbers and _is_number(x)}
+        # Loops inside of branches ask for symbols. Numbers that are read from other tensors are symbols: the place of a
+        # row in its table may depend on them.
+        fake_mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(allow_dynamic_output_shape_ops=False))
+        with torch.inference_mode(False), torch.no_grad(), fake_mode, _BySchema():
             fakes = [_empty(x) if isinstance(x, torch.Tensor) else x for x in inputs]
+            for place, number in numbers.items():
+                fakes[place] = fake_mode.fake_tensor_converter.from_real_tensor(fake_mode, number, make_constant=True)
             before = [_version(fake) for fake in fakes]
-            results = self._run(*fakes)
+            try:
+                results = self._run(*fakes)
+            except GuardOnDataDependentSymNode as error:
+                raise DataDependentOutputException(_READ) from error
             after = [_version(fake) for fake in fakes]
+        if any(_data_decides_form(result) for result in results):
+            raise DataDependentOutputException(_READ)
         return ResultMemory.of(results, fakes, [n for n, version in enumerate(before) if after[n] != version])
 
 
@@ -224,6 +247,10 @@ def _empty(like: torch.Tensor) -> torch.Tensor:
     memory = torch.empty(like.untyped_storage().nbytes() // like.itemsize, dtype=like.dtype, device=like.device)
     stored = memory.as_strided(like.shape, like.stride(), like.storage_offset())
     return _read_as(stored, conjugated=like.is_conj(), negated=like.is_neg())
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.numel() == 1 and not value.is_floating_point()
 
 
 def _read_as(stored: torch.Tensor, *, conjugated: bool, negated: bool) -> torch.Tensor:

@@ -211,8 +211,8 @@ class KernelChoices:
         slices = _Slices(op, held, self._views)
         first = DividedKernel(usual, work(usual), *slices.of(usual))
         if (hinted := hinted_divisions(op, self.spec)) is not None:
-            others = (s for s in hinted if s != usual)
-            return (first, *(DividedKernel(splits, work(splits), *slices.of(splits)) for splits in others))
+            wishes = (s for s in hinted if s != usual)
+            return (first, *(DividedKernel(splits, work(splits), *slices.of(splits)) for splits in wishes))
         # What keeps a buffer there may be slow.
         wanted = any(hinted_place(value) == "lx" or self.is_widened(value) for value in op.operands)
         short = self.prices.us(first, frozenset()) < _least_us(op) and not wanted
@@ -222,7 +222,9 @@ class KernelChoices:
         loops = loops_of(op)
         ways = divisions(loops, footprints(op, loops), least, self.spec)
         nowhere = (None,) * len(held), (0,) * len(held)
-        found = [DividedKernel(splits, work(splits), *nowhere) for splits in ways if splits != usual]
+        # One core is no division, so `divide-work` would replace it by the usual one, which the buffers may not suit.
+        others = [splits for splits in ways if splits != usual and prod(splits.values()) > 1]
+        found = [DividedKernel(splits, work(splits), *nowhere) for splits in others]
         least = min(self._all_held_us(c) for c in (first, *found))
         kept = [c for c in found if wanted or self._all_held_us(c) <= max(SLOW * least, SHORT_US)]
         return (first, *(DividedKernel(c.splits, c.work, *slices.of(c.splits)) for c in kept))

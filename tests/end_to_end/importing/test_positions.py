@@ -59,6 +59,47 @@ def test_every_position_is_as_in_eager(program: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("program", [columns, rows, in_views, read_alone], ids=lambda p: p.__name__)
+def test_every_position_is_as_in_eager_through_torch_compile(program: Callable[..., Any]) -> None:
+    torch._dynamo.reset()
+    compiled = torch.compile(program, backend="spyre", options={"numerics": "exact", "host_fallback": "error"})
+    for position in (2, 0, 3, -1, -4):
+        args = C, torch.tensor(position), X
+        torch.testing.assert_close(compiled(*args), program(*args))
+
+
+@pytest.mark.parametrize("by_torch", [False, True], ids=["compile", "torch.compile"])
+def test_views_beside_a_position_are_views_and_writes_reach_the_input(*, by_torch: bool) -> None:
+    def program(c: Tensor, p: Tensor) -> tuple[Tensor, Tensor]:
+        c[p] += 1
+        return c[1:], c[p] * 2
+
+    torch._dynamo.reset()
+    given, wanted, place = C.clone(), C.clone(), torch.tensor(2)
+    compiled: Callable[..., Any] = torch.compile(program, backend="spyre", options={"numerics": "exact"})
+    if not by_torch:
+        compiled = spyre_mlir.compile(FunctionModel(program), (C, place), numerics="exact")
+    results = compiled(given, place)
+    torch.testing.assert_close(results, program(wanted, place))
+    torch.testing.assert_close(given, wanted)
+    assert results[0].data_ptr() == given[1:].data_ptr()
+
+
+def test_a_row_that_a_position_names_is_a_view_after_a_break_too() -> None:
+    def program(c: Tensor, p: Tensor) -> Tensor:
+        row = c[p]
+        torch._dynamo.graph_break()
+        row.add_(1)
+        return c * 2
+
+    torch._dynamo.reset()
+    compiled = torch.compile(program, backend="spyre", options={"numerics": "exact"})
+    for position in (2, -1, 0):
+        given, wanted = C.clone(), C.clone()
+        torch.testing.assert_close(compiled(given, torch.tensor(position)), program(wanted, torch.tensor(position)))
+        torch.testing.assert_close(given, wanted)
+
+
+@pytest.mark.parametrize("program", [columns, rows, in_views, read_alone], ids=lambda p: p.__name__)
 @pytest.mark.parametrize("position", [8, -9])
 def test_a_position_outside_is_refused(program: Callable[..., Any], position: int) -> None:
     compiled = spyre_mlir.compile(FunctionModel(program), (C, torch.tensor(2), X), numerics="exact")

@@ -38,3 +38,23 @@ def test_the_backward_pass_is_refused(training: bool, way: str) -> None:
         result.sum().backward()
     assert refused.value.message == "the backward pass of a graph that was compiled for Spyre"
     assert way in str(refused.value.hint)
+
+
+def test_state_takes_no_gradient_and_may_be_written_again() -> None:
+    class Counting(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 3)
+            self.register_buffer("count", torch.zeros(()))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.count += 1
+            return self.linear(x) * self.count
+
+    torch.compiler.reset()
+    model = Counting()
+    compiled = torch.compile(model, backend="spyre", options={"numerics": "exact"})
+    for calls in (1, 2, 3):
+        result = compiled(torch.ones(3))
+        assert (model.count.item(), model.count.requires_grad, result.requires_grad) == (calls, False, True)
+        torch.testing.assert_close(result, model.linear(torch.ones(3)) * calls)

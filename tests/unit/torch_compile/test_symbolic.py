@@ -89,3 +89,13 @@ def test_a_number_that_the_export_makes_static_has_programs_of_its_own() -> None
     assert program is not None
     assert torch.allclose(program(*given), x.sum() + y[:, :1], atol=1e-5)
     assert graph.program((x, y, 2)) is None
+
+
+def test_a_graph_without_rows_whose_columns_are_a_symbol() -> None:
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([x, x[:1], x * 2])
+
+    compiled = fast(twice)
+    for rows, columns in ((5, 7), (0, 7), (0, 9), (1, 9)):
+        x = torch.randn(rows, columns)
+        torch.testing.assert_close(compiled(x), twice(x))

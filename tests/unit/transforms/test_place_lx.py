@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from xdsl.dialects.builtin import ModuleOp
 
+from spyre_mlir import compile as compile_model
 from spyre_mlir.backend.directory import split_module
 from spyre_mlir.backend.write import write_json
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
@@ -224,3 +225,36 @@ def test_readers_of_different_parts_share_no_copy(planned: bool) -> None:
 
     assert functions(halves) == ["exp", "neg"]
     assert functions(twice) == ["identity", "exp", "neg"]
+
+
+@pytest.mark.parametrize(("divided", "copies"), [("b = 2 over 2, a = 4 over 4", 1), ("a = 4 over 4, b = 2 over 2", 0)])
+def test_two_loops_of_readers_may_divide_one_dimension(divided: str, copies: int) -> None:
+    """A copy has one loop for the rows that two loops of its readers divide, if it numbers the cores as they do."""
+    t = "!spyre.tensor<[8, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>"
+    r = "!spyre.tensor<[4, 2, 64] x SEN169_FP16, order [2, 1, 0], stick 2, hbm>"
+    loops, rows = f"[{divided}, n = 64]", f"%0[a * 2 + b, n] : {t}"
+    text = f"""func.func @main(%x: tensor<8x64xf32>) -> (tensor<4x2x64xf32>, tensor<4x2x64xf32>) {{
+    %0 = spyre.kernel.to_device %x : tensor<8x64xf32> to {t}
+    %1 = spyre.kernel.alloc : {r}
+    spyre.kernel.compute "exp" {loops} ins({rows}) outs(%1[a, b, n] : {r})
+    %2 = spyre.kernel.alloc : {r}
+    spyre.kernel.compute "neg" {loops} ins({rows}) outs(%2[a, b, n] : {r})
+    %3 = spyre.kernel.from_device %1 : {r} to tensor<4x2x64xf32>
+    %4 = spyre.kernel.from_device %2 : {r} to tensor<4x2x64xf32>
+    func.return %3, %4 : tensor<4x2x64xf32>, tensor<4x2x64xf32>
+    }}"""
+    module = through(text, "place-lx", "assign-pool")
+    names = [op.function_name for op in module.walk() if isinstance(op, KernelOp)]
+    assert names == ["identity"] * copies + ["exp", "neg"]
+    x = np.linspace(-1, 1, 8 * 64, dtype=np.float32).reshape(8, 64)
+    exp, neg = run_function(module, [x])
+    np.testing.assert_allclose(exp, np.exp(x).reshape(4, 2, 64), rtol=1e-5)
+    np.testing.assert_array_equal(neg, -x.reshape(4, 2, 64))
+
+
+def test_every_second_element_of_what_cores_divide_is_read_from_device_memory() -> None:
+    """A file cannot say which slice of the scratchpads a core of the reader has."""
+    x = torch.linspace(-1, 1, 2 * 31 * 16).reshape(2, 31, 16).bfloat16()
+    model = FunctionModel(lambda x: (x[:, :, ::2].relu(), x[:, :, ::2].exp(), x[:, :, ::2] * 2))
+    compiled = compile_model(model, (x,), numerics="exact")
+    torch.testing.assert_close(compiled(x), model(x))

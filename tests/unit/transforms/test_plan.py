@@ -272,3 +272,11 @@ def test_scores_of_shared_heads_stay_in_the_scratchpads() -> None:
     made = CompiledModel(program, levels, CompileOptions())
     assert (outcome := made.verify(*args)), str(outcome)
     assert made.accuracy(*args).worst < 0.01
+
+
+@pytest.mark.parametrize("length", [40_009, 70_001])
+def test_kernels_that_two_cores_share_at_most_are_not_divided_anew(length: int) -> None:
+    """626 and 1,094 sticks are twice a prime number."""
+    x, model = torch.linspace(-1, 1, length), FunctionModel(lambda x: (x.softmax(0), x.var(0)))
+    compiled = spyre_mlir.compile(model, (x,), numerics="exact", cache=False)
+    torch.testing.assert_close(compiled(x), model(x))

@@ -1,6 +1,7 @@
-"""Writes to places that a tensor says, as ``c[:, position] = x``: traced as a write through a view.
+"""Places that a tensor says, as in ``c[:, position] = x``: traced as a view, and a write through it.
 
-Torch asks the tensor for its number, which a trace without values does not have; for reads it does the same as this.
+Torch asks the tensor for its number, which a trace without values does not have. For reads,
+`torch.export` does the same.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8)
 
 
 class IndexWrites(TorchFunctionMode):
-    """Trace ``tensor[index] = value``, where a tensor of one integer is an index, by a view and a copy."""
+    """Trace ``tensor[index] = value``, where a tensor of one integer is an index, by a view and a copy.
+
+    Args:
+        reads: trace ``tensor[index]`` as a view, too, where torch does not.
+    """
+
+    def __init__(self, *, reads: bool = False) -> None:
+        super().__init__()
+        self._reads = reads
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Calls a function of torch, or writes through the view that an index names."""
@@ -22,6 +31,8 @@ class IndexWrites(TorchFunctionMode):
             value = args[2]
             view.copy_(_as_wide(value, view.dim()) if isinstance(value, torch.Tensor) else torch.as_tensor(value))
             return None
+        if self._reads and func is torch.Tensor.__getitem__ and (view := _view(args[0], args[1])) is not None:
+            return view
         return func(*args, **(kwargs or {}))
 
 

@@ -129,6 +129,18 @@ def test_divisions_without_slices(index: tuple[LinearExpr, ...], said: Mapping[s
         core_view(TENSOR, index, said, [])
 
 
+@pytest.mark.parametrize(("order", "has_slices"), [((0, 1), False), ((1, 0), True)])
+def test_every_second_element_of_the_outermost_dimension_is_no_slice(order: tuple[int, int], has_slices: bool) -> None:
+    """Core 1 reads element 2, and a file says element 1 of a tensor of half as many."""
+    tensor = replace(TENSOR, layout=StickLayout(order, 1, (4, 128)))
+    index, said = (LinearExpr(0, (("m", 2),)), N), loops(m=(2, 2), n=(128, 1))
+    if has_slices:
+        assert core_view(tensor, index, said, rows(m=2)).slices == ((0, 0), (1, 0))
+    else:
+        with pytest.raises(StickError, match="passes over elements of dimension 0, which is divided and outermost"):
+            core_view(tensor, index, said, rows(m=2))
+
+
 def test_a_tensor_with_room_for_sparse_elements_has_no_slices() -> None:
     layout = StickLayout((1, UNIT, 0), 0, (64, 3), 64)
     relaid = DeviceTensor((64, 3), "SEN169_FP16", layout, "lx")

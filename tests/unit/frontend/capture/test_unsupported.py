@@ -103,6 +103,18 @@ class Squared(nn.Module):
         return x @ x
 
 
+class Packed(nn.Module):
+    """An LSTM on sequences of several lengths: torch takes a size from a tensor, in a function written in C."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.LSTM(3, 4, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        packed = nn.utils.rnn.pack_padded_sequence(x[None].expand(2, -1, -1), [2, 1], batch_first=True)
+        return self.cell(packed)[0].data
+
+
 @torch.library.custom_op("spyre_frontend_test::faceless", mutates_args=())
 def faceless(x: torch.Tensor) -> torch.Tensor:
     return x * 2
@@ -118,6 +130,7 @@ class Faceless(nn.Module):
     [
         (Squared, (X,), "cannot trace Squared: .*same reduction dim, but got", "x @ x"),
         (Squared, (X, X), "cannot trace Squared: too many positional arguments", ""),
+        (Packed, (X,), "cannot trace Packed: .*argument 'size' failed", "self.cell(packed)"),
         (Faceless, (X,), "cannot trace Faceless: There was no fake impl registered", "faceless(x)"),
     ],
 )
@@ -218,3 +231,13 @@ def test_a_collective_without_a_form_is_named() -> None:
 
 def test_sparse_tensors_are_refused() -> None:
     assert "aten._to_sparse: layout torch.sparse_coo has no form" in refused(FunctionModel(lambda x: x.to_sparse()), X)
+
+
+def test_an_input_that_gets_another_shape_in_place() -> None:
+    class Turned(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.add_(1).t_() * 2
+
+    text = refused(Turned(), X)
+    assert "its shape changes in place, from [2, 3] to [3, 2]" in text
+    assert "return the tensor in its new shape" in text

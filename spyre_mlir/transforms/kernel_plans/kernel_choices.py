@@ -30,7 +30,7 @@ from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.transforms.utils.hints import hinted_divisions, hinted_place
 from spyre_mlir.transforms.utils.launches import Launches, one_launch
-from spyre_mlir.transforms.utils.loops import footprints, loops_of
+from spyre_mlir.transforms.utils.loops import columns_first, footprints, loops_of
 from spyre_mlir.transforms.utils.widened_weights import is_widened
 
 # A division that takes so many times the quickest one's time is not considered. Kernels that are shorter than anything
@@ -225,10 +225,16 @@ class KernelChoices:
         found = [DividedKernel(splits, work(splits), *nowhere) for splits in ways if splits != usual]
         least = min(self._all_held_us(c) for c in (first, *found))
         kept = [c for c in found if wanted or self._all_held_us(c) <= max(SLOW * least, SHORT_US)]
-        return (first, *(DividedKernel(c.splits, c.work, *slices.of(c.splits)) for c in kept))
+        return (first, *(DividedKernel(s, c.work, *slices.of(s)) for c in (first, *kept) for s in _numbered(op, c) if s is not usual))
 
     def _all_held_us(self, candidate: DividedKernel) -> float:
         return self.prices.us(candidate, frozenset(range(len(candidate.sizes))))
+
+
+def _numbered(op: kernel.KernelOp, found: DividedKernel) -> list[Mapping[str, int]]:
+    """A division with every numbering of the cores that neighbours may take."""
+    other = columns_first(op, found.splits) if op.is_product else None
+    return [found.splits] if other is None else [found.splits, other]
 
 
 class _Slices:

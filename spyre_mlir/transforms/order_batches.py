@@ -8,13 +8,13 @@ Decision: docs/decisions/0135-batches-lie-outside-of-rows.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
@@ -44,24 +44,9 @@ class OrderBatchesPass(ModulePass):
         """Order the buffers of every function."""
         spec = spec_of(ctx, op)
         for function in functions(op):
-            for buffer, order in list(_wanted(function.body.block)):
-                _order(buffer, order, spec)
-
-
-def _wanted(block: Block) -> Iterator[tuple[SSAValue, tuple[int, ...]]]:
-    """Buffers of a block with the orders that products in batches want them to have."""
-    for op in block.ops:
-        if not isinstance(op, kernel.ComputeOp) or not op.is_product:
-            continue
-        batch = batch_loops(op)
-        for value, index in zip(op.operands, op.maps.data, strict=True):
-            if not batch or not _is_free(value):
-                continue
-            order = kernel.device_tensor(value).layout.order
-            first = [d for d in order if any(name in batch for name, _ in index.data[d].terms)]
-            wanted = (*first, *(d for d in order if d not in first))
-            if wanted != order:
-                yield value, wanted
+            for kernel_op in [o for o in function.body.block.ops if isinstance(o, kernel.ComputeOp) and o.is_product]:
+                for number in range(len(kernel_op.operands)):
+                    _order(kernel_op, number, spec)
 
 
 def _is_free(value: SSAValue) -> bool:
@@ -72,11 +57,20 @@ def _is_free(value: SSAValue) -> bool:
     return all(isinstance(u, kernel.ComputeOp | kernel.ConvertOp | kernel.FreeOp) for u in users)
 
 
-def _order(buffer: SSAValue, order: tuple[int, ...], spec: SpyreSpec) -> None:
-    """Give a buffer an order, if its products take less time then and all kernels can walk it."""
-    ops = {use.operation for use in buffer.uses if isinstance(use.operation, kernel.KernelOp)}
-    layout, before = kernel.device_tensor(buffer).layout, _products_ns(ops, spec)
-    _lay_out(buffer, StickLayout(order, layout.stick, layout.extents, layout.unit_extent))
+def _order(product: kernel.ComputeOp, number: int, spec: SpyreSpec) -> None:
+    """Put dimensions of an operand that batches walk outermost, if its products take less time and all can walk it."""
+    batch, value, index = batch_loops(product), product.operands[number], product.maps.data[number].data
+    alloc = value.owner
+    if not batch or not _is_free(value) or not isinstance(alloc, kernel.AllocOp):
+        return
+    layout = kernel.device_tensor(value).layout
+    first = [d for d in layout.order if any(name in batch for name, _ in index[d].terms)]
+    order = (*first, *(d for d in layout.order if d not in first))
+    if order == layout.order:
+        return
+    ops = {use.operation for use in value.uses if isinstance(use.operation, kernel.KernelOp)}
+    before = _products_ns(ops, spec)
+    _lay_out(alloc, replace(layout, order=order))
     try:
         gains = _products_ns(ops, spec) < before
         for op in ops:
@@ -85,7 +79,7 @@ def _order(buffer: SSAValue, order: tuple[int, ...], spec: SpyreSpec) -> None:
     except (LoweringError, StickError, VerifyException):
         gains = False
     if not gains:
-        _lay_out(buffer, layout)
+        _lay_out(alloc, layout)
 
 
 def _products_ns(ops: Iterable[kernel.KernelOp], spec: SpyreSpec) -> float:
@@ -94,6 +88,6 @@ def _products_ns(ops: Iterable[kernel.KernelOp], spec: SpyreSpec) -> float:
     return sum(p.macs / mac_rate(p, spec.cores_per_card, CALIBRATED) for p in products if p is not None)
 
 
-def _lay_out(buffer: SSAValue, layout: StickLayout) -> None:
-    made = DeviceTensorType(replace(kernel.device_tensor(buffer), layout=layout))
-    Rewriter.replace_value_with_new_type(buffer, made)
+def _lay_out(alloc: kernel.AllocOp, layout: StickLayout) -> None:
+    made = DeviceTensorType(replace(kernel.device_tensor(alloc.result), layout=layout))
+    Rewriter.replace_value_with_new_type(alloc.result, made)

@@ -83,9 +83,21 @@ def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
 
 def _can_fill(op: loop.NestOp, stick: int, lanes: int) -> bool:
     lane = lane_of_result(op, stick, lanes)
-    if stick != UNIT and lane is None:
+    if (stick != UNIT and lane is None) or (_is_product(op) and lane != _column(op)):
         return False
     return may_write(op.output_map.data, shape_of(op.result), lane, op.space.extents, lanes)
+
+
+def _is_product(op: loop.NestOp) -> bool:
+    return op.combine is not None and body_function(op.body.block) is not None
+
+
+def _column(op: loop.NestOp) -> str | None:
+    """Return the loop that a product has in the lanes of its result."""
+    columns = [n for n in _names(op, 1) if n not in _names(op, 0)]
+    if len(columns) > 1:
+        columns = [n for n in _names(op, 0) if n not in _names(op, 1)]
+    return columns[0] if columns else None
 
 
 def _fill_cost(p: LayoutPlanner, chain: Sequence[loop.NestOp], stick: int, shape: tuple[int, ...], form: str) -> int:

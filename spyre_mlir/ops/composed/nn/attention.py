@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.annotations import INF, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
@@ -102,20 +104,18 @@ def _causal(b: Build, query: Value, key: Value, value: Value, factor: Number) ->
 
 
 def _causal_block(b: Build, query: Value, key: Value, value: Value, factor: Number, first: int) -> Value:
-    """The block of queries from `first` on: all keys before it without a mask, and its own keys with one."""
+    """The block of queries from `first` on, to all keys before it without a mask and to its own keys with one."""
     end = first + CAUSAL_BLOCK
-    q, near_k, near_v = (_rows(b, x, first, end) for x in (query, key, value))
-    q = q * factor
-    near = _below_diagonal(b, q @ near_k.transpose(-2, -1))
-    peak = near.amax(-1, keepdim=True)
-    if not first:
-        e = (near - peak).exp()
-        return (e @ near_v) / e.sum(-1, keepdim=True)
-    far = q @ _rows(b, key, 0, first).transpose(-2, -1)
-    peak = far.amax(-1, keepdim=True).maximum(peak)
-    e, far = (near - peak).exp(), (far - peak).exp()
-    total = far.sum(-1, keepdim=True) + e.sum(-1, keepdim=True)
-    return (far @ _rows(b, value, 0, first) + e @ near_v) / total
+    q = _rows(b, query, first, end) * factor
+    scores = q @ _rows(b, key, first, end).transpose(-2, -1)
+    # One mask for each head: cores that divide heads have it in their scratchpads, and all blocks share it.
+    scores = _causal_mask(b, scores.shape).where(scores, MASKED)
+    if first:
+        far = q @ _rows(b, key, 0, first).transpose(-2, -1)
+        scores = b.call("cat", [far, scores], dim=-1)
+    e = (scores - scores.amax(-1, keepdim=True)).exp()
+    # Divided here, and not behind the product, whose result is then on its way to memory while it computes.
+    return (e / e.sum(-1, keepdim=True)) @ _rows(b, value, 0, end)
 
 
 def _rows(b: Build, x: Value, start: int, end: int) -> Value:
@@ -124,12 +124,13 @@ def _rows(b: Build, x: Value, start: int, end: int) -> Value:
 
 def _below_diagonal(b: Build, scores: Value) -> Value:
     """Scores of keys up to the place of each query; the rest is the floor of masks."""
-    return _causal_mask(b, *scores.shape[-2:]).where(scores, MASKED)
+    return _causal_mask(b, scores.shape[-2:]).where(scores, MASKED)
 
 
-def _causal_mask(b: Build, rows: int, columns: int) -> Value:
+def _causal_mask(b: Build, shape: Sequence[int]) -> Value:
     """Row number >= column number, from two short index tensors instead of a square constant."""
-    row = b.call("arange.start_step", start=0, end=rows, step=1).unsqueeze(1)
+    *batch, rows, columns = shape
+    row = b.call("arange.start_step", start=0, end=rows, step=1).unsqueeze(1).expand(*batch, rows, 1)
     return row.ge(b.call("arange.start_step", start=0, end=columns, step=1))
 
 

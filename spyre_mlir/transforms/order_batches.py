@@ -8,7 +8,7 @@ Decision: docs/decisions/0135-batches-lie-outside-of-rows.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from typing_extensions import override
@@ -68,9 +68,10 @@ def _order(product: kernel.ComputeOp, number: int, spec: SpyreSpec) -> None:
     order = (*first, *(d for d in layout.order if d not in first))
     if order == layout.order:
         return
-    ops = {use.operation for use in value.uses if isinstance(use.operation, kernel.KernelOp)}
+    allocs = _alike(alloc)
+    ops = {use.operation for a in allocs for use in a.result.uses if isinstance(use.operation, kernel.KernelOp)}
     before = _products_ns(ops, spec)
-    _lay_out(alloc, replace(layout, order=order))
+    _lay_out(allocs, replace(layout, order=order))
     try:
         gains = _products_ns(ops, spec) < before
         for op in ops:
@@ -79,7 +80,27 @@ def _order(product: kernel.ComputeOp, number: int, spec: SpyreSpec) -> None:
     except (LoweringError, StickError, VerifyException):
         gains = False
     if not gains:
-        _lay_out(alloc, layout)
+        _lay_out(allocs, layout)
+
+
+def _alike(alloc: kernel.AllocOp) -> list[kernel.AllocOp]:
+    """A buffer, and those of its layout that kernels compute from each other element by element.
+
+    With another order, one of them could not take the place of the one before it in the scratchpads.
+    """
+    found, layout = [alloc], kernel.device_tensor(alloc.result).layout
+    for known in found:
+        ops = [use.operation for use in known.result.uses]
+        for op in [o for o in ops if isinstance(o, kernel.ComputeOp)]:
+            linked = [v for n, v in enumerate(op.inputs) if op.is_elementwise(n)]
+            if known.result is not op.output and known.result not in linked:
+                continue
+            for value in (*linked, op.output):
+                made = value.owner
+                if isinstance(made, kernel.AllocOp) and made not in found and _is_free(value):
+                    if kernel.device_tensor(value).layout == layout:
+                        found.append(made)
+    return found
 
 
 def _products_ns(ops: Iterable[kernel.KernelOp], spec: SpyreSpec) -> float:
@@ -88,6 +109,7 @@ def _products_ns(ops: Iterable[kernel.KernelOp], spec: SpyreSpec) -> float:
     return sum(p.macs / mac_rate(p, spec.cores_per_card, CALIBRATED) for p in products if p is not None)
 
 
-def _lay_out(alloc: kernel.AllocOp, layout: StickLayout) -> None:
-    made = DeviceTensorType(replace(kernel.device_tensor(alloc.result), layout=layout))
-    Rewriter.replace_value_with_new_type(alloc.result, made)
+def _lay_out(allocs: Sequence[kernel.AllocOp], layout: StickLayout) -> None:
+    for alloc in allocs:
+        made = DeviceTensorType(replace(kernel.device_tensor(alloc.result), layout=layout))
+        Rewriter.replace_value_with_new_type(alloc.result, made)

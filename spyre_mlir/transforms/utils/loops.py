@@ -81,14 +81,15 @@ def columns_first(op: kernel.KernelOp, splits: Mapping[str, int]) -> Mapping[str
 
 
 def counted_along(op: kernel.KernelOp) -> SpaceAttr:
-    """Return the loops of a product, batches that walk one dimension of its result from the innermost to the outermost.
+    """Return the loops of a product, those that walk one dimension of its result from the innermost to the outermost.
 
     Cores are numbered with the first loop fastest. So neighbours get neighbouring slices of such a dimension, as from a
-    kernel that walks it in one loop. Rows and columns keep their places, which say what they are.
+    kernel that walks it in one loop. Columns keep their place, which says what they are.
     """
-    dims, batch = list(op.space.data), batch_loops(op)
+    dims, (left, right, _) = list(op.space.data), (index.names for index in op.maps.data)
+    columns = right - left
     for expr in op.maps.data[-1].data:
-        inner_first = [name for name, _ in sorted(expr.terms, key=lambda term: term[1]) if name in batch]
+        inner_first = [name for name, _ in sorted(expr.terms, key=lambda term: term[1]) if name not in columns]
         places = [number for number, d in enumerate(dims) if d.name in inner_first]
         known = {d.name: d for d in dims}
         for place, name in zip(places, inner_first, strict=True):

@@ -75,12 +75,13 @@ def attention(
     """softmax(query @ key transposed * scale + mask) @ value; fully masked rows give 0."""
     if dropout_p:
         raise UnsupportedError(f"attention with dropout {dropout_p}", hint="call model.eval() before export")
+    shared = enable_gqa and key.shape[-3] < query.shape[-3]
     if enable_gqa:
         heads = query.shape[-3]
         key, value = _repeat_heads(key, heads), _repeat_heads(value, heads)
     factor = 1.0 / float(np.sqrt(query.shape[-1])) if scale is None else scale
     if is_causal:
-        return _causal(b, query, key, value, factor)
+        return _causal(b, query, key, value, factor, shared=shared)
     scores = (query * factor) @ key.transpose(-2, -1)
     mask = attn_mask if attn_mask is None or attn_mask.is_bool else b.cast(attn_mask, like=scores)
     return _masked_softmax(b, scores, mask) @ value
@@ -91,7 +92,7 @@ def attention(
 CAUSAL_BLOCK = 512
 
 
-def _causal(b: Build, query: Value, key: Value, value: Value, factor: Number) -> Value:
+def _causal(b: Build, query: Value, key: Value, value: Value, factor: Number, *, shared: bool) -> Value:
     """Attention of every query to the keys up to its own place, in blocks of queries where they are many."""
     rows, columns = query.shape[-2], key.shape[-2]
     if rows != columns or rows % CAUSAL_BLOCK or rows <= CAUSAL_BLOCK:
@@ -99,11 +100,14 @@ def _causal(b: Build, query: Value, key: Value, value: Value, factor: Number) ->
         # The first key is seen by all queries, so that no row is masked as a whole, and exp gives 0 for masked entries.
         e = (scores - scores.amax(-1, keepdim=True)).exp()
         return (e / e.sum(-1, keepdim=True)) @ value
-    made = [_causal_block(b, query, key, value, factor, first) for first in range(0, rows, CAUSAL_BLOCK)]
+    blocks = range(0, rows, CAUSAL_BLOCK)
+    made = [_causal_block(b, query, key, value, factor, first, shared=shared) for first in blocks]
     return b.call("cat", made, dim=-2)
 
 
-def _causal_block(b: Build, query: Value, key: Value, value: Value, factor: Number, first: int) -> Value:
+def _causal_block(
+    b: Build, query: Value, key: Value, value: Value, factor: Number, first: int, *, shared: bool
+) -> Value:
     """The block of queries from `first` on, to all keys before it without a mask and to its own keys with one."""
     end = first + CAUSAL_BLOCK
     q = _rows(b, query, first, end) * factor
@@ -114,8 +118,9 @@ def _causal_block(b: Build, query: Value, key: Value, value: Value, factor: Numb
         far = q @ _rows(b, key, 0, first).transpose(-2, -1)
         scores = b.call("cat", [far, scores], dim=-1)
     e = (scores - scores.amax(-1, keepdim=True)).exp()
-    # Divided here, and not behind the product, whose result is then on its way to memory while it computes.
-    return (e / e.sum(-1, keepdim=True)) @ _rows(b, value, 0, end)
+    total, value = e.sum(-1, keepdim=True), _rows(b, value, 0, end)
+    # Where heads share their keys, a product has time to write its result while it computes; else it waits for memory.
+    return (e / total) @ value if shared else (e @ value) / total
 
 
 def _rows(b: Build, x: Value, start: int, end: int) -> Value:

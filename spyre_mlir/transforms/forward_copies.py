@@ -8,7 +8,7 @@ becomes one nest into `%e`. The destination moves up to its first writer, and ev
 written at the end, results would wait for each other in the scratchpads. A copy that takes other elements to the lanes
 stays, because its writer would have to bring its inputs there.
 
-Decision: docs/decisions/0131-results-go-where-they-are-read.md
+Decision: docs/decisions/0161-results-go-where-they-are-read.md
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A product whose batch lies inside of the rows in memory runs at a seventh of the rate. A buffer that the program makes
 may have its dimensions in any order, so those that a batch walks go outermost where that is predicted to gain.
 
-Decision: docs/decisions/0135-batches-lie-outside-of-rows.md
+Decision: docs/decisions/0162-batches-lie-outside-of-rows.md
 """
 
 from __future__ import annotations

@@ -228,4 +228,3 @@ def _insert_before(op: Operation, place: Operation) -> None:
 def _erase(op: Operation) -> None:
     op.detach()
     op.erase()
-

@@ -185,7 +185,7 @@ class KernelChoices:
             considered: the divisions that were, the usual one first.
             given: why legal ones were not, if none but the present one was.
         """
-        known = {tuple(c.splits.items()) for c in considered}
+        known = {frozenset(c.splits.items()) for c in considered}
         usual, loops = considered[0], loops_of(op)
         least = int(prod(usual.splits.values()) * BUSY)
         hint = hint_of(op)
@@ -193,7 +193,7 @@ class KernelChoices:
         other = given or (TOO_SHORT if self.prices.us(usual, frozenset()) < _least_us(op) else TOO_SLOW)
         found = list[tuple[Mapping[str, int], str]]()
         for splits, refusal in judged_divisions(loops, footprints(op, loops), 1, self.spec):
-            if tuple(splits.items()) in known:
+            if frozenset(splits.items()) in known:
                 continue
             few = Refusal.FEW_CORES if not given and prod(splits.values()) < least else None
             reason = refusal or few
@@ -225,16 +225,17 @@ class KernelChoices:
         found = [DividedKernel(splits, work(splits), *nowhere) for splits in ways if splits != usual]
         least = min(self._all_held_us(c) for c in (first, *found))
         kept = [c for c in found if wanted or self._all_held_us(c) <= max(SLOW * least, SHORT_US)]
-        return (first, *(DividedKernel(s, c.work, *slices.of(s)) for c in (first, *kept) for s in _numbered(op, c) if s is not usual))
+        numbered = ((c, splits) for c in (first, *kept) for splits in _numbered(op, c.splits))
+        return (first, *(DividedKernel(s, c.work, *slices.of(s)) for c, s in numbered if s is not usual))
 
     def _all_held_us(self, candidate: DividedKernel) -> float:
         return self.prices.us(candidate, frozenset(range(len(candidate.sizes))))
 
 
-def _numbered(op: kernel.KernelOp, found: DividedKernel) -> list[Mapping[str, int]]:
+def _numbered(op: kernel.KernelOp, splits: Mapping[str, int]) -> list[Mapping[str, int]]:
     """A division with every numbering of the cores that neighbours may take."""
-    other = columns_first(op, found.splits) if op.is_product else None
-    return [found.splits] if other is None else [found.splits, other]
+    other = columns_first(op, splits) if op.is_product else None
+    return [splits] if other is None else [splits, other]
 
 
 class _Slices:

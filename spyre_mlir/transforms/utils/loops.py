@@ -77,7 +77,8 @@ def columns_first(op: kernel.KernelOp, splits: Mapping[str, int]) -> Mapping[str
     if not columns or not others or any(split > 1 for name, split in splits.items() if name not in result):
         return None
     moved = {name: splits[name] for name in columns}
-    return moved | {name: split for name, split in splits.items() if name not in moved}
+    moved |= {name: split for name, split in splits.items() if name not in moved}
+    return None if list(moved) == list(splits) else moved
 
 
 def counted_along(op: kernel.KernelOp) -> SpaceAttr:

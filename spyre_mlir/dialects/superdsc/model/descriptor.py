@@ -325,9 +325,7 @@ def core_slices(dims: Sequence[Dim], op_class: OpClass) -> Slices:
     return tuple(table)
 
 
-def start_offsets(
-    dims: Sequence[Dim], operand: Operand, op_class: OpClass, table: Slices = ()
-) -> tuple[int, ...]:
+def start_offsets(dims: Sequence[Dim], operand: Operand, op_class: OpClass, table: Slices = ()) -> tuple[int, ...]:
     """Return the bytes from the operand's base to each core's first element; by the rule where there is no table.
 
     One slice of a dim is (elements per core) strides of that dim, in sticks; in LX every core starts at the base.

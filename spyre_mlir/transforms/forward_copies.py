@@ -75,7 +75,7 @@ def _forward_whole(copy: NestOp) -> None:
 
 
 def _writers(value: SSAValue) -> list[NestOp]:
-    """Return the nests that compute a tensor and nothing else reads, in order; none if some of it is older or copied."""
+    """Return the nests that make a tensor with one reader, in order; none if some of it is given or copied."""
     found = list[NestOp]()
     while isinstance(nest := value.owner, NestOp) and value.has_one_use():
         found.append(nest)

@@ -97,9 +97,10 @@ def _alike(alloc: kernel.AllocOp) -> list[kernel.AllocOp]:
                 continue
             for value in (*linked, op.output):
                 made = value.owner
-                if isinstance(made, kernel.AllocOp) and made not in found and _is_free(value):
-                    if kernel.device_tensor(value).layout == layout:
-                        found.append(made)
+                if not isinstance(made, kernel.AllocOp) or made in found:
+                    continue
+                if _is_free(value) and kernel.device_tensor(value).layout == layout:
+                    found.append(made)
     return found
 
 

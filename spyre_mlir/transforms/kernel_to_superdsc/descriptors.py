@@ -147,7 +147,7 @@ def _placed(op: kernel.KernelOp, masks: Masks) -> Placed:
 
 
 def _table(op: kernel.KernelOp, labels: Mapping[str, str], dims: Sequence[Dim], kind: OpClass) -> Slices:
-    """Per core, its slice of every dim, if the loops number the cores otherwise than the rule of files; else nothing."""
+    """Per core, its slice of every dim; nothing where the loops number the cores as the rule of files does."""
     others = [dim.label for dim in dims if dim.label not in {labels[d.name] for d in op.space.data}]
     named = [{labels[name]: place for name, place in row.items()} for row in op.core_slices()]
     table = tuple([row | dict.fromkeys(others, 0) for row in named])

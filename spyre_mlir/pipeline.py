@@ -72,11 +72,12 @@ POINT = "@"
 STAGES = (
     Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
-        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,scale-results,update-in-place,schedule-host-steps,@spyre.loop",
+        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,scale-results,update-in-place,"
+        "forward-copies,schedule-host-steps,@spyre.loop",
         legality.LOOP,
     ),
     Stage(
-        "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,@spyre.kernel,plan,divide-work,place-lx,assign-pool",
+        "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,@spyre.kernel,order-batches,plan,divide-work,place-lx,assign-pool",
         legality.KERNEL,
     ),
     Stage("convert-spyre-kernel-to-superdsc", legality.SUPERDSC),

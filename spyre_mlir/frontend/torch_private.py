@@ -98,7 +98,7 @@ __all__ = [
     "register_dataclass",
     "return_and_correct_aliasing",
     "schema_of",
-    "sizes_without_symbols",
+    "sizes_from_inputs",
     "storage_identity",
     "tree_flatten",
     "tree_flatten_with_path",
@@ -115,9 +115,9 @@ def expression_of(number: Any) -> Any:
     return number.node.expr
 
 
-def sizes_without_symbols() -> ShapeEnv:
-    """Return an environment for sizes in which no operator makes a symbol by what data decides."""
-    return ShapeEnv(allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False)
+def sizes_from_inputs() -> ShapeEnv:
+    """Return an environment for sizes in which no operator makes a size that data decides; numbers may be symbols."""
+    return ShapeEnv(allow_dynamic_output_shape_ops=False)
 
 
 def guard_codes(exported: ExportedProgram) -> list[str]:

@@ -244,10 +244,10 @@ def compute_ns(work: Work, p: CostParameters) -> float:
     if work.product is None:
         return work.elements / work.cores / p.sfu_elements_per_ns_per_core
     slowdown = p.pe_divided_sum_slowdown if work.product.splits[3] > 1 else 1.0
-    return slowdown * work.macs / work.cores / (_mac_rate(work.product, work.cores, p) * fill(work, p))
+    return slowdown * work.macs / work.cores / (mac_rate(work.product, work.cores, p) * fill(work, p))
 
 
-def _mac_rate(product: MatmulLoops, cores: int, p: CostParameters) -> float:
+def mac_rate(product: MatmulLoops, cores: int, p: CostParameters) -> float:
     """Return the rate of the PE array, which falls where a batch lies inside of the rows in memory."""
     left, right, result = product.inside
     if product.batch == 1 and product.shared_batch > 1:

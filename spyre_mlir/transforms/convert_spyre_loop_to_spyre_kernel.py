@@ -59,6 +59,7 @@ from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, b
 from spyre_mlir.transforms.loop_to_kernel.moved_weights import fillers, fold_into_weight
 from spyre_mlir.transforms.loop_to_kernel.reductions import lower_quotient, lower_reduction, output_of
 from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion, check_host_step
+from spyre_mlir.transforms.loop_to_kernel.split_writes import can_write, column_of, is_product, names_in, split_write
 from spyre_mlir.transforms.utils.function_constants import function_constants
 from spyre_mlir.transforms.utils.integer_origins import Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, holds, inside, is_integer, wraps
@@ -73,7 +74,10 @@ def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
     if keeps_float32(p, op, element_of(op.result)):
         p.of(op.result).format = FP32.name
     shape, form = shape_of(op.result), p.of(op.result).format
-    sticks = [s for s in (*reversed(range(len(shape))), UNIT) if all(_can_fill(n, s, block_of(form)) for n in chain)]
+    # A product that cannot write there writes a tensor of its own.
+    others, dims = [n for n in chain if not is_product(n)], (*reversed(range(len(shape))), UNIT)
+    possible = ([s for s in dims if all(_can_fill(n, s, block_of(form)) for n in c)] for c in (chain, others))
+    sticks = next(found for found in possible if found)
     now = {s: _fill_cost(p, chain, s, shape, form) for s in sticks}
     best = min(now, key=lambda s: now[s])
     if form == DL16.name:
@@ -83,7 +87,7 @@ def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
 
 def _can_fill(op: loop.NestOp, stick: int, lanes: int) -> bool:
     lane = lane_of_result(op, stick, lanes)
-    if stick != UNIT and lane is None:
+    if (stick != UNIT and lane is None) or (is_product(op) and lane != column_of(op)):
         return False
     return may_write(op.output_map.data, shape_of(op.result), lane, op.space.extents, lanes)
 
@@ -102,6 +106,12 @@ def _fill_cost(p: LayoutPlanner, chain: Sequence[loop.NestOp], stick: int, shape
 
 def lower_nest(p: LayoutPlanner, op: loop.NestOp) -> None:
     """Lower a nest: a contraction, a reduction, or an elementwise op."""
+    if op.dest is not None and not can_write(op, p.of(op.dest).buffers[0]):
+        made, copy = split_write(op)
+        lower_nest(p, made)
+        lower_nest(p, copy)
+        p.versions[op.result] = p.of(copy.result)
+        return
     entry = body_function(op.body.block)
     if op.combine is None:
         if entry is floor_division.floor_divide_integers:
@@ -138,10 +148,10 @@ def _lower_product(p: LayoutPlanner, op: loop.NestOp) -> None:
     if op.dest is None:
         p.of(op.result).format = DL16.name  # the matrix unit knows no other
     first, second = 0, 1
-    columns = [n for n in _names(op, 1) if n not in _names(op, 0)]
+    columns = [n for n in names_in(op, 1) if n not in names_in(op, 0)]
     if len(columns) > 1:
         first, second = 1, 0
-        columns = [n for n in _names(op, 0) if n not in _names(op, 1)]
+        columns = [n for n in names_in(op, 0) if n not in names_in(op, 1)]
     if len(columns) > 1:
         raise LoweringError(
             f"a product with column loops {', '.join(columns)}; the hardware has one",
@@ -162,11 +172,6 @@ def _lower_product(p: LayoutPlanner, op: loop.NestOp) -> None:
         )
     output = output_of(p, op, column)
     p.step(str(contractions.matmul.opfunc), op.space.data, [left, right], output, element=eager_element(op, DL16.name))
-
-
-def _names(op: loop.NestOp, operand: int) -> list[str]:
-    used = op.input_maps[operand].names
-    return [d.name for d in op.space.data if d.name in used]
 
 
 def _whole_along(p: LayoutPlanner, op: loop.NestOp, operand: int, summed: str, lane: str | None) -> Use:

@@ -33,8 +33,12 @@ from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
 from spyre_mlir.universe import make_context
 
 CONTEXT = make_context()
-TO_LOOP = "decompose-aten,cse,convert-aten-to-spyre-loop,scale-results,update-in-place,schedule-host-steps"
-TO_KERNEL = "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,plan,divide-work,place-lx,assign-pool"
+TO_LOOP = (
+    "decompose-aten,cse,convert-aten-to-spyre-loop,scale-results,update-in-place,forward-copies,schedule-host-steps"
+)
+TO_KERNEL = (
+    "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,order-batches,plan,divide-work,place-lx,assign-pool"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -191,7 +195,7 @@ def test_passes_get_their_options() -> None:
         ("aten", "decompose-aten"),
         ("aten-decomposed", "convert-aten-to-spyre-loop"),
         ("spyre.loop", "cut-rows"),
-        ("spyre.kernel", "plan"),
+        ("spyre.kernel", "order-batches"),
     ],
 )
 def test_passes_of_plugins_run_at_their_points(point: str, before: str) -> None:

@@ -122,13 +122,13 @@ def _slice(names: Sequence[str], row: Mapping[str, int], loops: CoreLoops) -> in
 def _check_slices(tensor: DeviceTensor, dim: int, names: Sequence[str], expr: LinearExpr, loops: CoreLoops) -> None:
     """The divided loops are the outermost of their dimension and cover it; a core has one step of all but the last."""
     steps, have = dict(expr.terms), tensor.layout.extents[dim]
-    inner = sum(c * (loops[n].padded - 1) for n, c in expr.terms if n not in names)
+    inner = expr.const + sum(c * (loops[n].padded - 1) for n, c in expr.terms if n not in names)
     if inner >= steps[names[-1]]:
         raise StickError(f"{names[-1]} is divided but not the outermost loop of {expr}, so its slices are scattered")
     whole = have
     for name in names:
         lp, covered = loops[name], steps[name] * loops[name].padded
-        if expr.const or covered != whole:
+        if covered != whole:
             raise StickError(f"{expr} covers {covered} of the {whole} elements of dimension {dim}, which is divided")
         if name != names[-1] and lp.padded != lp.split:
             both = " and ".join(names)

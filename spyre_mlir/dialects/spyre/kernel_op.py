@@ -135,10 +135,10 @@ class KernelOp(IRDLOperation):
         return self.division(self.space_splits()).table
 
     def division(self, splits: Mapping[str, int]) -> CoreDivision:
-        """Return the loops of the op as divided so."""
-        padded, kept = self.padded_extents(), self.maps.data[-1].names
-        ordered = sorted(self.space.data, key=lambda d: d.name not in kept)
-        loops = tuple([(d.name, padded[d.name], d.extent, splits[d.name]) for d in ordered])
+        """Return the loops of the op as divided so; cores are numbered with the first loop of the division fastest."""
+        padded, extents, kept = self.padded_extents(), self.space.extents, self.maps.data[-1].names
+        ordered = sorted(splits, key=lambda name: name not in kept)
+        loops = tuple([(name, padded[name], extents[name], splits[name]) for name in ordered])
         return CoreDivision(loops, self.is_product)
 
     @fact

@@ -21,13 +21,12 @@ from spyre_mlir.frontend.torch_private import (
     GuardOnDataDependentSymNode,
     HigherOrderOperator,
     Operator,
-    ShapeEnv,
     TorchDispatchMode,
     free_unbacked_symbols,
     is_fake,
     negated_view,
     schema_of,
-    sizes_without_symbols,
+    sizes_from_inputs,
     storage_identity,
     tree_flatten,
     tree_map,
@@ -173,7 +172,7 @@ class ResultMemories:
         numbers = {place: x.detach().clone() for place, x in enumerate(inputs) if by_numbers and _is_number(x)}
         # Loops inside of branches ask for symbols. Numbers that are read from other tensors are symbols: the place of a
         # row in its table may depend on them.
-        fake_mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(allow_dynamic_output_shape_ops=False))
+        fake_mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=sizes_from_inputs())
         with torch.inference_mode(False), torch.no_grad(), fake_mode, _BySchema():
             fakes = [_empty(x) if isinstance(x, torch.Tensor) else x for x in inputs]
             for place, number in numbers.items():

@@ -109,7 +109,7 @@ class _Explainer:
             operands=self._operands(),
             chosen=self._chosen(),
             others=self._others(),
-            considered=len(considered),
+            considered=len({frozenset(c.splits.items()) for c in considered}),
             refused=_by_reason(refused),
             tried=tuple(_loop(t, record.taken.get(origin)) for t in record.tried(origin)),
         )

@@ -25,8 +25,8 @@ def drop_unread_parts(function: func.FuncOp) -> None:
             op.erase()
         elif isinstance(op, NestOp) and op.dest is not None:
             read[op.result] = boxes = _read(op.result, read)
-            written = _box(op, op.output_map)
-            if not any(_overlap(written, box) for box in boxes):
+            written = box_of(op, op.output_map)
+            if not any(overlap(written, box) for box in boxes):
                 op.result.replace_all_uses_with(op.dest)
                 freed |= _makers(op.inputs)
                 op.detach()
@@ -51,17 +51,19 @@ def _read_by(use: Use, known: dict[SSAValue, list[Box]], whole: Box) -> list[Box
     if not isinstance(op, NestOp):
         return [whole]
     if use.index < len(op.inputs):
-        return [_box(op, op.input_maps[use.index])]
+        return [box_of(op, op.input_maps[use.index])]
     return known.get(op.result, [whole])
 
 
-def _box(op: NestOp, index: IndexMapAttr) -> Box:
+def box_of(op: NestOp, index: IndexMapAttr) -> Box:
+    """Return the part of a tensor that a nest walks through a map."""
     extents = op.space.extents
     return tuple((expr.first(extents), expr.last(extents)) for expr in index.data)
 
 
-def _overlap(one: Box, other: Box) -> bool:
+def overlap(one: Box, other: Box) -> bool:
+    """Return whether two parts of a tensor have a place in common."""
     return all(a <= d and c <= b for (a, b), (c, d) in zip(one, other, strict=True))
 
 
-__all__ = ["drop_unread_parts"]
+__all__ = ["box_of", "drop_unread_parts", "overlap"]

@@ -30,7 +30,7 @@ from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.transforms.utils.hints import hinted_divisions, hinted_place
 from spyre_mlir.transforms.utils.launches import Launches, one_launch
-from spyre_mlir.transforms.utils.loops import footprints, loops_of
+from spyre_mlir.transforms.utils.loops import columns_first, footprints, loops_of
 from spyre_mlir.transforms.utils.widened_weights import is_widened
 
 # A division that takes so many times the quickest one's time is not considered. Kernels that are shorter than anything
@@ -185,7 +185,7 @@ class KernelChoices:
             considered: the divisions that were, the usual one first.
             given: why legal ones were not, if none but the present one was.
         """
-        known = {tuple(c.splits.items()) for c in considered}
+        known = {frozenset(c.splits.items()) for c in considered}
         usual, loops = considered[0], loops_of(op)
         least = int(prod(usual.splits.values()) * BUSY)
         hint = hint_of(op)
@@ -193,7 +193,7 @@ class KernelChoices:
         other = given or (TOO_SHORT if self.prices.us(usual, frozenset()) < _least_us(op) else TOO_SLOW)
         found = list[tuple[Mapping[str, int], str]]()
         for splits, refusal in judged_divisions(loops, footprints(op, loops), 1, self.spec):
-            if tuple(splits.items()) in known:
+            if frozenset(splits.items()) in known:
                 continue
             few = Refusal.FEW_CORES if not given and prod(splits.values()) < least else None
             reason = refusal or few
@@ -227,10 +227,17 @@ class KernelChoices:
         found = [DividedKernel(splits, work(splits), *nowhere) for splits in others]
         least = min(self._all_held_us(c) for c in (first, *found))
         kept = [c for c in found if wanted or self._all_held_us(c) <= max(SLOW * least, SHORT_US)]
-        return (first, *(DividedKernel(c.splits, c.work, *slices.of(c.splits)) for c in kept))
+        numbered = ((c, splits) for c in (first, *kept) for splits in _numbered(op, c.splits))
+        return (first, *(DividedKernel(s, c.work, *slices.of(s)) for c, s in numbered if s is not usual))
 
     def _all_held_us(self, candidate: DividedKernel) -> float:
         return self.prices.us(candidate, frozenset(range(len(candidate.sizes))))
+
+
+def _numbered(op: kernel.KernelOp, splits: Mapping[str, int]) -> list[Mapping[str, int]]:
+    """A division with every numbering of the cores that neighbours may take."""
+    other = columns_first(op, splits) if op.is_product else None
+    return [splits] if other is None else [splits, other]
 
 
 class _Slices:

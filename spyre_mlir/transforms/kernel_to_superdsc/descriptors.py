@@ -6,7 +6,7 @@ Decision: docs/decisions/0076-padding-wins-over-nothing.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal
@@ -24,6 +24,8 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
     IndirectKind,
     OpClass,
     Operand,
+    Slices,
+    core_slices,
     start_offsets,
 )
 from spyre_mlir.errors import LoweringError
@@ -128,8 +130,9 @@ def _placed(op: kernel.KernelOp, masks: Masks) -> Placed:
     if kind is OpClass.GATHER:
         walked[1] = _whole_rows(op, walked[1])
     operands = [_operand(w, labels) for w in walked]
+    table = _table(op, labels, dims, kind)
     offsets = tuple(
-        tuple(w.access.offset * STICK_BYTES + o for o in start_offsets(dims, x, kind))
+        tuple(w.access.offset * STICK_BYTES + o for o in start_offsets(dims, x, kind, table))
         for w, x in zip(walked, operands, strict=True)
     )
     if kind is OpClass.GATHER:
@@ -137,8 +140,18 @@ def _placed(op: kernel.KernelOp, masks: Masks) -> Placed:
     function = op.function_name
     own, mask = file_constants(op), _mask_constant(function, masks) if any(d.valid is not None for d in dims) else ()
     unit = op.entry.unit.value if isinstance(op, kernel.ComputeOp) else "sfp"
-    descriptor = Descriptor(0, function, unit, kind, dims, tuple(operands), (*own, *mask), len(own) if mask else -1)
+    descriptor = Descriptor(
+        0, function, unit, kind, dims, tuple(operands), (*own, *mask), len(own) if mask else -1, slices=table
+    )
     return Placed(descriptor, offsets, MappingProxyType(labels))
+
+
+def _table(op: kernel.KernelOp, labels: Mapping[str, str], dims: Sequence[Dim], kind: OpClass) -> Slices:
+    """Per core, its slice of every dim; nothing where the loops number the cores as the rule of files does."""
+    others = [dim.label for dim in dims if dim.label not in {labels[d.name] for d in op.space.data}]
+    named = [{labels[name]: place for name, place in row.items()} for row in op.core_slices()]
+    table = tuple([row | dict.fromkeys(others, 0) for row in named])
+    return () if table == core_slices(dims, kind) else table
 
 
 def _walk(op: kernel.KernelOp, number: int, kind: OpClass) -> _Walked:
@@ -179,7 +192,8 @@ def _loops(op: kernel.KernelOp, kind: OpClass, walked: list[_Walked]) -> list[_L
     fillers = sorted({n for w in walked for n in w.order if n not in padded and n not in (COLUMN, SPARSE)})
     own = [_Loop(d.name, padded[d.name], d.split, _valid(op, kind, d.name)) for d in op.space.data]
     loops = [_Loop(f, 1, 1) for f in fillers]
-    loops += [lp for lp in own if lp.name in kept]
+    columns = op.maps.data[1].names - op.maps.data[0].names if kind is OpClass.MATMUL else ()
+    loops += sorted((lp for lp in own if lp.name in kept), key=lambda lp: lp.name in columns)
     if any(COLUMN in w.order for w in walked):
         loops.append(_Loop(COLUMN, walked[-1].tensor.lanes, 1))
     loops += [lp for lp in own if lp.name not in kept]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 
 from spyre_mlir.dialects.spyre import kernel
@@ -54,19 +54,43 @@ def footprints(op: kernel.KernelOp, loops: list[DividedLoop]) -> list[Footprint]
 
 
 def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:
-    """Return the same loops with other splits."""
-    return SpaceAttr(tuple(replace(d, split=splits[d.name]) for d in space.data))
+    """Return the same loops with other splits, in their order: cores are numbered with the first loop fastest."""
+    known = {d.name: d for d in space.data}
+    return SpaceAttr(tuple(replace(known[name], split=split) for name, split in splits.items()))
+
+
+def batch_loops(op: kernel.KernelOp) -> Set[str]:
+    """Return the loops of a product that are neither its rows, nor its columns, nor its sum."""
+    left, right, result = (index.names for index in op.maps.data)
+    own = [d.name for d in op.space.data if d.name in (left & result) - right]
+    return (left & right & result) | set(own[:-1])
+
+
+def columns_first(op: kernel.KernelOp, splits: Mapping[str, int]) -> Mapping[str, int] | None:
+    """Return a division of a product with its cores numbered along the columns first; None if that is no other one.
+
+    So a kernel that walks heads before rows finds the slices that it takes itself.
+    """
+    left, right, result = (index.names for index in op.maps.data)
+    columns = [name for name in splits if name in (right & result) - left and splits[name] > 1]
+    others = [name for name in splits if name in left & result and splits[name] > 1]
+    if not columns or not others or any(split > 1 for name, split in splits.items() if name not in result):
+        return None
+    moved = {name: splits[name] for name in columns}
+    moved |= {name: split for name, split in splits.items() if name not in moved}
+    return None if list(moved) == list(splits) else moved
 
 
 def counted_along(op: kernel.KernelOp) -> SpaceAttr:
-    """Return the loops of an op, those that walk one dimension of its result from the innermost to the outermost.
+    """Return the loops of a product, those that walk one dimension of its result from the innermost to the outermost.
 
     Cores are numbered with the first loop fastest. So neighbours get neighbouring slices of such a dimension, as from a
-    kernel that walks it in one loop.
+    kernel that walks it in one loop. Columns keep their place, which says what they are.
     """
-    dims = list(op.space.data)
+    dims, (left, right, _) = list(op.space.data), (index.names for index in op.maps.data)
+    columns = right - left
     for expr in op.maps.data[-1].data:
-        inner_first = [name for name, _ in sorted(expr.terms, key=lambda term: term[1])]
+        inner_first = [name for name, _ in sorted(expr.terms, key=lambda term: term[1]) if name not in columns]
         places = [number for number, d in enumerate(dims) if d.name in inner_first]
         known = {d.name: d for d in dims}
         for place, name in zip(places, inner_first, strict=True):
@@ -74,4 +98,4 @@ def counted_along(op: kernel.KernelOp) -> SpaceAttr:
     return SpaceAttr(tuple(dims))
 
 
-__all__ = ["counted_along", "divided", "footprints", "loops_of", "whole_loops"]
+__all__ = ["batch_loops", "columns_first", "counted_along", "divided", "footprints", "loops_of", "whole_loops"]

@@ -21,7 +21,7 @@ _STAGE_EXTRAS = (
     keys.PE_SFP_SPLIT,
     keys.PADDING_SIZES,
 )
-_MATMUL_LAST = "in"
+_MATMUL_LAST, _MATMUL_COLUMNS = "in", "out"
 
 
 def affine(alpha: int) -> JsonObject:
@@ -39,6 +39,15 @@ def slices_of(splits: Mapping[str, int]) -> list[dict[str, int]]:
     dims = [Dim(label, split, split) for label, split in splits.items()]
     matmul = bool(dims) and dims[-1].label == _MATMUL_LAST
     return [dict(row) for row in core_slices(dims, OpClass.MATMUL if matmul else OpClass.POINTWISE)]
+
+
+def slices_by_columns(splits: Mapping[str, int]) -> list[dict[str, int]]:
+    """Return the slices per core of a matmul that counts along its columns first; none for anything else."""
+    *kept, last = splits
+    if last != _MATMUL_LAST or splits[last] > 1 or _MATMUL_COLUMNS not in kept:
+        return []
+    rest = {label: split for label, split in splits.items() if label != _MATMUL_COLUMNS}
+    return slices_of({_MATMUL_COLUMNS: splits[_MATMUL_COLUMNS], **rest})
 
 
 def per_core(cores: int, value: Json) -> JsonObject:

@@ -325,13 +325,13 @@ def core_slices(dims: Sequence[Dim], op_class: OpClass) -> Slices:
     return tuple(table)
 
 
-def start_offsets(dims: Sequence[Dim], operand: Operand, op_class: OpClass) -> tuple[int, ...]:
-    """Return the bytes from the operand's base to each core's first element.
+def start_offsets(dims: Sequence[Dim], operand: Operand, op_class: OpClass, table: Slices = ()) -> tuple[int, ...]:
+    """Return the bytes from the operand's base to each core's first element; by the rule where there is no table.
 
     One slice of a dim is (elements per core) strides of that dim, in sticks; in LX every core starts at the base.
     `operand.start` is not read, so a caller can fill it from the result: `str(base + offset)`.
     """
-    slices = core_slices(dims, op_class)
+    slices = table or core_slices(dims, op_class)
     if operand.component == "lx":
         return (0,) * len(slices)
     lanes = operand.stick_lanes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.annotations import INF, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
@@ -73,12 +75,13 @@ def attention(
     """softmax(query @ key transposed * scale + mask) @ value; fully masked rows give 0."""
     if dropout_p:
         raise UnsupportedError(f"attention with dropout {dropout_p}", hint="call model.eval() before export")
+    shared = enable_gqa and key.shape[-3] < query.shape[-3]
     if enable_gqa:
         heads = query.shape[-3]
         key, value = _repeat_heads(key, heads), _repeat_heads(value, heads)
     factor = 1.0 / float(np.sqrt(query.shape[-1])) if scale is None else scale
     if is_causal:
-        return _causal(b, query, key, value, factor)
+        return _causal(b, query, key, value, factor, shared=shared)
     scores = (query * factor) @ key.transpose(-2, -1)
     mask = attn_mask if attn_mask is None or attn_mask.is_bool else b.cast(attn_mask, like=scores)
     return _masked_softmax(b, scores, mask) @ value
@@ -89,7 +92,7 @@ def attention(
 CAUSAL_BLOCK = 512
 
 
-def _causal(b: Build, query: Value, key: Value, value: Value, factor: Number) -> Value:
+def _causal(b: Build, query: Value, key: Value, value: Value, factor: Number, *, shared: bool) -> Value:
     """Attention of every query to the keys up to its own place, in blocks of queries where they are many."""
     rows, columns = query.shape[-2], key.shape[-2]
     if rows != columns or rows % CAUSAL_BLOCK or rows <= CAUSAL_BLOCK:
@@ -97,25 +100,27 @@ def _causal(b: Build, query: Value, key: Value, value: Value, factor: Number) ->
         # The first key is seen by all queries, so that no row is masked as a whole, and exp gives 0 for masked entries.
         e = (scores - scores.amax(-1, keepdim=True)).exp()
         return (e / e.sum(-1, keepdim=True)) @ value
-    made = [_causal_block(b, query, key, value, factor, first) for first in range(0, rows, CAUSAL_BLOCK)]
+    blocks = range(0, rows, CAUSAL_BLOCK)
+    made = [_causal_block(b, query, key, value, factor, first, shared=shared) for first in blocks]
     return b.call("cat", made, dim=-2)
 
 
-def _causal_block(b: Build, query: Value, key: Value, value: Value, factor: Number, first: int) -> Value:
-    """The block of queries from `first` on: all keys before it without a mask, and its own keys with one."""
+def _causal_block(
+    b: Build, query: Value, key: Value, value: Value, factor: Number, first: int, *, shared: bool
+) -> Value:
+    """The block of queries from `first` on, to all keys before it without a mask and to its own keys with one."""
     end = first + CAUSAL_BLOCK
-    q, near_k, near_v = (_rows(b, x, first, end) for x in (query, key, value))
-    q = q * factor
-    near = _below_diagonal(b, q @ near_k.transpose(-2, -1))
-    peak = near.amax(-1, keepdim=True)
-    if not first:
-        e = (near - peak).exp()
-        return (e @ near_v) / e.sum(-1, keepdim=True)
-    far = q @ _rows(b, key, 0, first).transpose(-2, -1)
-    peak = far.amax(-1, keepdim=True).maximum(peak)
-    e, far = (near - peak).exp(), (far - peak).exp()
-    total = far.sum(-1, keepdim=True) + e.sum(-1, keepdim=True)
-    return (far @ _rows(b, value, 0, first) + e @ near_v) / total
+    q = _rows(b, query, first, end) * factor
+    scores = q @ _rows(b, key, first, end).transpose(-2, -1)
+    # One mask for each head: cores that divide heads have it in their scratchpads, and all blocks share it.
+    scores = _causal_mask(b, scores.shape).where(scores, MASKED)
+    if first:
+        far = q @ _rows(b, key, 0, first).transpose(-2, -1)
+        scores = b.call("cat", [far, scores], dim=-1)
+    e = (scores - scores.amax(-1, keepdim=True)).exp()
+    total, value = e.sum(-1, keepdim=True), _rows(b, value, 0, end)
+    # Where heads share their keys, a product has time to write its result while it computes; else it waits for memory.
+    return (e / total) @ value if shared else (e @ value) / total
 
 
 def _rows(b: Build, x: Value, start: int, end: int) -> Value:
@@ -124,12 +129,13 @@ def _rows(b: Build, x: Value, start: int, end: int) -> Value:
 
 def _below_diagonal(b: Build, scores: Value) -> Value:
     """Scores of keys up to the place of each query; the rest is the floor of masks."""
-    return _causal_mask(b, *scores.shape[-2:]).where(scores, MASKED)
+    return _causal_mask(b, scores.shape[-2:]).where(scores, MASKED)
 
 
-def _causal_mask(b: Build, rows: int, columns: int) -> Value:
+def _causal_mask(b: Build, shape: Sequence[int]) -> Value:
     """Row number >= column number, from two short index tensors instead of a square constant."""
-    row = b.call("arange.start_step", start=0, end=rows, step=1).unsqueeze(1)
+    *batch, rows, columns = shape
+    row = b.call("arange.start_step", start=0, end=rows, step=1).unsqueeze(1).expand(*batch, rows, 1)
     return row.ge(b.call("arange.start_step", start=0, end=columns, step=1))
 
 

@@ -65,6 +65,13 @@ def test_text_of_slices(slices: tuple[tuple[int, ...], ...], text: str) -> None:
             CoreView((2, 2), ((0, 0), (0, 1), (1, 0), (1, 1))),
         ),
         ((M, H_D), loops(m=(4, 1), h=(2, 2), d=(64, 1)), rows(h=2), CoreView((1, 2), ((0, 0), (0, 1)))),
+        # The second of each two rows: a core that has both has it.
+        (
+            (LinearExpr(1, (("o", 2),)), N),
+            loops(o=(2, 2), n=(128, 1)),
+            rows(o=2, n=1),
+            CoreView((2, 1), ((0, 0), (1, 0))),
+        ),
         # Both loops of a dimension: a core has one step of the outer one and a part of the inner one.
         (
             (LinearExpr(0, (("o", 2), ("i", 1))), N),
@@ -115,7 +122,7 @@ def test_slices_of_a_division(
         ),
         ((M, H_D), loops(m=(4, 1), h=(2, 2), d=(64, 1, 65)), "h is divided but not the outermost loop"),
         ((M, N), loops(m=(2, 2), n=(128, 1)), "m covers 2 of the 4 elements of dimension 0, which is divided"),
-        ((M.shifted(1), N), loops(m=(4, 2), n=(128, 1)), r"m \+ 1 covers 4 of the 4 elements of dimension 0"),
+        ((M.shifted(1), N), loops(m=(4, 2), n=(128, 1)), r"m is divided but not the outermost loop of m \+ 1"),
         ((M, N), loops(m=(4, 1), n=(128, 4)), "a slice of 32 elements is no whole sticks of 64"),
         (
             (M, N, K),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spyre_mlir.dialects.spyre.kernel import ComputeOp
 from spyre_mlir.text.render import parse_module
-from spyre_mlir.transforms.utils.loops import counted_along, loops_of
+from spyre_mlir.transforms.utils.loops import columns_first, counted_along, loops_of
 from spyre_mlir.universe import make_context
 
 Q = "!spyre.tensor<[8, 64] x SEN169_FP16, order [0, 1], stick 1, hbm>"
@@ -40,3 +40,18 @@ def test_loops_that_walk_one_dimension_count_along_it() -> None:
 def test_pieces_of_loops() -> None:
     found = {lp.name: (lp.units, lp.kept) for lp in loops_of(product("[o = 2, i = 4, n = 128, k = 64]"))}
     assert found == {"o": (2, True), "i": (4, True), "n": (2, True), "k": (1, False)}
+
+
+def test_cores_along_columns_first() -> None:
+    op = product("[o = 2, i = 4, n = 128, k = 64]")
+    moved = columns_first(op, {"o": 2, "i": 1, "n": 2, "k": 1})
+    assert moved is not None
+    assert list(moved.items()) == [("n", 2), ("o", 2), ("i", 1), ("k", 1)]
+
+
+def test_there_is_no_other_numbering() -> None:
+    """Of one divided loop, and where a sum is divided: the cores that add up one result are neighbours."""
+    op = product("[o = 2, i = 4, n = 128, k = 64]")
+    assert columns_first(op, {"o": 1, "i": 1, "n": 2, "k": 1}) is None
+    assert columns_first(op, {"o": 2, "i": 4, "n": 1, "k": 1}) is None
+    assert columns_first(op, {"o": 2, "i": 1, "n": 2, "k": 2}) is None

@@ -6,6 +6,7 @@ import pytest
 
 from spyre_mlir.dialects.superdsc.check import division
 from spyre_mlir.dialects.superdsc.check.division import RULES
+from spyre_mlir.dialects.superdsc.model import derived_values
 from tests.unit.backend.check.cases import ADD, ADD1, K_SPLIT, PADDED, RESTICK, SUM_ROWS, Opened, put
 from tests.unit.dialects.superdsc.check.cases import (
     Change,
@@ -90,6 +91,14 @@ def test_the_first_dim_is_fastest() -> None:
     slowest = _slice(31, mb=0)
     ((place, expected, _),) = found(division.core_map_order, K_SPLIT, slowest)
     assert (place, expected) == ("coreIdToWkSlice_.31", "slices {'in': 3, 'mb': 3, 'out': 1} for core 31")
+
+
+def test_columns_of_a_product_may_be_fastest() -> None:
+    """Four slices of rows and two of columns, by hand; no rows of another op may be counted so."""
+    rows = [{"out": core % 2, "mb": core // 2, "in": 0} for core in range(8)]
+    assert derived_values.slices_by_columns({"mb": 4, "out": 2, "in": 1}) == rows
+    assert derived_values.slices_by_columns({"mb": 4, "out": 2, "in": 4}) == []
+    assert derived_values.slices_by_columns({"mb": 4, "out": 2}) == []
 
 
 @pytest.mark.parametrize("stage", ["ss_", "el_"])

@@ -1,0 +1,230 @@
+"""Pass `forward-copies`: a nest whose result is only copied to another place writes it there itself.
+
+```mlir
+%a = spyre.loop.nest [i = 8, j = 64] ...                     -> [i, j] : tensor<8x64xf16>
+%b = spyre.loop.nest [i = 8, j = 64] ins(%a[i, j]) into %e   -> [i, j + 64] : tensor<8x128xf16>
+```
+becomes one nest into `%e`. The destination moves up to its first writer, and every writer stays where it computes:
+written at the end, results would wait for each other in the scratchpads. A copy that takes other elements to the lanes
+stays, because its writer would have to bring its inputs there.
+
+Decision: docs/decisions/0161-results-go-where-they-are-read.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects.builtin import AnyFloat, Float8E4M3FNType, ModuleOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
+from spyre_mlir.dialects.spyre.hints import hint_of
+from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp, YieldOp
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.sticks import IndexMap, LinearExpr
+from spyre_mlir.transforms.aten_to_loop.unread_parts import box_of, overlap
+from spyre_mlir.transforms.utils.rebuild import functions
+
+LANES = DL16.elements_per_stick()
+
+
+@dataclass(frozen=True)
+class ForwardCopiesPass(ModulePass):
+    """Lets nests of floats write where copies of their results lie."""
+
+    name = "forward-copies"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Forward the copies of every function."""
+        for function in functions(op):
+            block = function.body.block
+            for nest in [o for o in reversed(list(block.ops)) if isinstance(o, NestOp)]:
+                _forward_whole(nest)
+            for empty in [o for o in block.ops if isinstance(o, EmptyOp)]:
+                _Destination(block, empty).forward()
+
+
+def _forward_whole(copy: NestOp) -> None:
+    """Let what a copy without a destination reads be written as the copy has it."""
+    if copy.dest is not None or (places := _places(copy)) is None:
+        return
+    writers = _writers(copy.inputs[0])
+    if not writers or not all(_may_write(w, copy) for w in writers):
+        return
+    first = writers[0]
+    made: SSAValue | None = None
+    if first.dest is not None:
+        empty = EmptyOp(copy.result.type)
+        empty.location = first.dest.owner.location if isinstance(first.dest.owner, EmptyOp) else first.location
+        _insert_before(empty, first)
+        made = empty.result
+    for writer in writers:
+        made = _rewritten(writer, _composed(copy, places, writer.output_map), copy, made)
+    if made is not None:
+        made.name_hint = copy.result.name_hint
+        copy.result.replace_all_uses_with(made)
+    for op in (copy, *reversed(writers), *([first.dest.owner] if isinstance(first.dest, OpResult) else [])):
+        _erase(op)
+
+
+def _writers(value: SSAValue) -> list[NestOp]:
+    """Return the nests that make a tensor with one reader, in order; none if some of it is given or copied."""
+    found = list[NestOp]()
+    while isinstance(nest := value.owner, NestOp) and value.has_one_use():
+        found.append(nest)
+        if nest.dest is None:
+            return found[::-1] if len(found) == 1 and not _is_copy(nest) else []
+        value = nest.dest
+    computed = all(not _is_copy(n) or isinstance(n.inputs[0].owner, NestOp) for n in found)
+    return found[::-1] if isinstance(value.owner, EmptyOp) and value.has_one_use() and computed else []
+
+
+@dataclass
+class _Destination:
+    """A tensor that nests fill one after the other.
+
+    Attributes:
+        block: the block it is in.
+        empty: its first value.
+    """
+
+    block: Block
+    empty: EmptyOp
+    chain: list[NestOp] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.chain = []
+        value: SSAValue = self.empty.result
+        while value.has_one_use():
+            (use,) = value.uses
+            nest = use.operation
+            if not isinstance(nest, NestOp) or nest.dest is not value:
+                break
+            self.chain.append(nest)
+            value = nest.result
+
+    def forward(self) -> None:
+        """Let results that are copied into it be written there, if no place of it is written twice."""
+        sources = {copy: writer for copy in self.chain if (writer := _forwarded(copy)) is not None}
+        boxes = [box_of(nest, nest.output_map) for nest in self.chain]
+        if not sources or any(overlap(a, b) for a, b in combinations(boxes, 2)):
+            return
+        final = self.chain[-1].result
+        numbers = {op: number for number, op in enumerate(self.block.ops)}
+        order = sorted(self.chain, key=lambda nest: numbers[sources.get(nest, nest)])
+        first = sources.get(order[0], order[0])
+        if numbers[self.empty] > numbers[first]:
+            self.empty.detach()
+            _insert_before(self.empty, first)
+        made: SSAValue = self.empty.result
+        for nest in order:
+            if (writer := sources.get(nest)) is None:
+                made = _rewritten(nest, nest.output_map, nest, made)
+                continue
+            places = _places(nest)
+            if places is None:
+                raise ValueError("a copy that is forwarded walks its source")
+            made = _rewritten(writer, _composed(nest, places, writer.output_map), nest, made)
+        made.name_hint = final.name_hint
+        final.replace_all_uses_with(made)
+        for nest in reversed(self.chain):
+            _erase(nest)
+        for writer in sources.values():
+            _erase(writer)
+
+
+def _forwarded(copy: NestOp) -> NestOp | None:
+    """Return the nest that may write what a copy takes to its destination."""
+    if _places(copy) is None:
+        return None
+    writers = _writers(copy.inputs[0])
+    alone = len(writers) == 1 and writers[0].dest is None
+    return writers[0] if alone and writers[0].parent is copy.parent and _may_write(writers[0], copy) else None
+
+
+def _is_copy(op: NestOp) -> bool:
+    return op.combine is None and isinstance(op.body.block.first_op, YieldOp)
+
+
+def _places(op: NestOp) -> dict[str, int] | None:
+    """Return the dimension of its input that each loop of a copy walks, if it reads every element of it once."""
+    if not _is_copy(op) or hint_of(op) is not None:
+        return None
+    found, extents = dict[str, int](), op.space.extents
+    for dim, (expr, extent) in enumerate(zip(op.input_maps[0].data, shape_of(op.inputs[0]), strict=True)):
+        if extent == 1 and expr == LinearExpr():
+            continue
+        if len(expr.terms) != 1 or expr != LinearExpr.of(name := expr.terms[0][0]) or extents[name] != extent:
+            return None
+        if name in found:
+            return None
+        found[name] = dim
+    return found if len(found) == len(op.space.data) and _keeps_lanes(op, found) else None
+
+
+def _keeps_lanes(op: NestOp, places: dict[str, int]) -> bool:
+    """Return whether a copy leaves the elements of the last dimension in their lanes, in whole sticks of their own."""
+    source, result = shape_of(op.inputs[0]), shape_of(op.result)
+    lane = next((name for name, dim in places.items() if dim == len(source) - 1), None)
+    if lane is None or not op.output_map.data:
+        return False
+    last = op.output_map.data[-1]
+    if last == LinearExpr.of(lane) and source[-1] == result[-1]:
+        return True
+    steps = dict(last.terms)
+    others = (step for name, step in last.terms if name != lane)
+    return steps.get(lane) == 1 and not any(n % LANES for n in (source[-1], last.const, *others))
+
+
+def _may_write(writer: NestOp, copy: NestOp) -> bool:
+    """Return whether a nest and a copy of its result round alike, to floats of one type."""
+    element = element_of(copy.result)
+    kinds = isinstance(element, AnyFloat) and not isinstance(element, Float8E4M3FNType)
+    return kinds and element_of(writer.result) == element and (writer.wide is None) == (copy.wide is None)
+
+
+def _composed(copy: NestOp, places: dict[str, int], written: IndexMapAttr) -> IndexMapAttr:
+    """Where a copy puts the elements that a nest writes through a map."""
+    return IndexMapAttr(tuple(_followed(expr, places, written.data) for expr in copy.output_map.data))
+
+
+def _followed(expr: LinearExpr, places: dict[str, int], written: IndexMap) -> LinearExpr:
+    const, terms = expr.const, dict[str, int]()
+    for loop, step in expr.terms:
+        inner = written[places[loop]]
+        const += step * inner.const
+        for name, factor in inner.terms:
+            terms[name] = terms.get(name, 0) + step * factor
+    return LinearExpr(const, tuple(terms.items()))
+
+
+def _rewritten(op: NestOp, index: IndexMapAttr, like: NestOp, dest: SSAValue | None) -> SSAValue:
+    """Put a nest in place of another one that writes through a map into a tensor of the type of `like`."""
+    maps = [*op.input_maps, index]
+    made = NestOp(op.space, op.inputs, maps, like.result.type, op.body.clone(), combine=_combine(op), dest=dest)
+    made.attributes |= op.attributes
+    made.wide, made.location, made.result.name_hint = op.wide, op.location, op.result.name_hint
+    _insert_before(made, op)
+    return made.result
+
+
+def _combine(op: NestOp) -> str | None:
+    return None if op.combine is None else op.combine.data
+
+
+def _insert_before(op: Operation, place: Operation) -> None:
+    if (block := place.parent_block()) is None:
+        raise ValueError("an op outside of a block")
+    block.insert_op_before(op, place)
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase()

@@ -1,0 +1,98 @@
+// RUN: spyre-opt -p forward-copies %s | filecheck %s
+
+// A product and an exponential are copied into one tensor, and that with its heads beside each other: both write there.
+func.func @main(%x: tensor<4x32x64xf16>, %w: tensor<64x64xf16>) -> tensor<32x512xf16> {
+  %0 = spyre.loop.nest [b = 4, m = 32, n = 64, k = 64] ins(%x[b, m, k] : tensor<4x32x64xf16>, %w[k, n] : tensor<64x64xf16>) -> [b, m, n] : tensor<4x32x64xf16> reduce "arith.addf" {
+  ^bb0(%a: f16, %b: f16):
+    %c = arith.mulf %a, %b : f16
+    spyre.loop.yield %c : f16
+  }
+  %1 = spyre.loop.nest [i = 4, j = 32, l = 64] ins(%x[i, j, l] : tensor<4x32x64xf16>) -> [i, j, l] : tensor<4x32x64xf16> {
+  ^bb0(%d: f16):
+    %e = math.exp %d : f16
+    spyre.loop.yield %e : f16
+  }
+  %2 = spyre.loop.empty : tensor<4x32x128xf16>
+  %3 = spyre.loop.nest [i = 4, j = 32, l = 64] ins(%0[i, j, l] : tensor<4x32x64xf16>) into %2 -> [i, j, l] : tensor<4x32x128xf16> {
+  ^bb0(%f: f16):
+    spyre.loop.yield %f : f16
+  }
+  %4 = spyre.loop.nest [i = 4, j = 32, l = 64] ins(%1[i, j, l] : tensor<4x32x64xf16>) into %3 -> [i, j, l + 64] : tensor<4x32x128xf16> {
+  ^bb0(%g: f16):
+    spyre.loop.yield %g : f16
+  }
+  %5 = spyre.loop.nest [h = 4, r = 32, c = 128] ins(%4[h, r, c] : tensor<4x32x128xf16>) -> [r, h * 128 + c] : tensor<32x512xf16> {
+  ^bb0(%h: f16):
+    spyre.loop.yield %h : f16
+  }
+  func.return %5 : tensor<32x512xf16>
+}
+
+// CHECK:      @main
+// CHECK-NEXT: %[[E:.*]] = spyre.loop.empty : tensor<32x512xf16>
+// CHECK-NEXT: %[[P:.*]] = spyre.loop.nest [b = 4, m = 32, n = 64, k = 64] ins({{.*}}) into %[[E]] -> [m, b * 128 + n] : tensor<32x512xf16> reduce "arith.addf"
+// CHECK:      %[[S:.*]] = spyre.loop.nest [i = 4, j = 32, l = 64] ins({{.*}}) into %[[P]] -> [j, i * 128 + l + 64] : tensor<32x512xf16>
+// CHECK:      math.exp
+// CHECK-NOT:  spyre.loop.nest
+// CHECK:      func.return %[[S]]
+
+// Rows become columns: what computes %6 would have to have its inputs with these rows in the lanes.
+func.func @turned(%x: tensor<64x128xf16>) -> tensor<128x64xf16> {
+  %6 = spyre.loop.nest [i = 64, j = 128] ins(%x[i, j] : tensor<64x128xf16>) -> [i, j] : tensor<64x128xf16> {
+  ^bb0(%d: f16):
+    %e = math.exp %d : f16
+    spyre.loop.yield %e : f16
+  }
+  %7 = spyre.loop.nest [i = 64, j = 128] ins(%6[i, j] : tensor<64x128xf16>) -> [j, i] : tensor<128x64xf16> {
+  ^bb0(%f: f16):
+    spyre.loop.yield %f : f16
+  }
+  func.return %7 : tensor<128x64xf16>
+}
+
+// CHECK:      @turned
+// CHECK:      spyre.loop.nest {{.*}} -> [i, j] : tensor<64x128xf16>
+// CHECK:      spyre.loop.nest {{.*}} -> [j, i] : tensor<128x64xf16>
+
+// Two copies read %8, which stays.
+func.func @twice(%x: tensor<64x64xf16>) -> tensor<64x128xf16> {
+  %8 = spyre.loop.nest [i = 64, j = 64] ins(%x[i, j] : tensor<64x64xf16>) -> [i, j] : tensor<64x64xf16> {
+  ^bb0(%d: f16):
+    %e = math.exp %d : f16
+    spyre.loop.yield %e : f16
+  }
+  %9 = spyre.loop.empty : tensor<64x128xf16>
+  %10 = spyre.loop.nest [i = 64, j = 64] ins(%8[i, j] : tensor<64x64xf16>) into %9 -> [i, j] : tensor<64x128xf16> {
+  ^bb0(%f: f16):
+    spyre.loop.yield %f : f16
+  }
+  %11 = spyre.loop.nest [i = 64, j = 64] ins(%8[i, j] : tensor<64x64xf16>) into %10 -> [i, j + 64] : tensor<64x128xf16> {
+  ^bb0(%f: f16):
+    spyre.loop.yield %f : f16
+  }
+  func.return %11 : tensor<64x128xf16>
+}
+
+// CHECK:      @twice
+// CHECK:      %[[SIN:.*]] = spyre.loop.nest {{.*}} -> [i, j] : tensor<64x64xf16>
+// CHECK:      ins(%[[SIN]][i, j]
+// CHECK:      ins(%[[SIN]][i, j]
+
+// Integers may be kept in a format of their own on the way.
+func.func @integers(%x: tensor<64x64xi32>) -> tensor<64x128xi32> {
+  %12 = spyre.loop.nest [i = 64, j = 64] ins(%x[i, j] : tensor<64x64xi32>, %x[i, j] : tensor<64x64xi32>) -> [i, j] : tensor<64x64xi32> {
+  ^bb0(%d: i32, %e: i32):
+    %f = arith.addi %d, %e : i32
+    spyre.loop.yield %f : i32
+  }
+  %13 = spyre.loop.empty : tensor<64x128xi32>
+  %14 = spyre.loop.nest [i = 64, j = 64] ins(%12[i, j] : tensor<64x64xi32>) into %13 -> [i, j] : tensor<64x128xi32> {
+  ^bb0(%g: i32):
+    spyre.loop.yield %g : i32
+  }
+  func.return %14 : tensor<64x128xi32>
+}
+
+// CHECK:      @integers
+// CHECK:      arith.addi
+// CHECK:      spyre.loop.nest {{.*}} into

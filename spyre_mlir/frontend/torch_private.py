@@ -69,7 +69,6 @@ __all__ = [
     "OpOverload",
     "Operator",
     "PendingUnbackedSymbolNotFound",
-    "ShapeEnv",
     "SpecViolationError",
     "TorchDispatchMode",
     "TreeSpec",

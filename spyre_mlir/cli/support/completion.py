@@ -90,7 +90,8 @@ class ShowCompletion(argparse.Action):
         actions = cast(list[argparse.Action], vars(parser)["_actions"])  # argparse has no other way to ask
         flags = {flag: _flag(action, parser.prog) for action in actions for flag in action.option_strings}
         flags |= {flag: more for flag, more in self._more_flags.items() if flag not in flags}
-        flags |= {flag: replace(flags[flag], words=tuple(words), several=True) for flag, words in self._more_values.items()}
+        for flag, words in self._more_values.items():
+            flags[flag] = replace(flags[flag], words=tuple(words), several=True)
         sys.stdout.write(completion_script(values, parser.prog, flags))
         parser.exit()
 

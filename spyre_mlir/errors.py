@@ -78,6 +78,20 @@ class InputError(SpyreError):
     code = "SPY-I002"
 
 
+class AbsentNamesError(InputError):
+    """Names of operations that a program does not have.
+
+    Args:
+        message: about the first of them.
+        names: all of them, as they were given.
+        hint: what to try.
+    """
+
+    def __init__(self, message: str, names: tuple[str, ...], *, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.names = names
+
+
 class IntegerRangeError(InputError):
     """An integer of a call that the device has no exact number for."""
 

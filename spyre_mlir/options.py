@@ -194,7 +194,8 @@ class CompileOptions:
         (),
         "names of what keeps float32, where all else is DL16: modules of the model with all that is in them "
         "(``layers.0.norm``), lines (``model.py:7``), operators (``softmax``) or operations of kernels (``exp``); "
-        "conversions are made where they meet the rest. "
+        "conversions are made where they meet the rest. ``norm?`` may be absent, as from some graphs of a function "
+        "that ``torch.compile`` divides. "
         "The program stays flat. On a command line, names are separated by commas",
         sets=(_TO_KERNEL, "keep_float32_in"),
         read=read_names,

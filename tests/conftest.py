@@ -21,6 +21,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -110,10 +111,19 @@ def standard_streams(text: str, out: io.StringIO, err: io.StringIO) -> Iterator[
 
 
 def external_tool(name: str) -> str | None:
-    """Where a tool of others is; LLVM's mlir-opt is also looked for as Debian calls it, or as XDSL_MLIR_OPT says."""
+    """Where a tool of others is; LLVM's mlir-opt is what XDSL_MLIR_OPT says, Debian's, or the one of torch-mlir."""
     if name != "mlir-opt":
         return shutil.which(name)
-    return os.environ.get("XDSL_MLIR_OPT") or next(filter(None, map(shutil.which, MLIR_OPT_NAMES)), None)
+    found = next(filter(None, map(shutil.which, MLIR_OPT_NAMES)), None)
+    return os.environ.get("XDSL_MLIR_OPT") or found or _of_torch_mlir()
+
+
+def _of_torch_mlir() -> str | None:
+    """The mlir-opt in the wheel of torch-mlir, which has upstream's dialects too."""
+    package = find_spec("torch_mlir")
+    folders = [] if package is None else package.submodule_search_locations or []
+    tools = (Path(folder) / "_mlir_libs" / "torch-mlir-opt" for folder in folders)
+    return next((str(tool) for tool in tools if tool.is_file()), None)
 
 
 def tool_main(name: str) -> Callable[[list[str]], int | None]:

@@ -18,10 +18,10 @@ def write_whole(path: Path, text: str) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    path = Path(os.path.realpath(path))
-    if path.exists() and not path.is_file():
+    if path.exists() and not path.is_file():  # asked before links are followed: those of /dev/stdout end nowhere
         path.write_text(text, encoding="utf-8")
         return
+    path = Path(os.path.realpath(path))
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         part.write_text(text, encoding="utf-8")

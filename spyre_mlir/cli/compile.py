@@ -19,12 +19,13 @@ from spyre_mlir.cli.support.dims import add_dims, read_dims, with_sizes
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
 from spyre_mlir.cli.support.option_flags import add_option, chosen_options, option_flags
-from spyre_mlir.cli.support.output import PendingOutput
+from spyre_mlir.cli.support.output import PendingOutput, json_place
 from spyre_mlir.cli.translate_ktir import TARGETS, deliver, pending_ktir
 from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
     from spyre_mlir.cli.support.watch import PassWatch
+    from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.frontend import Program
     from spyre_mlir.options import CompileOptions
     from spyre_mlir.pipeline import Lowered
@@ -53,7 +54,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "-o",
         "--output",
         metavar="DIR",
-        help="the bundle directory to write; with --target=ktir a file, and with --split a directory of files",
+        help="the bundle directory to write; with --target=ktir a file, and with --split a directory of files; "
+        "without it and --emit, the report is printed and no more",
     )
     emit = parser.add_argument(
         "--emit",
@@ -98,13 +100,25 @@ def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> No
     if compile_explain.wanted(arguments):
         compile_explain.check(parser, arguments, _BUNDLE_OPTIONS)
         return
-    if (arguments.output is None) == (arguments.emit is None):
-        parser.error("give either -o DIR or --emit LEVEL, or --explain OP, --info or --graph FILE")
-    if arguments.split and (arguments.emit is not None or arguments.target != "ktir"):
-        parser.error("--split is about KTIR, and goes with --target=ktir -o DIR")
+    _check_place(parser, arguments)
     if arguments.weights is None and (arguments.buffers is not None or arguments.ignore_unexpected):
         parser.error("--buffers and --ignore-unexpected go with --weights")
     _check_bundle_options(parser, arguments)
+
+
+def _check_place(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Refuses two places for what is compiled, and options about a directory or a file where there is none."""
+    if arguments.output is not None and arguments.emit is not None:
+        parser.error("give either -o DIR or --emit LEVEL")
+    if arguments.split and (arguments.emit is not None or arguments.target != "ktir"):
+        parser.error("--split is about KTIR, and goes with --target=ktir -o DIR")
+    if arguments.output is not None or arguments.emit is not None:
+        return
+    if arguments.target != TARGETS[0]:
+        parser.error(f"--target={arguments.target} goes with -o")
+    for name in ("host_weights", "device_weights_only", "levels"):
+        if getattr(arguments, name):
+            parser.error(f"--{name.replace('_', '-')} is about a bundle, and goes with -o DIR")
 
 
 def _check_bundle_options(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
@@ -162,7 +176,11 @@ def _add_bundle_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", metavar="FILE.html", help="write a page: time by kernel and line, roofline, scratchpads, plan"
     )
-    parser.add_argument("--json", metavar="FILE.json", help="write the figures of the report, as --compare reads them")
+    parser.add_argument(
+        "--json",
+        metavar="FILE.json",
+        help="write the figures of the report, as --compare reads them; - is stdout, and the rest goes to stderr",
+    )
 
 
 @guarded("spyre-compile")
@@ -171,6 +189,11 @@ def run(argv: Sequence[str] | None = None) -> int:
     arguments = _arguments(argv)
     log_to_stderr(arguments.verbose)
     limit_memory(arguments.memory_limit)
+    with json_place(arguments.json) as arguments.json:
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     for other in (compile_cache, compile_compare):
         if other.wanted(arguments):
             return other.run(arguments)
@@ -182,7 +205,7 @@ def run(argv: Sequence[str] | None = None) -> int:
 
     if arguments.emit is not None:
         compile_graphs.check(arguments.emit)
-    elif arguments.target == "superdsc" and not compile_explain.wanted(arguments):
+    elif arguments.target == "superdsc" and arguments.output is not None:
         check_replaceable(Path(arguments.output))
     for path in filter(None, (arguments.report, arguments.json)):
         PendingOutput(path)  # a file that cannot be written is refused before anything is
@@ -230,18 +253,25 @@ def _compile(arguments: argparse.Namespace) -> int:
             module = lower_to_ktir(lowered.modules[wanted], make_context())
             text = deliver(module, pending, split=arguments.split)
         else:
-            step("write")
             compiled = CompiledModel(program, lowered, options)
-            wide = True if arguments.host_weights else False if arguments.device_weights_only else None
-            saved = compiled.save(arguments.output, host_weights=wide, levels=arguments.levels)
+            saved = _saved(compiled, arguments, step)
             report = compiled.report(arguments.report)
             if arguments.json is not None:
                 save_text(Path(arguments.json), report.json())
             # Host steps have been listed on stderr, unless nobody wanted to be warned.
             shown = replace(report, host_steps=()) if options.host_fallback == "warn" else report
-            text = f"{shown}\nwrote {saved}\n"
+            text = f"{shown}\n{saved}\n"
     sys.stdout.write(text)
     return 0
+
+
+def _saved(compiled: CompiledModel, arguments: argparse.Namespace, step: Callable[[str], object]) -> str:
+    """Write the bundle if there is to be one; return a line about it."""
+    if arguments.output is None:
+        return "no bundle was written; -o DIR writes it"
+    step("write")
+    wide = True if arguments.host_weights else False if arguments.device_weights_only else None
+    return f"wrote {compiled.save(arguments.output, host_weights=wide, levels=arguments.levels)}"
 
 
 def _import(path: Path, step: Callable[[str], object]) -> Program:

@@ -110,7 +110,7 @@ class SpyreOptMain(xDSLOptMain):
             "--print-completion",
             action=ShowCompletion,
             metavar="SHELL",
-            more_flags=[f"--{name}" for name in passes],
+            more_flags={f"--{name}": "run this pass" for name in passes},
             more_values=dict.fromkeys(("-p", "--passes", "--print-ir-after"), passes),
         )
         parse = arg_parser.parse_args

@@ -20,6 +20,7 @@ from spyre_mlir.cli.support.endings import guarded, log_to_stderr
 from spyre_mlir.cli.support.findings import refuse_errors
 from spyre_mlir.cli.support.inputs import names_in, read_inputs
 from spyre_mlir.cli.support.memory_limit import limit_memory
+from spyre_mlir.cli.support.output import json_place
 from spyre_mlir.cli.support.timing import Predictions, predictions
 from spyre_mlir.errors import InputError, MachineFault, ReadError
 
@@ -63,6 +64,11 @@ def run(argv: Sequence[str] | None = None) -> int:
     options = parse_arguments(argv)
     log_to_stderr(options.verbose)
     limit_memory(options.memory_limit)
+    with json_place(options.json) as options.json:
+        return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
     if options.card is not None:
         from spyre_mlir.cli.run_external import run_on_card
 

@@ -58,7 +58,8 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--json",
         metavar="FILE.json",
-        help="write the results of the run in numbers, and what it met; or what --accuracy or --bisect found",
+        help="write the results of the run in numbers, and what it met; or what --accuracy or --bisect found; "
+        "- is stdout, and the rest goes to stderr",
     )
     add_memory_limit(parser)
     add_verbosity(parser)

@@ -71,8 +71,9 @@ def module_path(node: torch.fx.Node) -> str:
 
 @lru_cache(maxsize=4096)
 def _user_path(path: str) -> str:
-    """Strict export spells paths ``L['self'].layers[0]``; plain export spells them ``layers.0``."""
-    plain = re.sub(r"\[['\"]?([^'\"\]]+)['\"]?\]", r".\1", path.replace("L['self']", ""))
+    """Strict export spells paths ``L['self'].layers[0]``, functions ``G['m'].layers.0``, plain export ``layers.0``."""
+    named = re.sub(r"^[LG]\['(\w+)'\]", r"\1", path.replace("L['self']", ""))
+    plain = re.sub(r"\[['\"]?([^'\"\]]+)['\"]?\]", r".\1", named)
     return plain.strip(".")
 
 

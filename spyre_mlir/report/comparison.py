@@ -121,9 +121,15 @@ class Comparison(ShownAsText):
         """The tables by what a row is."""
         return {"function": self.by_function(), "module": self.by_module(), "line": self.by_line()}
 
+    @property
+    def _title(self) -> str:
+        """The programs that are compared, or the one of both sides."""
+        before, after = self.before.name, self.after.name
+        return f"{before}, before and after" if before == after else f"{before} to {after}"
+
     def __str__(self) -> str:
         """A table of the totals, and one for each way to sum up kernels."""
-        title = f"{self.before.name} to {self.after.name}, predicted, {self.before.profile} profile"
+        title = f"{self._title}, predicted, {self.before.profile} profile"
         lines = [listing(title, _columns("total"), [c.cells() for c in self.totals], SPARE, folded={"total": 12})]
         lines += [_table(what, changes) for what, changes in self.tables.items()]
         if self.before.lower_bound or self.after.lower_bound:
@@ -137,9 +143,8 @@ class Comparison(ShownAsText):
             InputError: the file cannot be written.
         """
         rows = {"total": self.totals, **self.tables}
-        title = f"{self.before.name} to {self.after.name}"
         cells = {what: [change.cells() for change in changes] for what, changes in rows.items()}
-        return save_text(Path(path), comparison_text(title, self.before.profile, COLUMNS, cells))
+        return save_text(Path(path), comparison_text(self._title, self.before.profile, COLUMNS, cells))
 
     def json(self) -> str:
         """The tables as the text of a JSON file, every change with its value before and after.

@@ -47,7 +47,8 @@ class Row:
         bar: of the longest, from 0 to 1.
         bound: what it waits for.
         details: further cells.
-    folded: names and times of the modules that the row stands for, if there are several.
+        folded: names and times of the modules that the row stands for, if there are several.
+        modules: how many modules the row stands for.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Row:
     bound: str
     details: tuple[str, ...] = ()
     folded: tuple[tuple[str, float], ...] = ()
+    modules: int = 1
 
 
 def page_text(
@@ -163,7 +165,7 @@ def share_rows(shares: Sequence[Share], *, modules: bool = False) -> list[Row]:
     longest = max((share.us for share in shares), default=0.0)
     return [
         Row(
-            share.name if share.times == 1 else f"{share.name}, {share.times} modules",
+            share.name,
             _functions(share.kernels),
             share.us,
             share.part,
@@ -171,6 +173,7 @@ def share_rows(shares: Sequence[Share], *, modules: bool = False) -> list[Row]:
             _bound(share.kernels),
             (f"{share.moving_us / share.us:.0%}" if share.moving_us else "",),
             _folded(share) if modules and share.times > 1 else (),
+            share.times,
         )
         for share in shares
     ]

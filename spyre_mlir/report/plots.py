@@ -54,7 +54,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Mark:
-    """A rectangle or, without a width, a dot; `kind` selects its colour, `title` is its tooltip."""
+    """A rectangle or, without a height, a dot; `kind` selects its colour, `title` is its tooltip."""
 
     x: float
     y: float

@@ -16,6 +16,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.torch_compile.counts import Counts
 from spyre_mlir.torch_compile.false_checks import without_false_checks
 from spyre_mlir.torch_compile.graph import CapturedGraph
+from spyre_mlir.torch_compile.kept_names import note_break
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
 from spyre_mlir.torch_compile.settings import Settings
 from spyre_mlir.torch_compile.sharded import ShardedGraph, is_sharded
@@ -91,6 +92,8 @@ class Captured:
                 f"the graph has tensors on the device {DEVICE} of another package, {getattr(torch, DEVICE, None)!r}",
                 hint='bring them to the host, x.cpu(); backend="spyre" takes them from there',
             )
+        for each in options:
+            note_break(graph, each)
         on_device = results_on_device(graph)
         counts = Counts.apart(on_host(without_false_checks(unfused(graph))))
         programs = [CapturedGraph(counts.graph, each, holds) for each in options]

@@ -34,6 +34,7 @@ __all__ = [
     "back_ends",
     "compile_id",
     "compile_ids",
+    "ends_in_break",
     "forget_example",
     "inductor_mode",
     "inductor_modes",
@@ -142,6 +143,12 @@ def _back_end(function: Any) -> Any:
     while (inner := getattr(callback, "_torchdynamo_orig_backend", None)) is not None:
         callback = inner
     return callback
+
+
+def ends_in_break(graph: Any) -> bool:
+    """Return whether Dynamo ended a graph in the middle of a function."""
+    reason = getattr(graph, "compile_subgraph_reason", None)
+    return reason is not None and bool(reason.graph_break)
 
 
 def compile_id() -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import InitVar, dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from weakref import WeakSet, ref
 
 import torch
@@ -17,7 +17,7 @@ from torch.fx.traceback import preserve_node_meta
 
 from spyre_mlir import api
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import AbsentNamesError, UnsupportedError
 from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.capture.export import NEEDS_VALUES, without_values
 from spyre_mlir.frontend.capture.indices.writes import IndexWrites
@@ -28,6 +28,7 @@ from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.residence import CARD
 from spyre_mlir.torch_compile.dynamo_private import compile_id, recompile_reason, source_name
 from spyre_mlir.torch_compile.history import Capture, Compilation, record
+from spyre_mlir.torch_compile.kept_names import without_absent
 from spyre_mlir.torch_compile.plan import log_plan
 from spyre_mlir.torch_compile.symbolic import SymbolicGraph, symbolic_shapes
 from spyre_mlir.torch_compile.text import log_text
@@ -37,6 +38,7 @@ FROZEN_ELEMENTS = 1 << 16
 IN_PARTS = "runs in parts: values decide sizes"
 ON_HOST = "runs on the host: it writes to inputs that share memory with others"
 _BUFFER = re.compile(r"_buffers\[")
+_T = TypeVar("_T")
 _CACHE = re.compile(r"past_key_values.*\.layers\[\d+\]\.\w+$")
 
 
@@ -153,7 +155,7 @@ class CapturedGraph:
         started = time.perf_counter()
         named = type(self.named.function, (_Program,), {})
         with preserve_node_meta():
-            made = api.compile(named(self.graph, {}).eval(), tuple(inputs), **self.options)
+            made = self._named(lambda: api.compile(named(self.graph, {}).eval(), tuple(inputs), **self.options))
         if not isinstance(made, PartedModel):
             assert needed is not None
             raise needed
@@ -235,8 +237,21 @@ class CapturedGraph:
         named = type(self.named.function, (_Program,), {})  # the program takes its name from the class
         module = named(self.graph, frozen).eval()
         with preserve_node_meta():
-            found = self._symbolic_program(module, given, frozen)
-            return found or cast("CompiledModel | PartedModel", api.compile(module, given, **self.options))
+            return self._named(
+                lambda: (
+                    self._symbolic_program(module, given, frozen)
+                    or cast("CompiledModel | PartedModel", api.compile(module, given, **self.options))
+                )
+            )
+
+    def _named(self, make: Callable[[], _T]) -> _T:
+        """Compile; again without the names that this graph of several lacks, if there are some."""
+        try:
+            return make()
+        except AbsentNamesError as absent:
+            self.options = without_absent(self.options, absent, self.named.graph)
+            self._symbolic = None
+            return make()
 
     def _symbolic_program(
         self, module: torch.nn.Module, given: Sequence[Any], frozen: Mapping[int, torch.Tensor]

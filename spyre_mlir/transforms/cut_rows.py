@@ -37,6 +37,7 @@ from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
     write_cost,
 )
 from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.unread_parts import drop_unread_parts
 
 # Each kernel becomes two, so the time of one reduction has to fall that much.
 CLEAR_GAIN = 2
@@ -55,13 +56,15 @@ class CutRowsPass(ModulePass):
         """Cut every group of nests that all cores would share then, if it is predicted to gain clearly."""
         spec = spec_of(ctx, op)
         for function in functions(op):
-            done = set[Operation]()
+            done, parts = set[Operation](), set[Operation]()
             for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
                 if nest not in done and (rows := _rows_to_cut(nest, spec)) is not None:
                     group = _grown(nest, rows)
                     if group.may_be_cut():
                         done.update(group.loops)
-                        group.cut(_most(group.rows, spec), spec)
+                        parts.update(group.cut(_most(group.rows, spec), spec))
+            if parts:  # a reader of some rows, as of the first token of an image, may need one of the two parts
+                drop_unread_parts(function, parts)
 
 
 @dataclass
@@ -104,14 +107,15 @@ class _Group:
         """Return whether what others read of it is read by no nest of the group."""
         return all(len({u.operation in self.loops for u in value.uses}) < 2 for value in self.made)
 
-    def cut(self, first: int, spec: SpyreSpec) -> None:
-        """Replace the nests by those of the first rows, then those of the others, in place of the last of them."""
+    def cut(self, first: int, spec: SpyreSpec) -> list[NestOp]:
+        """Replace the nests by those of the first rows, then those of the others, in place of the last; return them."""
         *_, last = self.loops
         block = last.parent_block()
         if block is None:
             raise ValueError("nests outside of a block")
         outside = {v: EmptyOp(v.type) for v in self.made if not any(u.operation in self.loops for u in v.uses)}
         filled: dict[SSAValue, SSAValue] = {}
+        parts: list[NestOp] = []
         for value, empty in outside.items():
             empty.location = value.owner.location if isinstance(value.owner, Operation) else last.location
             block.insert_op_before(empty, last)
@@ -123,6 +127,7 @@ class _Group:
             for op, name in self.loops.items():
                 part = self._part(op, name, start, rows, values, filled.get(op.result))
                 block.insert_op_before(part, last)
+                parts.append(part)
                 known = filled if op.result in filled else values
                 known[op.result] = part.result
         for value, full in filled.items():
@@ -130,6 +135,7 @@ class _Group:
         for op in reversed(list(self.loops)):
             op.detach()
             op.erase()
+        return parts
 
     def _copies(self, rows: int, spec: SpyreSpec) -> dict[SSAValue, NestOp]:
         """Copies of the first rows of what several nests read, which the scratchpads have room for.

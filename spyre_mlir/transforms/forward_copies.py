@@ -28,8 +28,8 @@ from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp, YieldOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
-from spyre_mlir.transforms.aten_to_loop.unread_parts import box_of, overlap
 from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.unread_parts import box_of, overlap
 
 LANES = DL16.elements_per_stick()
 

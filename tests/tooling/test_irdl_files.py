@@ -22,7 +22,7 @@ from tests.paths import ROOT
 
 MLIR_OPT = external_tool("mlir-opt")
 DIALECTS = [Sdscbundle, Ktdp]
-needs_mlir_opt = pytest.mark.skipif(MLIR_OPT is None, reason="needs mlir-opt, mlir-opt-22 or XDSL_MLIR_OPT")
+needs_mlir_opt = pytest.mark.skipif(MLIR_OPT is None, reason="needs mlir-opt, mlir-opt-22, torch-mlir or XDSL_MLIR_OPT")
 
 
 def load() -> ModuleType:

@@ -4,12 +4,37 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from spyre_mlir.backend.whole_file import write_whole
 from spyre_mlir.errors import InputError
+
+STDOUT = "-"
+
+
+@contextmanager
+def json_place(path: str | None) -> Generator[str | None]:
+    """Give the file that the JSON of a call is to be written to.
+
+    For ``-`` it is one whose text goes to stdout when the call has succeeded, and what it prints goes to stderr.
+
+    Args:
+        path: as `--json` takes it.
+    """
+    if path != STDOUT:
+        yield path
+        return
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "out.json"
+        with redirect_stdout(sys.stderr):
+            yield str(file)
+        if file.exists():
+            sys.stdout.write(file.read_text(encoding="utf-8"))
 
 
 class PendingOutput(StringIO):
@@ -24,7 +49,9 @@ class PendingOutput(StringIO):
 
     def __init__(self, path: str) -> None:
         super().__init__()
-        self._target = Path(path).resolve()
+        given = Path(path)
+        # Links such as /dev/stdout end in a pipe, which has no name in a folder.
+        self._target = given if given.exists() and not given.is_file() else given.resolve()
         self._text = ""
         if self._target.is_dir():
             raise IsADirectoryError(21, "Is a directory", path)

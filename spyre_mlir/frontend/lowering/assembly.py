@@ -20,11 +20,10 @@ from spyre_mlir.frontend.lowering.liveness import find_aliases
 from spyre_mlir.frontend.lowering.named_places import named_places
 from spyre_mlir.frontend.lowering.nodes import NodeLowering
 from spyre_mlir.frontend.lowering.signature import Signature
-from spyre_mlir.frontend.program.plain_trees import word_of_tree
+from spyre_mlir.frontend.program.plain_trees import text_of_tree
 from spyre_mlir.frontend.program.program import Origin, OutputMemory, Program, TreeConstant
 from spyre_mlir.frontend.reference.half_precision import has_halves, keep_wide
 from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number
-from spyre_mlir.frontend.torch_private import TreeSpec, treespec_dumps
 
 # float32 has every whole number up to here; what is larger does not count anything.
 _MOST_COUNTED = 2**24
@@ -142,7 +141,7 @@ def _module(
         "aten.output_leaves": _leaves(signature.output_leaves),
     }
     for key, tree in (("aten.input_tree", signature.input_tree), ("aten.output_tree", signature.output_tree)):
-        if (text := _tree_text(tree)) is not None:
+        if (text := text_of_tree(tree)) is not None:
             attributes[key] = StringAttr(text)
     module = ModuleOp([function, *reversed(lowering.graphs.made)], attributes, StringAttr(name))
     hand_down_notes(module)
@@ -178,13 +177,3 @@ def _leaves(leaves: Any) -> ArrayAttr[Attribute]:
             for leaf in leaves
         ]
     )
-
-
-def _tree_text(tree: TreeSpec) -> str | None:
-    """A word for a usual tree, or the tree as torch serialises it; None for classes that torch cannot serialise."""
-    if (word := word_of_tree(tree)) is not None:
-        return word
-    try:
-        return treespec_dumps(tree)
-    except (NotImplementedError, TypeError, ValueError):
-        return None

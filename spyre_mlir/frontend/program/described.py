@@ -15,10 +15,10 @@ from xdsl.traits import SymbolTable
 from spyre_mlir.dialects.aten_arguments import to_value
 from spyre_mlir.errors import ReadError
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
-from spyre_mlir.frontend.program.plain_trees import tree_of_word
+from spyre_mlir.frontend.program.plain_trees import tree_of_text
 from spyre_mlir.frontend.program.program import Argument, ArgumentKind, Program, TreeConstant
 from spyre_mlir.frontend.program.result_memory import ResultMemory
-from spyre_mlir.frontend.torch_private import TreeSpec, tree_flatten, treespec_loads
+from spyre_mlir.frontend.torch_private import TreeSpec, tree_flatten
 
 _KINDS: dict[str, ArgumentKind] = {
     "input": "input",
@@ -144,9 +144,4 @@ def _output_tree(module: ModuleOp, leaves: int) -> TreeSpec:
 
 def _tree(module: ModuleOp, name: str, leaves: int) -> TreeSpec | None:
     text = module.attributes.get(name)
-    if not isinstance(text, StringAttr):
-        return None
-    try:
-        return tree_of_word(text.data, leaves) or treespec_loads(text.data)
-    except (NotImplementedError, ValueError, TypeError, KeyError, AttributeError, ImportError):
-        return None
+    return tree_of_text(text.data, leaves) if isinstance(text, StringAttr) else None

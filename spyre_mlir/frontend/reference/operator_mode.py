@@ -57,7 +57,11 @@ def _stacked(trees: Sequence[Any]) -> Any:
     return tree_map(lambda *column: torch.stack(column), *trees)
 
 
-def _map(body: Callable[..., Any], xs: Sequence[torch.Tensor], others: Sequence[Any]) -> Any:
+def _map(
+    body: Callable[..., Any], xs: Sequence[torch.Tensor], others: Sequence[Any], *, mutated_arg_indices: str = ""
+) -> Any:
+    # Torch 2.15 says which arguments the body writes to; rows are views, so that what is written arrives by itself.
+    del mutated_arg_indices
     rows = [body(*row, *others) for row in zip(*xs, strict=True)]
     return _stacked(rows)
 

@@ -17,6 +17,7 @@ from spyre_mlir.frontend.symbolic.sizes import STATIC, Sizes
 from spyre_mlir.frontend.torch_private import guard_codes
 
 _NOT_IN_NAMES = re.compile(r"\W+")
+_OF_TORCH = {"sym_max": "max", "sym_min": "min"}  # torch 2.15 writes torch.sym_max where earlier ones wrote max
 
 
 def guards_of(exported: ExportedProgram, sizes: Sizes) -> list[str]:
@@ -44,7 +45,7 @@ def _guard(code: str, inputs: Mapping[str, Node], sizes: Sizes) -> str | None:
 
 
 class _Resolve(ast.NodeTransformer):
-    """Puts symbols in the place of ``L['x'].size()[0]`` and ``L['n']``."""
+    """Puts symbols in the place of ``L['x'].size()[0]`` and ``L['n']``, and Python's functions in that of torch's."""
 
     def __init__(self, inputs: Mapping[str, Node], sizes: Sizes) -> None:
         self._inputs, self._sizes = inputs, sizes
@@ -58,6 +59,14 @@ class _Resolve(ast.NodeTransformer):
                 return self._tree(self._value(source).shape[dim])
             case _:
                 return self._tree(self._value(node))
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """Replace a function of torch on symbolic numbers."""
+        match node:
+            case ast.Attribute(value=ast.Name(id="torch"), attr=name) if name in _OF_TORCH:
+                return ast.Name(_OF_TORCH[name], ast.Load())
+            case _:
+                return self.generic_visit(node)
 
     def _value(self, source: ast.expr) -> Any:
         name = "_".join(_path(source))

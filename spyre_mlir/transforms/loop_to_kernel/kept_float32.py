@@ -1,6 +1,7 @@
 """Operations that keep float32 on the device by name, where the rest of the program computes in DL16.
 
 A name is a module of the model or an operator, which stand for all that they become, a line, or an operation of a nest.
+A program may lack what a name with ``?`` behind it stands for.
 
 Decision: docs/decisions/0077-float32-is-kept-on-request.md
 """
@@ -20,8 +21,9 @@ from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.tensors import element_of
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import AbsentNamesError
 
+_OPTIONAL = "?"
 _SHOWN = 12
 _KINDS = (loop.NestOp, loop.LoopGatherOp, loop.EmptyOp)
 
@@ -33,27 +35,30 @@ def kept_ops(function: func.FuncOp, names: Sequence[str]) -> set[Operation]:
 
 
 def check_names(module: ModuleOp, names: Sequence[str]) -> None:
-    """Check that every name is of an op of a module at the loop level that has float32 tensors.
+    """Check that every name is of an op of a module at the loop level that has float32 tensors, but names with ``?``.
 
     Raises:
-        InputError: there is none of a name; similar names are listed.
+        AbsentNamesError: there is none of a name; similar names are listed.
     """
     called: dict[str, list[Operation]] = {}
     for op in (op for op in ops_in(module) if names and isinstance(op, _KINDS)):
         for name in set(_names(op)):
             called.setdefault(name, []).append(op)
-    for name in names:
-        if not (ops := called.get(_plain(name), [])):
-            raise InputError(
-                f"keep_float32_in: nothing of the program is called '{name}'",
-                hint=_suggestion(name, module, set(called)),
-            )
+    wrong: dict[str, tuple[str, str]] = {}
+    for name in (name for name in names if not name.endswith(_OPTIONAL)):
+        ops = called.get(_plain(name), [])
         elements = {element_of(value) for op in ops for value in (*op.operands, *op.results)}
-        if f32 not in elements:
-            raise InputError(
-                f"keep_float32_in: nothing called '{name}' has float32 tensors",
-                hint=f"leave it out: its tensors are of {' and '.join(sorted(map(str, elements)))} in the model",
+        if not ops:
+            wrong[name] = f"nothing of the program is called '{name}'", _suggestion(name, module, set(called))
+        elif f32 not in elements:
+            found = " and ".join(sorted(map(str, elements)))
+            wrong[name] = (
+                f"nothing called '{name}' has float32 tensors",
+                f"leave it out: its tensors are of {found} in the model",
             )
+    if wrong:
+        message, hint = next(iter(wrong.values()))
+        raise AbsentNamesError(f"keep_float32_in: {message}", tuple(wrong), hint=hint)
 
 
 def _suggestion(name: str, module: ModuleOp, known: set[str]) -> str:
@@ -76,7 +81,7 @@ def _listed(names: set[str]) -> str:
 
 def _plain(name: str) -> str:
     """A name in any spelling of an operator, ``aten::softmax``, as the loop level has it: ``softmax``."""
-    return name.replace("::", ".").removeprefix("aten.").removesuffix(".default")
+    return name.removesuffix(_OPTIONAL).replace("::", ".").removeprefix("aten.").removesuffix(".default")
 
 
 def _names(op: Operation) -> Iterator[str]:

@@ -20,7 +20,7 @@ EXAMPLES = [
     *sorted(ROOT.glob("tests/data/ktir/*.mlir")),
 ]
 
-pytestmark = pytest.mark.skipif(MLIR_OPT is None, reason="needs mlir-opt, mlir-opt-22 or XDSL_MLIR_OPT")
+pytestmark = pytest.mark.skipif(MLIR_OPT is None, reason="needs mlir-opt, mlir-opt-22, torch-mlir or XDSL_MLIR_OPT")
 
 
 def read(text: str) -> ModuleOp:

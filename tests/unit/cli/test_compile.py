@@ -1,5 +1,6 @@
 """spyre-compile refuses what it cannot compile, says why, and leaves nothing behind."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,7 +77,7 @@ def test_symbols_without_fitting_values(words: list[str], part: str, tmp_path: P
 def test_host_steps_are_refused_if_asked(tmp_path: Path, refused: Refused) -> None:
     path = saved_program(tmp_path / "model.pt2", Waves(), torch.zeros(4, 8))
     words = [path, "-o", tmp_path / "bundle", "--host-fallback", "error"]
-    parts = ("1 x aten.special_bessel_j1: the op table has no entry for it", "test_compile.py:24")
+    parts = ("1 x aten.special_bessel_j1: the op table has no entry for it", "test_compile.py:25")
     refused(compile_tool.run, words, "SPY-U001", *parts, code=2)
     assert [one.name for one in tmp_path.iterdir()] == ["model.pt2"]
 
@@ -149,8 +150,7 @@ def test_output_directory_that_holds_something_else(saved: Path, tmp_path: Path,
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        ([], ["either -o DIR or --emit LEVEL", "spyre-compile --help"]),
-        (["-o", "x", "--emit", "aten"], ["either -o DIR or --emit LEVEL"]),
+        (["-o", "x", "--emit", "aten"], ["either -o DIR or --emit LEVEL", "spyre-compile --help"]),
         (["--emit", "loops"], ["no level is called 'loops'", "spyre.loop"]),
         (["-o", "x", "--addresses", "none"], ["--addresses", "'symbolic'", "'concrete'"]),
         (["-o", "x", "--sdsc-version", "TS24"], ["--sdsc-version", "TS25"]),
@@ -189,3 +189,27 @@ def test_weights_and_sizes_go_together(tmp_path: Path) -> None:
     x = torch.randn(33, 8)
     expected = torch.nn.functional.linear(x, given["weight"], given["bias"])
     torch.testing.assert_close(spyre_mlir.load(tmp_path / "bundle")(x), expected, atol=0.02, rtol=0.02)
+
+
+def test_without_a_directory_the_report_is_printed_and_no_more(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert compile_tool.run([str(saved), "--report", "page.html"]) == 0
+    out = capsys.readouterr().out
+    assert "predicted time, calibrated profile" in out
+    assert out.endswith("no bundle was written; -o DIR writes it\n")
+    assert [one.name for one in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_figures_on_stdout_are_those_of_the_file(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "figures.json"
+    assert compile_tool.run([str(saved), "--json", str(file)]) == 0
+    capsys.readouterr()
+    assert compile_tool.run([str(saved), "--json", "-"]) == 0
+    out, err = capsys.readouterr()
+    figures, wanted = json.loads(out), json.loads(file.read_text())
+    assert figures["kernels"] == wanted["kernels"] != []
+    assert "predicted time, calibrated profile" in err

@@ -51,3 +51,16 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_run(
     assert run_tool.run([str(bundle), "--json", str(tmp_path / "no" / "run.json")]) == 1
     out, err = capsys.readouterr()
     assert out == "" and "run.json" in err
+
+
+def test_a_dash_is_stdout_which_has_nothing_else(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_tool.run([str(bundle), "--json", "-"]) == 0
+    out, err = capsys.readouterr()
+    assert Draft202012Validator(SCHEMA).is_valid(json.loads(out))
+    assert ": 64x64, min " in err
+    assert not Path("-").exists()
+
+
+def test_a_dash_is_empty_if_the_run_fails(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_tool.run([str(bundle), "--json", "-", "--input", "nobody=x.npy"]) == 1
+    assert capsys.readouterr().out == ""

@@ -17,8 +17,8 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.errors import DataSizesError, InputError, UnsupportedError
 from spyre_mlir.frontend.importer import identifier, import_program, root_class
+from spyre_mlir.frontend.program.plain_trees import tree_of_text
 from spyre_mlir.frontend.program.program import Program, TreeConstant
-from spyre_mlir.frontend.torch_private import treespec_loads
 from spyre_mlir.text.render import module_text
 from tests.functions import FunctionModel
 from tests.unit.frontend.graphs import exported
@@ -97,7 +97,7 @@ def test_the_module_says_it_too(program: Program) -> None:
     for key, tree in (("aten.input_tree", program.input_tree), ("aten.output_tree", program.output_tree)):
         text = attributes[key]
         assert isinstance(text, StringAttr)
-        assert treespec_loads(text.data) == tree
+        assert tree_of_text(text.data, tree.num_leaves) == tree
     assert [str(t) for t in main.function_type.outputs] == ["tensor<2x3xf32>", "tensor<1xf32>"]
 
 

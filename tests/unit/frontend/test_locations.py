@@ -72,6 +72,8 @@ def test_a_node_without_a_trace_has_no_source() -> None:
         ({"a": ("", object), "b": ("layers.0.mlp", object)}, "layers.0.mlp"),
         ({"a": ("L['self']", object)}, ""),
         ({"a": ("L['self'].layers[0].mlp", object)}, "layers.0.mlp"),
+        ({"a": ("L['model'].layers[0].mlp", object)}, "model.layers.0.mlp"),
+        ({"a": ("G['model'].layers.0.mlp", object)}, "model.layers.0.mlp"),
         ({"a": ("L['self'].blocks['first']", object)}, "blocks.first"),
         ({"a": ("L['self'].blocks[\"first\"]", object)}, "blocks.first"),
     ],

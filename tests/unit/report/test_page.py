@@ -92,6 +92,14 @@ def test_plots_have_a_mark_per_run_and_per_buffer(html: str, softmax_timeline: T
     assert figures[2].count('class="mark lx"') == len(softmax_timeline.residents) > 0
 
 
+def test_a_run_too_short_for_its_scale_is_a_thin_bar(softmax_timeline: Timeline) -> None:
+    first, *others = softmax_timeline.runs
+    short = replace(softmax_timeline, runs=(*others, (first[0], first[1], 1e-9)))
+    figure = page_text("p", short, [], None).split("<figure>")[2]
+    assert figure.count('<rect class="mark') == len(short.runs) and "<circle" not in figure
+    assert min(float(width) for width in re.findall(r'<rect class="mark[^>]*? width="([\d.]+)"', figure)) >= 0.5
+
+
 def test_the_colours_are_explained(html: str) -> None:
     legend = html.partition('<section id="by-function">')[2].partition("</p>")[0]
     style = html.partition("<style>")[2].partition("</style>")[0]
@@ -172,7 +180,8 @@ def test_layers_are_folded(softmax_timeline: Timeline) -> None:
     )
     assert found == [(f"model.layers.{n}", str(count), f"{us:.2f}") for n in range(3)]
     modules = page.partition('<section id="by-module">')[2].partition("</section>")[0]
-    assert "<summary><code>model.layers.*.a_module_with_a_long_name.q, 3 modules</code></summary>" in modules
+    folded = "<summary><code>model.layers.*.a_module_with_a_long_name.q</code>"
+    assert f'{folded} <span class="count">3 modules</span></summary>' in modules
     assert modules.count(f"</code> {us:.2f} us</div>") == 3
 
 

@@ -110,6 +110,25 @@ def test_what_is_read_is_read_before_it_changes() -> None:
     assert rows_of(nests) == [67, 64, 3, 67, 67, 64, 3]
 
 
+# Reads one row of the sums.
+ONE_ROW = """
+  %3 = spyre.loop.nest [k = 64] ins(%2[{row}, 0] : tensor<197x1xf32>) -> [k] : tensor<64xf32> {{
+  ^bb0(%f: f32):
+    spyre.loop.yield %f : f32
+  }}
+  func.return %3 : tensor<64xf32>
+"""
+
+
+@pytest.mark.parametrize(("row", "kept"), [(0, 192), (191, 192), (192, 5), (196, 5)])
+def test_a_part_that_nothing_reads_is_not_computed(row: int, kept: int) -> None:
+    text = CHAIN.format(rows=197, columns=192).replace("-> tensor<197x1xf32> {\n  %0", "-> tensor<64xf32> {\n  %0")
+    text = text.replace("  func.return %2 : tensor<197x1xf32>\n", ONE_ROW.format(row=row))
+    module = passed(text, "cut-rows")
+    chain = [nest for nest in ops(module, NestOp) if nest.space.data[0].name == "m"]
+    assert {nest.space.data[0].extent for nest in chain} == {kept} and len(chain) == 3
+
+
 def test_a_hint_keeps_rows_together() -> None:
     def function(x: Tensor) -> Tensor:
         with spyre_mlir.hint(division={"0": 1}):

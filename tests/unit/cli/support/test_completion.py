@@ -12,11 +12,16 @@ import pytest
 from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli import opt, run
 from spyre_mlir.cli.compile_graphs import DOT, EXPLORER, PYTHON
-from spyre_mlir.cli.support.completion import completion_script
+from spyre_mlir.cli.support.completion import Flag, completion_script
 from spyre_mlir.pipeline import LEVELS
 
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
-FLAGS = {"--numerics": ("exact", "device"), "-p": ("cse", "canonicalize"), "--seed": ()}
+FLAGS = {
+    "--numerics": Flag(("exact", "device"), takes_value=True, help="how to round; the default is [device]"),
+    "-p": Flag(("cse", "canonicalize"), takes_value=True, several=True),
+    "--seed": Flag(takes_value=True),
+    "--sum": Flag(help="xDSL's [sum]"),
+}
 
 
 @pytest.fixture
@@ -42,7 +47,7 @@ def offered(tmp_path: Path) -> Callable[..., list[str]]:
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
-        (["tool", "--"], ["--numerics", "--seed"]),
+        (["tool", "--"], ["--numerics", "--seed", "--sum"]),
         (["tool", "--num"], ["--numerics"]),
         (["tool", "--numerics", ""], ["exact", "device"]),
         (["tool", "--numerics", "=", "de"], ["device"]),
@@ -82,17 +87,23 @@ def test_levels_of_spyre_compile(offered: Callable[..., list[str]], capsys: pyte
     assert (*LEVELS, EXPLORER, DOT, PYTHON) == compile_tool.OFFERED
 
 
-def test_zsh_takes_the_script_of_bash() -> None:
-    head, rest = completion_script("zsh", "tool", FLAGS).split("\n", 1)
-    assert head == "autoload -U +X bashcompinit && bashcompinit"
-    assert rest == completion_script("bash", "tool", FLAGS)
+def test_an_option_of_arguments_per_flag_for_zsh() -> None:
+    lines = completion_script("zsh", "tool", FLAGS).splitlines()
+    assert lines[2] == "  _arguments \\"
+    assert [line.strip(" \\") for line in lines[3:-3]] == [
+        "'*--numerics=[how to round]:value:(exact device)'",
+        "'*-p+[]:value:_sequence compadd - cse canonicalize'",
+        "'*--seed=[]:value:_files'",
+        r"'*--sum[xDSL'\''s \[sum\]]'",
+    ]
 
 
 def test_a_line_per_flag_for_fish() -> None:
     assert completion_script("fish", "tool", FLAGS).splitlines() == [
-        'complete -c tool -l numerics -xa "exact device"',
-        'complete -c tool -s p -xa "cse canonicalize"',
-        "complete -c tool -l seed",
+        "complete -c tool -l numerics -xa 'exact device' -d 'how to round'",
+        "complete -c tool -s p -xa '(__fish_append , cse canonicalize)'",
+        "complete -c tool -l seed -r",
+        r"complete -c tool -l sum -d 'xDSL\'s [sum]'",
     ]
 
 

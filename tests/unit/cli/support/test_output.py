@@ -122,3 +122,15 @@ def test_a_directory_without_permission_is_refused(tmp_path: Path, monkeypatch: 
         PendingDirectory(str(tmp_path / "out"))
     assert caught.value.args == (13, "Permission denied")
     assert caught.value.filename == str(tmp_path / "out")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="pipes have names on Linux")
+def test_a_pipe_is_written_to_by_the_link_that_stands_for_it() -> None:
+    reading, writing = os.pipe()
+    output = PendingOutput(f"/proc/self/fd/{writing}")
+    output.write("through")
+    output.close()
+    output.commit()
+    os.close(writing)
+    with os.fdopen(reading) as end:
+        assert end.read() == "through"

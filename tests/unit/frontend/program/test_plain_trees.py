@@ -1,15 +1,28 @@
-"""Usual structures of calls have a word in the text, which reads back; all others are spelled as torch does."""
+"""Usual structures of calls have a word in the text, others are written as Python's values; all of it reads back."""
 
 from __future__ import annotations
 
+from collections import OrderedDict, namedtuple
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import torch
-from torch.utils._pytree import tree_flatten
+from torch.utils._pytree import tree_flatten, treespec_dumps
 
 import spyre_mlir
-from spyre_mlir.frontend.program.plain_trees import tree_of_word, word_of_tree
+from spyre_mlir.frontend.program.plain_trees import text_of_tree, tree_of_text, tree_of_word, word_of_tree
+
+Point = namedtuple("Point", ["x", "y"])
+
+
+@dataclass
+class Found:
+    boxes: Any
+    scores: Any = None
+
+
+torch.export.register_dataclass(Found, serialized_type_name="shop.Found")
 
 
 @pytest.mark.parametrize(
@@ -34,6 +47,53 @@ def test_the_word_of_a_structure(value: Any, word: str | None) -> None:
 
 def test_another_text_is_no_word() -> None:
     assert tree_of_word("[1]", 1) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"logits": 1, "past": [(2, 3), (4, 5)]}, "{'logits': _, 'past': [(_, _), (_, _)]}"),
+        ((((1, 2),), {"k": 3}), "(((_, _),), {'k': _})"),
+        ((1,), "(_,)"),
+        ([[], (), {}], "[[], (), {}]"),
+        ({3: 1, "it's": 2}, """{3: _, "it's": _}"""),
+        (OrderedDict(a=1, b=(2,)), "collections.OrderedDict(a=_, b=(_,))"),
+        (Found(1, [2]), "shop.Found(_, [_], context=[['boxes', 'scores'], []])"),
+        (Found(1), "shop.Found(_, context=[['boxes'], ['scores']])"),
+        ({"context": 1, "_": 2}, "{'context': _, '_': _}"),
+        (OrderedDict(context=1), "collections.OrderedDict(_, context=['context'])"),
+    ],
+)
+def test_other_structures_are_written_as_python_writes_values(value: Any, text: str) -> None:
+    tree = tree_flatten(value)[1]
+    assert text_of_tree(tree) == text
+    assert tree_of_text(text, tree.num_leaves) == tree
+
+
+def test_results_of_transformers_are_calls_of_their_class() -> None:
+    outputs = pytest.importorskip("transformers.modeling_outputs")
+    tree = tree_flatten(outputs.CausalLMOutput(logits=torch.ones(1), hidden_states=(torch.ones(1),)))[1]
+    text = "transformers.modeling_outputs.CausalLMOutput(logits=_, hidden_states=(_,))"
+    assert text_of_tree(tree) == text
+    assert tree_of_text(text, 2) == tree
+
+
+def test_what_python_cannot_spell_is_written_as_torch_does() -> None:
+    tree = tree_flatten(OrderedDict({"class": 1}))[1]
+    assert text_of_tree(tree) == treespec_dumps(tree)
+    assert tree_of_text(treespec_dumps(tree), 1) == tree
+
+
+def test_texts_of_torch_are_read_too() -> None:
+    tree = tree_flatten({"a": [1, 2]})[1]
+    assert tree_of_text(treespec_dumps(tree), 2) == tree
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{_: _}", "_ + _", "f(**_)", "unknown.Class(a=_)", "[1]", "import os", "f(_, context=g())"]
+)
+def test_a_text_that_stands_for_no_structure(text: str) -> None:
+    assert tree_of_text(text, 1) is None
 
 
 def test_the_first_line_of_a_usual_program_is_short() -> None:

@@ -45,3 +45,10 @@ def test_another_condition_is_refused(code: str, monkeypatch: pytest.MonkeyPatch
 def test_what_held_at_export_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guards, "guard_codes", lambda _: ["L['y'].size()[0] == 2"])
     assert guards_of(EXPORTED, Sizes.of(EXPORTED)) == []
+
+
+@pytest.mark.parametrize(("function", "of_torch"), [("max", "torch.sym_max"), ("min", "torch.sym_min")])
+def test_functions_of_torch_on_sizes_are_pythons(function: str, of_torch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    extent = "L['x']['parts'][1].size()[0]"
+    monkeypatch.setattr(guards, "guard_codes", lambda _: [f"{of_torch}(1, {extent} // 4) == {extent} // 4"])
+    assert guards_of(EXPORTED, Sizes.of(EXPORTED)) == [f"{function}(1, s0 // 4) == s0 // 4"]

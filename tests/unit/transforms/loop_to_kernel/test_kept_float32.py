@@ -11,7 +11,7 @@ import torch
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import AbsentNamesError, InputError
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import NarrowedWarning
 
 THIS = Path(__file__).name
@@ -111,6 +111,17 @@ def test_a_name_of_nothing_is_refused(name: str, hint: str) -> None:
     with pytest.raises(InputError, match=f"keep_float32_in: nothing of the program is called '{name}'") as refused:
         compiled("layers.1", name)
     assert (refused.value.hint or "").startswith(hint)
+
+
+def test_what_a_name_with_a_question_mark_stands_for_may_be_absent() -> None:
+    assert formats(compiled("softmax?", "sqrt?")) == formats(compiled("sqrt"))
+    assert formats(compiled("softmax?")) == formats(compiled())
+
+
+def test_all_absent_names_are_in_the_error() -> None:
+    with pytest.raises(AbsentNamesError) as refused:
+        compiled("layers.1", "softmax", "nobody")
+    assert refused.value.names == ("softmax", "nobody")
 
 
 class Composed(torch.nn.Module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue, Use
@@ -15,8 +15,13 @@ from spyre_mlir.dialects.tensors import shape_of
 Box = tuple[tuple[int, int], ...]  # per dimension the first and the last index
 
 
-def drop_unread_parts(function: func.FuncOp) -> None:
-    """Erase nests into a tensor whose part is not read, and what only they read; readers get the tensor before."""
+def drop_unread_parts(function: func.FuncOp, among: Collection[Operation] | None = None) -> None:
+    """Erase nests into a tensor whose part is not read, and what only they read; readers get the tensor before.
+
+    Args:
+        function: at the loop level.
+        among: the nests that may go; all of them if it is None.
+    """
     read, freed = dict[SSAValue, list[Box]](), set[Operation]()
     for op in reversed(list(function.body.block.ops)):
         if op in freed and is_trivially_dead(op):
@@ -26,7 +31,7 @@ def drop_unread_parts(function: func.FuncOp) -> None:
         elif isinstance(op, NestOp) and op.dest is not None:
             read[op.result] = boxes = _read(op.result, read)
             written = box_of(op, op.output_map)
-            if not any(overlap(written, box) for box in boxes):
+            if (among is None or op in among) and not any(overlap(written, box) for box in boxes):
                 op.result.replace_all_uses_with(op.dest)
                 freed |= _makers(op.inputs)
                 op.detach()

@@ -65,7 +65,7 @@ def test_every_level_agrees_with_torch(function: Any, columns: int, dtype: torch
 
 
 @pytest.mark.parametrize("function", [beside, below, sums])
-@pytest.mark.filterwarnings("ignore::spyre_mlir.errors.NarrowedWarning")
+@pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.loop_to_kernel.precision_loss.NarrowedWarning")
 def test_a_destination_that_keeps_float32(function: Any) -> None:
     """No product writes float32: it writes a tensor of its own, which is converted on its way."""
     inputs = made(64, torch.float32)

@@ -57,9 +57,17 @@ from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP
 from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.moved_weights import fillers, fold_into_weight
-from spyre_mlir.transforms.loop_to_kernel.reductions import lower_quotient, lower_reduction, output_of
+from spyre_mlir.transforms.loop_to_kernel.reductions import (
+    can_write,
+    column_of,
+    is_product,
+    lower_quotient,
+    lower_reduction,
+    names_in,
+    output_of,
+    split_write,
+)
 from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion, check_host_step
-from spyre_mlir.transforms.loop_to_kernel.split_writes import can_write, column_of, is_product, names_in, split_write
 from spyre_mlir.transforms.utils.function_constants import function_constants
 from spyre_mlir.transforms.utils.integer_origins import Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, holds, inside, is_integer, wraps

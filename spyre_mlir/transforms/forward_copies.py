@@ -45,10 +45,11 @@ class ForwardCopiesPass(ModulePass):
         """Forward the copies of every function."""
         for function in functions(op):
             block = function.body.block
-            for nest in [o for o in reversed(list(block.ops)) if isinstance(o, NestOp)]:
-                _forward_whole(nest)
             for empty in [o for o in block.ops if isinstance(o, EmptyOp)]:
                 _Destination(block, empty).forward()
+            # Parts side by side may interleave once what they fill is copied itself, so that comes last.
+            for nest in [o for o in reversed(list(block.ops)) if isinstance(o, NestOp)]:
+                _forward_whole(nest)
 
 
 def _forward_whole(copy: NestOp) -> None:

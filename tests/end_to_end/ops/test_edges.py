@@ -111,10 +111,11 @@ def test_edges_are_as_torch_has_them(name: str) -> None:
 
 
 def test_what_depends_on_the_rank_of_a_matrix_is_refused_with_its_place() -> None:
-    """The residuals of least squares are as many as the data have columns to spare: torch itself cannot trace it."""
-    model = FunctionModel(lambda a, b: torch.linalg.lstsq(a, b).solution)
-    with pytest.raises(UnsupportedError, match=r"aten\.linalg_lstsq: the shape of its result"):
-        spyre_mlir.compile(model, (TABLE, TABLE[:, :2]))
+    """By this driver, batches have residuals where all their matrices have full rank, and none otherwise."""
+    model = FunctionModel(lambda a, b: torch.linalg.lstsq(a, b, driver="gelsd").residuals)
+    batch = torch.stack([TABLE, TABLE])
+    with pytest.raises(UnsupportedError, match=r"the rank of its matrices decides how many dimensions the residuals"):
+        spyre_mlir.compile(model, (batch, batch[..., :2]))
 
 
 def test_blocks_with_scales_of_their_own_are_a_host_step_which_torch_has_on_other_processors_only() -> None:

@@ -66,6 +66,8 @@ def usual_value(sdsc: SdscJson) -> Iterator[Problem]:
         fields = inner.fields
         for key, wanted in implied(inner.LEVEL, fields, inner.context()).items():
             if key in fields.keys() - _DEFAULTS and not same(fields[key], wanted):
+                if key == keys.CORE_TO_SLICE and division.counts_by_columns(sdsc):
+                    continue
                 yield Problem(f"{json_path(inner)}.{key}", spell(wanted)[:_SHOWN], spell(fields[key])[:_SHOWN])
 
 

@@ -73,6 +73,11 @@ def slices_distinct(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(place, f"slices that differ from those of core {other}")
 
 
+def counts_by_columns(sdsc: SdscJson) -> bool:
+    """Return whether the cores of a matmul are numbered along its columns first."""
+    return list(map(dict, sdsc.slices)) == derived_values.slices_by_columns(sdsc.splits)
+
+
 @warning(_FRONT_END, "C")
 def core_map_order(sdsc: SdscJson) -> Iterator[Problem]:
     """The first dim varies fastest over the cores; in a matmul a divided reduction does, or its columns may."""
@@ -80,7 +85,7 @@ def core_map_order(sdsc: SdscJson) -> Iterator[Problem]:
         return
     slices = sdsc.slices  # refuses more than the card's cores before anything is derived for each
     expected = derived_values.slices_of(sdsc.splits)
-    if list(map(dict, slices)) == derived_values.slices_by_columns(sdsc.splits):
+    if counts_by_columns(sdsc):
         return
     for core, row in enumerate(slices):
         if dict(row) != expected[core]:

@@ -144,7 +144,8 @@ def _lost(key: str, status: str, detail: str) -> dict[str, Any]:
 
 def _work(plan: Plan, store: Store, rows: list[Row], send: Connection) -> None:
     """The child: judges every sample of the rows that is not done."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    inherited = _addresses()  # of the process that it is a copy of
+    resource.setrlimit(resource.RLIMIT_AS, (inherited + MEMORY, inherited + MEMORY))
     for name, dtype in rows:
         row = f"{name}/{dtype}"
         found = row_cases(name, dtype, plan.count)
@@ -159,7 +160,7 @@ def _work(plan: Plan, store: Store, rows: list[Row], send: Connection) -> None:
             record = outcome.record() | {"code": code_digest(), "seconds": round(time.monotonic() - begin, 2)}
             send.send(("record", record))
         send.send(("record", None))
-        if _addresses() > HELD:
+        if _addresses() - inherited > HELD:
             return
 
 

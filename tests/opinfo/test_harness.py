@@ -195,7 +195,7 @@ def test_nothing_stops_it(rows: Ops, tmp_path: Path) -> None:
     assert found == {f"{name}/float32/{n}": status for name, status in each.items() for n in range(2)}
 
 
-@pytest.mark.parametrize(("held", "processes"), [(0, 2), (running.MEMORY, 1)])
+@pytest.mark.parametrize(("held", "processes"), [(-running.MEMORY, 2), (running.MEMORY, 1)])
 def test_a_process_that_holds_much_is_replaced(
     held: int, processes: int, rows: Ops, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,15 @@ class LinearExpr:
         """Return the same expression plus a constant."""
         return replace(self, const=self.const + by)
 
+    def at(self, places: Mapping[str, LinearExpr]) -> LinearExpr:
+        """Return the same expression with others in the places of its dimensions."""
+        const, terms = self.const, dict[str, int]()
+        for name, times in self.terms:
+            const += times * places[name].const
+            for inner, coefficient in places[name].terms:
+                terms[inner] = terms.get(inner, 0) + times * coefficient
+        return LinearExpr(const, tuple((n, c) for n, c in terms.items() if c))
+
     def last(self, extents: Mapping[str, int]) -> int:
         """Largest value for iteration dimensions of the given extents."""
         return self.const + sum(c * (extents[n] - 1) for n, c in self.terms if c > 0)

@@ -27,7 +27,7 @@ from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp, YieldOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
-from spyre_mlir.hw.sticks import IndexMap, LinearExpr
+from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.transforms.utils.unread_parts import box_of, overlap
 
@@ -113,41 +113,41 @@ class _Destination:
 
     def forward(self) -> None:
         """Let results that are copied into it be written there, if no place of it is written twice."""
-        sources = {copy: writer for copy in self.chain if (writer := _forwarded(copy)) is not None}
+        sources = {copy: found for copy in self.chain if (found := _forwarded(copy)) is not None}
         boxes = [box_of(nest, nest.output_map) for nest in self.chain]
         if not sources or any(overlap(a, b) for a, b in combinations(boxes, 2)):
             return
         final = self.chain[-1].result
         numbers = {op: number for number, op in enumerate(self.block.ops)}
-        order = sorted(self.chain, key=lambda nest: numbers[sources.get(nest, nest)])
-        first = sources.get(order[0], order[0])
+        computing = {nest: sources[nest][0] if nest in sources else nest for nest in self.chain}
+        order = sorted(self.chain, key=lambda nest: numbers[computing[nest]])
+        first = computing[order[0]]
         if numbers[self.empty] > numbers[first]:
             self.empty.detach()
             _insert_before(self.empty, first)
         made: SSAValue = self.empty.result
         for nest in order:
-            if (writer := sources.get(nest)) is None:
-                made = _rewritten(nest, nest.output_map, nest, made)
-                continue
-            places = _places(nest)
-            if places is None:
-                raise ValueError("a copy that is forwarded walks its source")
-            made = _rewritten(writer, _composed(nest, places, writer.output_map), nest, made)
+            index, writer = nest.output_map, computing[nest]
+            if nest in sources:
+                index = _composed(nest, sources[nest][1], writer.output_map)
+            made = _rewritten(writer, index, nest, made)
         made.name_hint = final.name_hint
         final.replace_all_uses_with(made)
         for nest in reversed(self.chain):
             _erase(nest)
-        for writer in sources.values():
+        for writer, _ in sources.values():
             _erase(writer)
 
 
-def _forwarded(copy: NestOp) -> NestOp | None:
-    """Return the nest that may write what a copy takes to its destination."""
-    if _places(copy) is None:
+def _forwarded(copy: NestOp) -> tuple[NestOp, dict[str, int]] | None:
+    """Return the nest that may write what a copy takes to its destination, and the dimensions that the copy walks."""
+    if (places := _places(copy)) is None:
         return None
     writers = _writers(copy.inputs[0])
     alone = len(writers) == 1 and writers[0].dest is None
-    return writers[0] if alone and writers[0].parent is copy.parent and _may_write(writers[0], copy) else None
+    if not alone or writers[0].parent is not copy.parent or not _may_write(writers[0], copy):
+        return None
+    return writers[0], places
 
 
 def _is_copy(op: NestOp) -> bool:
@@ -193,17 +193,8 @@ def _may_write(writer: NestOp, copy: NestOp) -> bool:
 
 def _composed(copy: NestOp, places: dict[str, int], written: IndexMapAttr) -> IndexMapAttr:
     """Where a copy puts the elements that a nest writes through a map."""
-    return IndexMapAttr(tuple(_followed(expr, places, written.data) for expr in copy.output_map.data))
-
-
-def _followed(expr: LinearExpr, places: dict[str, int], written: IndexMap) -> LinearExpr:
-    const, terms = expr.const, dict[str, int]()
-    for loop, step in expr.terms:
-        inner = written[places[loop]]
-        const += step * inner.const
-        for name, factor in inner.terms:
-            terms[name] = terms.get(name, 0) + step * factor
-    return LinearExpr(const, tuple(terms.items()))
+    at = {loop: written.data[dim] for loop, dim in places.items()}
+    return IndexMapAttr(tuple(expr.at(at) for expr in copy.output_map.data))
 
 
 def _rewritten(op: NestOp, index: IndexMapAttr, like: NestOp, dest: SSAValue | None) -> SSAValue:

@@ -15,7 +15,7 @@ Decision: docs/decisions/0156-narrow-weights-stay-narrow.md
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -106,7 +106,7 @@ def _scaled(value: SSAValue, index: IndexMap, kept: Collection[str]) -> _Scaled 
     places = _places(nest.output_map.data, index)
     if places is None or not isinstance(element_of(value), _WIDE) or value.uses.get_length() != 1:
         return None
-    given = [(v, _at(m.data, places)) for v, m in zip(nest.inputs, nest.input_maps, strict=True)]
+    given = [(v, tuple(e.at(places) for e in m.data)) for v, m in zip(nest.inputs, nest.input_maps, strict=True)]
     entry = body_function(nest.body.block)
     if entry is None:
         return _scaled(*given[0], kept)
@@ -129,20 +129,6 @@ def _places(written: IndexMap, index: IndexMap) -> dict[str, LinearExpr] | None:
         if name:
             found[name] = at
     return found
-
-
-def _at(index: IndexMap, places: Mapping[str, LinearExpr]) -> IndexMap:
-    """A map with other expressions in the places of its loops."""
-
-    def put(expr: LinearExpr) -> LinearExpr:
-        const, terms = expr.const, dict[str, int]()
-        for name, times in expr.terms:
-            const += times * places[name].const
-            for inner, coefficient in places[name].terms:
-                terms[inner] = terms.get(inner, 0) + times * coefficient
-        return LinearExpr(const, tuple((n, c) for n, c in terms.items() if c))
-
-    return tuple(put(expr) for expr in index)
 
 
 def _names(index: IndexMap) -> set[str]:

@@ -23,6 +23,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     PlannedHostOp,
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
+from spyre_mlir.transforms.loop_to_kernel.divisible_extents import lengthen
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
 from spyre_mlir.transforms.loop_to_kernel.host_ops import brought, host_op
 from spyre_mlir.transforms.loop_to_kernel.kept_layouts import align
@@ -87,6 +88,8 @@ class Emission:
 def settled(p: LayoutPlanner, spec: SpyreSpec) -> None:
     """Bring every layout of a plan to its final form."""
     settle(p)
+    if lengthen(p, spec):
+        settle(p)
     bring_within_reach(p, spec)
 
 

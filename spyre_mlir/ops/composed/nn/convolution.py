@@ -44,6 +44,11 @@ def _forward(
     """A convolution of a batch, with its padding before and behind every dimension."""
     rank, channels = len(stride), input.shape[1]
     require("C2", channels == weight.shape[1] * groups, "weight takes another number of channels")
+    apart = stride == weight.shape[2:] and all(gap == 1 for gap in dilation)
+    if groups == 1 and not apart and channels > _LANES // 2 and prod(weight.shape[2:]) > 1:
+        # Taps side by side in whole sticks; while the channels are not in the lanes, zeros behind them cost least.
+        input, weight = (padded(b, v, 1, 0, _padding(channels)) for v in (input, weight))
+    channels = input.shape[1]
     last = input.permute(0, *range(2, rank + 2), 1)
     for d in range(rank):
         kernel = weight.shape[d + 2]
@@ -52,7 +57,6 @@ def _forward(
         return _depthwise(b, last, weight, bias, stride, dilation)
     weight, groups = _merged_groups(b, weight, groups)
     outputs, kernel = weight.shape[0], weight.shape[2:]
-    apart = stride == kernel and all(gap == 1 for gap in dilation)
     if apart and groups == 1 and _padding(kernel[-1] * channels) < kernel[-1] * channels:
         return _patches(b, last, weight, bias)
     grouped = last.view(*last.shape[:-1], groups, channels // groups) if groups > 1 else last

@@ -70,6 +70,8 @@ FORWARD: list[tuple[Any, ...]] = [
     ((1, 1, 4, 5), (1, 1, 2, 2), (1, 1), (0, 0), (1, 1), 1),
     ((1, 2, 3, 4, 3), (2, 2, 2, 1, 2), (1, 2, 1), (0, 1, 0), (1, 1, 2), 1),
     ((2, 2, 3, 3, 4), (2, 1, 2, 3, 2), (1, 1, 2), (0, 1, 1), (2, 1, 1), 2),
+    ((1, 40, 5), (3, 40, 2), (1,), (1,), (2,), 1),  # zeros behind the channels
+    ((2, 70, 3, 4), (2, 70, 2, 3), (1, 2), (0, 1), (1, 1), 1),
 ]
 # The same for groups that are merged: all, in two parts, with two outputs per channel.
 MERGED: list[tuple[Any, ...]] = [
@@ -202,6 +204,13 @@ def test_merged_groups(shape: Ints, kernel: Ints, stride: Ints, padding: Ints, d
     first = kernel[0] // groups
     one, two = (result(f"conv{len(stride)}d", values, weight, **facts)[:, :first] for values in (x, other))
     agree(one, two)
+
+
+def test_taps_of_many_channels_are_copied_in_whole_sticks() -> None:
+    """Taps of 80 channels side by side would begin within sticks, where copies lay everything out again."""
+    model = torch.nn.Conv1d(80, 64, 3, padding=1)
+    modules = lower(import_program(model, (torch.zeros(1, 80, 640),)).module, make_context()).modules
+    assert sum(isinstance(op, RestickifyOp) for op in modules["spyre.kernel"].walk()) <= 2
 
 
 def test_windows_that_do_not_overlap_are_gathered_along_one_dimension() -> None:

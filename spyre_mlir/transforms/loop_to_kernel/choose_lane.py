@@ -10,7 +10,6 @@ from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.attributes import IterDim
-from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import LoweringError
@@ -131,6 +130,6 @@ def lane_for(p: LayoutPlanner, op: loop.NestOp, forms: Forms) -> str | None:
     """Return the loop in the lanes: that of the destination, or of the block that is written, if there is one."""
     dest = written_block(p, op) if op.dest is None else p.of(op.dest).buffers[0]
     if dest is None:
-        copies = op.combine is None and forms.format == DL16.name and body_function(op.body.block) is None
-        return cheapest_lane(op, forms, p.later) if copies else cheapest_lane(op, forms)
+        looks_ahead = op.combine is None and forms.format == DL16.name
+        return cheapest_lane(op, forms, p.later) if looks_ahead else cheapest_lane(op, forms)
     return lane_of_result(op, dest.layout.stick, dest.block)

@@ -5,7 +5,8 @@ it without laying it out again. So the choice counts what follows, to the end of
 first, each tensor gets its least cost for every stick dimension. What an op costs is shared by the operands that the
 function computes, so that no kernel is counted twice.
 
-Copies and destinations choose so: they move elements only, and sparse or widened forms are beyond these estimates.
+Destinations and nests without reductions choose so, where the result is in DL16: sparse and widened forms are beyond
+these estimates.
 """
 
 from __future__ import annotations

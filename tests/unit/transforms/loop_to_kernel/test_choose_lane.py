@@ -148,10 +148,10 @@ def test_a_destination_says_which_lane() -> None:
     [
         (4096, "spyre.loop.yield %e : f32", "a"),
         (64, "spyre.loop.yield %e : f32", "b"),  # little to move
-        (4096, "%n = arith.negf %e : f32\nspyre.loop.yield %n : f32", "b"),
+        (4096, "%n = arith.negf %e : f32\nspyre.loop.yield %n : f32", "a"),
     ],
 )
-def test_a_large_copy_lies_as_what_follows_reads_it(rows: int, body: str, lane: str) -> None:
+def test_a_large_tensor_lies_as_what_follows_reads_it(rows: int, body: str, lane: str) -> None:
     text = pointwise("a, b", f"{rows}x128", f"a = {rows}, b = 128").replace("33x70", f"{rows}x128")
     op, p = nest(text.replace("spyre.loop.yield %e : f32", body)), LayoutPlanner()
     p.later = lambda value, stick: 5000.0 * stick if value is op.result else 0.0

@@ -45,21 +45,37 @@ def torch_reference(
     Raises:
         InputError: the arguments are not what the program was made for.
     """
-    program.flatten(args, kwargs)
+    program, args, kwargs = _written_in_doubles(program, args, kwargs or {})
     with flat_dataclasses(args, kwargs, program.output_tree), generator_kept():
         try:
-            return _torch_reference(program, *clone_examples(tuple(args), dict(kwargs or {})))
+            return _torch_reference(program, *clone_examples(tuple(args), dict(kwargs)))
         except (RuntimeError, TypeError, ValueError):
             # Convolutions and recurrent layers compare dtypes of weights and inputs before a mode sees their calls.
             if not has_halves(program.flatten(args, kwargs)):
                 raise
-        return _reference_of_wide_inputs(program, args, kwargs or {})
+        return _reference_of_wide_inputs(program, args, kwargs)
+
+
+def _written_in_doubles(
+    program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Program, Sequence[Any], Mapping[str, Any]]:
+    """The program with the half-precision inputs that it writes to in double precision, and its arguments.
+
+    A view of one would be widened for itself otherwise, and what is written through the view would be lost.
+    """
+    with flat_dataclasses(args, kwargs):
+        given = program.flatten(args, kwargs)
+        halves = {a.name for a in program.inputs if a.dtype in HALF and a.placement is None and not a.is_complex}
+        written = halves & set(program.mutations.values())
+        wide = {id(x): widened(x) for a, x in zip(program.inputs, given, strict=True) if a.name in written}
+        args, kwargs = tree_map(lambda leaf: wide.get(id(leaf), leaf), (tuple(args), dict(kwargs)))
+    return _with_dtypes(program, lambda a: torch.float64 if a.name in written else a.dtype), args, kwargs
 
 
 def _reference_of_wide_inputs(program: Program, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[NDArray[Any]]:
     """The results of the model for inputs in double precision instead of half."""
     drawn = _drawn(program, args, kwargs)
-    wide = _with_dtypes(program, lambda dtype: torch.float64 if dtype in HALF else dtype)
+    wide = _with_dtypes(program, lambda a: torch.float64 if a.dtype in HALF else a.dtype)
     copies = clone_examples(*widened((tuple(args), dict(kwargs))))
     with Replayed(drawn) if drawn else nullcontext():
         return _torch_reference(wide, *copies, as_drawn=bool(drawn))
@@ -121,7 +137,7 @@ def double_reference(
     for part in model.modules():
         if isinstance(part, torch.fx.GraphModule):
             _drop_dtype_checks(part)
-    wide = _with_dtypes(program, lambda dtype: torch.float64 if dtype.is_floating_point else dtype)
+    wide = _with_dtypes(program, lambda a: torch.float64 if a.dtype.is_floating_point else a.dtype)
     wide = replace(wide, reference=model.double())
     with flat_dataclasses(args, kwargs, program.output_tree):
         drawn = _drawn(program, args, kwargs or {})
@@ -145,11 +161,11 @@ def _drop_dtype_checks(module: torch.fx.GraphModule) -> None:
     module.recompile()
 
 
-def _with_dtypes(program: Program, other: Callable[[torch.dtype], torch.dtype]) -> Program:
+def _with_dtypes(program: Program, dtype_of: Callable[[Argument], torch.dtype]) -> Program:
     """The program with arguments of other dtypes."""
 
     def changed(argument: Argument) -> Argument:
-        return replace(argument, dtype=other(argument.dtype))
+        return replace(argument, dtype=dtype_of(argument))
 
     leaves = [changed(leaf) if isinstance(leaf, Argument) else leaf for leaf in program.input_leaves]
     return replace(program, arguments=tuple(map(changed, program.arguments)), input_leaves=tuple(leaves))

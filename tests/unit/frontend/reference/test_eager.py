@@ -52,6 +52,22 @@ def test_results_and_then_what_is_written_without_writing_it() -> None:
     assert (model.count.tolist(), Y.tolist()) == ([0, 0], [10, 20])
 
 
+@pytest.mark.parametrize("by", ["position", "name"])
+def test_what_a_view_of_a_half_precision_input_is_written(by: str) -> None:
+    class Row(nn.Module):
+        def forward(self, cache: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+            cache[1:2].copy_(row)
+            return cache.sum(-1)
+
+    cache, row = torch.zeros(3, 2, dtype=torch.float16), torch.ones(1, 2, dtype=torch.float16)
+    args = (cache, row) if by == "position" else ()
+    kwargs = {} if args else {"cache": cache, "row": row}
+    sums, written = torch_reference(import_program(Row(), args, kwargs), args, kwargs)
+    assert sums.tolist() == [0, 2, 0]
+    assert written.tolist() == [[0, 0], [1, 1], [0, 0]]
+    assert cache.tolist() == [[0, 0]] * 3
+
+
 def test_a_model_that_refuses_doubles_is_run_as_it_is() -> None:
     class Single(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

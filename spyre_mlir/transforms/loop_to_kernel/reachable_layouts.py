@@ -30,6 +30,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedK
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP, kernel_op
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of
+from spyre_mlir.transforms.loop_to_kernel.reach_bound import may_come_within_reach
 from spyre_mlir.transforms.utils.loops import footprints, loops_of
 
 Order = tuple[int, ...]
@@ -62,7 +63,7 @@ def bring_within_reach(p: LayoutPlanner, spec: SpyreSpec) -> None:
         if found is None:
             return
         at, step = found
-        change = _best(p, step, spec)
+        change = _best(p, step, spec) if may_come_within_reach(step, spec) else None
         if change is None:
             hopeless[id(step)] = step
         else:

@@ -45,10 +45,17 @@ def read_cost(versions: DeviceForms, index: IndexMap, lane: str | None) -> int:
     if versions.origin is not None and not versions.buffers:
         converted = _sticks(versions, stick) + _sticks(versions.origin, stick)
         return converted + read_cost(versions.origin, index, lane)
-    moved = _sticks(versions, stick) + versions.buffers[0].sticks
-    moved *= 1 if versions.format == DL16.name else _WIDE_STEPS
-    through_unit = UNIT in (stick, versions.buffers[0].layout.stick)
-    return _sticks(versions, stick) + moved * (lanes_of(versions.format) if through_unit else 1)
+    moved = _relaid(versions, stick) * (1 if versions.format == DL16.name else _WIDE_STEPS)
+    return _sticks(versions, stick) + moved
+
+
+def _relaid(versions: DeviceForms, stick: int) -> int:
+    """Sticks read and written by a restickify: where one side is sparse, both have a stick for every element."""
+    source = versions.buffers[0]
+    if UNIT not in (stick, source.layout.stick):
+        return source.sticks + _sticks(versions, stick)
+    dense = source.sticks if stick == UNIT else _sticks(versions, stick)
+    return 2 * dense * lanes_of(versions.format)
 
 
 def _sticks(versions: DeviceForms, stick: int) -> int:

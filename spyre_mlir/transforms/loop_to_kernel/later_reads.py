@@ -94,8 +94,8 @@ class LaterReads:
         for dim in {old, new} - {UNIT}:
             shape[dim] = round_up(shape[dim], block_of(form))
         lanes, elements = lanes_of(form), prod(shape)
-        # A sparse tensor has an element a stick, of which such a kernel moves all lanes.
-        moved = elements * (lanes + 1) if UNIT in (old, new) else 2 * elements / lanes
+        # To or from a sparse tensor, both sides have an element a stick.
+        moved = 2 * elements if UNIT in (old, new) else 2 * elements / lanes
         return moved * (_WIDE_STEPS if form == FP32.name else 1)
 
     def _filled(self, op: loop.NestOp) -> Costs:

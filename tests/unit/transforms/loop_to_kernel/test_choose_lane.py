@@ -64,8 +64,14 @@ def test_reading_laid_out_again_costs_both_sides_too() -> None:
     p = LayoutPlanner()
     assert read_cost(computed(p, 1), (A, B), "a") == 70 + (70 + 66)
     assert read_cost(computed(p, 1, FP32), (A, B), "a") == 140 + 3 * (140 + 132)
-    assert read_cost(computed(p, 1), (A, B), None) == 2310 + 64 * (2310 + 66)
-    assert read_cost(computed(p, UNIT), (A, B), "b") == 66 + 64 * (66 + 2310)
+
+
+def test_both_sides_have_a_stick_for_every_element_where_one_is_sparse() -> None:
+    """33 rows of 128 columns, padding included."""
+    p = LayoutPlanner()
+    assert read_cost(computed(p, 1), (A, B), None) == 2310 + 2 * 33 * 128
+    assert read_cost(computed(p, UNIT), (A, B), "b") == 66 + 2 * 33 * 128
+    assert read_cost(computed(p, 1, FP32), (A, B), None) == 2310 + 3 * 2 * 33 * 128
 
 
 def test_reading_a_copy_is_dearest() -> None:

@@ -17,6 +17,13 @@ MADE = (
     f"%0 = spyre.loop.nest [a = 64, b = 128] ins(%x[a, b] : tensor<64x128xf16>) -> [a, b] : tensor<64x128xf16> {COPY}"
 )
 
+PRODUCT = """%r = spyre.loop.nest [m = 64, n = 256, k = 128] ins(%0[m, k] : tensor<64x128xf16>,
+  %w[k, n] : tensor<128x256xf16>) -> [m, n] : tensor<64x256xf16> reduce "arith.addf" {
+  ^bb0(%e: f16, %f: f16):
+    %p = arith.mulf %e, %f : f16
+    spyre.loop.yield %p : f16
+  }"""
+
 
 def costs_and_nest(*lines: str) -> tuple[LaterReads, NestOp]:
     """The costs in a function whose first nest makes %0 of %x, and that nest; %r, of the last line, is the result."""
@@ -62,13 +69,7 @@ def test_laid_out_again_once_for_all_readers() -> None:
 
 def test_a_product_wants_its_summed_dimension_in_the_lanes() -> None:
     """Of 64 x 128 by 128 x 256: 128 sticks read, 256 written."""
-    product = """%r = spyre.loop.nest [m = 64, n = 256, k = 128] ins(%0[m, k] : tensor<64x128xf16>,
-      %w[k, n] : tensor<128x256xf16>) -> [m, n] : tensor<64x256xf16> reduce "arith.addf" {
-      ^bb0(%e: f16, %f: f16):
-        %p = arith.mulf %e, %f : f16
-        spyre.loop.yield %p : f16
-      }"""
-    assert of_each_stick(product) == [256 + 128 + 256, 128 + 256]
+    assert of_each_stick(PRODUCT) == [256 + 128 + 256, 128 + 256]
 
 
 def test_a_destination_lies_as_all_that_fill_it_can_write() -> None:
@@ -90,9 +91,16 @@ def test_a_destination_lies_as_all_that_fill_it_can_write() -> None:
 
 
 def test_what_is_sparse_costs_an_element_a_stick() -> None:
+    """64 x 64 elements, a stick each, read in place and written so."""
     read = "%r = spyre.loop.nest [a = 64, b = 64] ins(%0[a, b + 1] : tensor<64x128xf16>) -> [a, b] : tensor<64x64xf16>"
     later, first = costs_and_nest(f"{read} {COPY}")
-    assert later.cost(first.result, UNIT) >= 64 * 64
+    assert later.cost(first.result, UNIT) == 2 * 64 * 64
+
+
+def test_a_restickify_of_a_sparse_tensor_moves_a_stick_an_element_on_both_sides() -> None:
+    """64 x 128 elements for a product, which then reads 128 sticks and writes 256."""
+    later, first = costs_and_nest(PRODUCT)
+    assert later.cost(first.result, UNIT) == 2 * 64 * 128 + 128 + 256
 
 
 @pytest.mark.parametrize("channels", [144, 200])

@@ -35,6 +35,7 @@ from spyre_mlir.planning.trips import LoopChoice, worth_trying
 from spyre_mlir.transforms.kernel_plans.cut_sums import cut_sum, parts_of_sum
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlannedBlock, PlanRecord
+from spyre_mlir.transforms.kernel_plans.repeated_copies import repeats
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
 from spyre_mlir.transforms.kernel_plans.trials import (
@@ -286,7 +287,7 @@ class _Loops:
                     continue
                 least = self._least_us(part, held, trips, inner)
                 if least < clearly:
-                    yield Trial(part, trips, None if inner is None else (inner.name, within), usual, max(least, floor))
+                    yield Trial(part, trips, inner, usual, max(least, floor))
 
     def _wide_saved_us(self, group: RowGroup) -> float | None:
         """The time that a loop saves by widened weights that it has in the scratchpads, and a plan without it has not.
@@ -304,6 +305,8 @@ class _Loops:
         """A time that no division of a group in loops beats."""
         once, within = CALIBRATED.trip_fixed_us, 1 if inner is None else inner.trips
         for number, (op, loop, local) in enumerate(zip(group.ops, group.loops, held, strict=True)):
+            if repeats(op):
+                continue
             cuts = {loop: trips}
             if inner is not None:
                 cuts[inner.loops[number]] = within * cuts.get(inner.loops[number], 1)
@@ -312,9 +315,8 @@ class _Loops:
 
     def _floor_us(self, ops: Sequence[kernel.KernelOp], internal: Container[SSAValue]) -> float:
         """The least time of kernels in any loops, if some buffers stay in the scratchpads throughout."""
-        return sum(
-            [self._kernel_floor_us(op, local) for op, local in zip(ops, local_operands(ops, internal), strict=True)]
-        )
+        held = zip(ops, local_operands(ops, internal), strict=True)
+        return sum([self._kernel_floor_us(op, local) for op, local in held if not repeats(op)])
 
     def _kernel_floor_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
         """The same of one kernel, which many groups may have."""
@@ -333,23 +335,23 @@ class _Loops:
         """Loops around a group that are worth a try: trips of the outer one, and the inner one if there is one."""
         others = (g for g in grow(group.ops[0], group.ops[1:]) if len(g.ops) == len(group.ops))
         inner = {g.loops[0]: g for g in others if g.loops[0] != group.loops[0]}
-        for name, other in [(None, None), *inner.items()]:
+        for other in (None, *inner.values()):
             choice = None if other is None else LoopChoice(other.pieces)
             for trips, within in worth_trying(LoopChoice(group.pieces), choice, needed, self.spec.loop_trips):
-                yield trips, None if name is None or other is None else InnerLoop(name, within, other.loops)
+                yield trips, None if other is None else InnerLoop(within, other.loops)
 
-    def _us(self, group: RowGroup, trips: int, inner: tuple[str, int] | None, most_us: float) -> float | None:
+    def _us(self, group: RowGroup, trips: int, inner: InnerLoop | None, most_us: float) -> float | None:
         """Predicted time of a group in loops; None if its kernels cannot be divided then, or it is longer than that."""
         body = TiledBody(group, trips)
         try:
             if inner is None:
                 return self._trips_us(body.kernels, trips, most_us)
-            within = _inside(body.block, inner[0])
+            within = body.within(inner.loops)
             if within is None:
                 return None
-            second = TiledBody(within, inner[1])
+            second = TiledBody(within, inner.trips)
             try:
-                return self._trips_us(second.kernels, trips * inner[1], most_us)
+                return self._trips_us(second.kernels, trips * inner.trips, most_us)
             finally:
                 second.drop()
         except (LoweringError, HintError):
@@ -367,18 +369,19 @@ class _Loops:
     def _install(self, plan: Trial) -> None:
         """Put the loops in place of the group, and divide their body."""
         self.record.taken |= dict.fromkeys(plan.group.ops, plan.told().loops)
-        block = self._put_around(plan.group, plan.trips)
-        if plan.inner is not None and (within := _inside(block, plan.inner[0])) is not None:
-            block = self._put_around(within, plan.inner[1])
-        for op in _kernels(block):
+        body = self._put_around(plan.group, plan.trips)
+        if plan.inner is not None and (within := body.within(plan.inner.loops)) is not None:
+            body = self._put_around(within, plan.inner.trips)
+        for op in body.kernels:
             self.choices.divide(op)
-        divide_block(block, self.choices, self.record)
+        divide_block(body.block, self.choices, self.record)
 
-    def _put_around(self, group: RowGroup, trips: int) -> Block:
-        ops = tuple(group.ops)
-        block = TiledBody(group, trips).install()
-        self.record.moved(ops, _kernels(block))
-        return block
+    def _put_around(self, group: RowGroup, trips: int) -> TiledBody:
+        body = TiledBody(group, trips)
+        ops = [group.ops[number] for number in body.kept]
+        body.install()
+        self.record.moved(ops, body.kernels)
+        return body
 
 
 def _behind(op: Operation) -> Iterator[Operation]:
@@ -389,11 +392,3 @@ def _from(op: Operation | None) -> Iterator[Operation]:
     while op is not None:
         yield op
         op = op.next_op
-
-
-def _inside(block: Block, name: str) -> RowGroup | None:
-    """All kernels of a body by another of their loops; None if they do not share it."""
-    first, *rest = _kernels(block)
-    groups = (g for g in grow(first, _behind(first)) if g.loops[0] == name)
-    found = next(groups, None)
-    return found if found is not None and len(found.ops) == len(rest) + 1 else None

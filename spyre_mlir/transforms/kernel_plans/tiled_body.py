@@ -5,7 +5,7 @@ Decision: docs/decisions/0035-a-tile-is-a-view-in-a-loop.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, scf
@@ -13,52 +13,76 @@ from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, SpaceAttr
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
-from spyre_mlir.hw.sticks import round_up
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
+from spyre_mlir.hw.sticks import LinearExpr, round_up
+from spyre_mlir.transforms.kernel_plans.repeated_copies import Repeated, repeated_copies
+from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 
 
 @dataclass
 class TiledBody:
     """A loop body that runs the kernels of a group on one block of rows.
 
+    Copies that every trip would repeat are left out.
+
     Attributes:
         group: the kernels, which stay where they are.
         trips: of the loop.
         block: the body, without its end.
         allocs: buffers that one block of rows needs.
+        kept: the numbers of the group's kernels that are in the body.
     """
 
     group: RowGroup
     trips: int
     block: Block = field(default_factory=lambda: Block(arg_types=[IndexType()]))
     allocs: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
+    kept: list[int] = field(default_factory=list[int])
     _values: dict[tuple[SSAValue, int | None], SSAValue] = field(
         default_factory=dict[tuple[SSAValue, "int | None"], SSAValue]
     )
 
     def __post_init__(self) -> None:
         self.block.args[0].name_hint = "i"
-        internal = set(self.group.internal())
-        for op, loop, rows in zip(self.group.ops, self.group.loops, self.group.rows, strict=True):
-            values = [self._value(v, d, v in internal, op) for v, d in zip(op.operands, rows, strict=True)]
-            new = op.clone()
-            new.location = op.location
-            new.operands = values
-            new.space = SpaceAttr(
-                tuple(
-                    replace(d, extent=d.extent // self.trips if d.name == loop else d.extent, split=1)
-                    for d in op.space.data
-                )
-            )
-            new.maps = ArrayAttr(op.maps.data)
-            self.block.add_op(new)
+        internal, repeated = set(self.group.internal()), repeated_copies(self.group, self.trips)
+        for number, op in enumerate(self.group.ops):
+            if op.output not in repeated:
+                self.kept.append(number)
+                self.block.add_op(self._tiled(number, internal, repeated))
+
+    def _tiled(self, number: int, internal: Container[SSAValue], repeated: Mapping[SSAValue, Repeated]) -> Operation:
+        """A kernel of the group on one block of rows, behind the tiles and buffers that it needs."""
+        op, loop, rows = self.group.ops[number], self.group.loops[number], self.group.rows[number]
+        values, maps = list[SSAValue](), list[IndexMapAttr]()
+        for value, dim, index in zip(op.operands, rows, op.maps.data, strict=True):
+            copy = repeated.get(value)
+            values.append(self._value(value, dim, value in internal, op) if copy is None else copy.source)
+            maps.append(index if copy is None else copy.index(index.data))
+        dims = [
+            replace(d, extent=d.extent // self.trips if d.name == loop else d.extent, split=1) for d in op.space.data
+        ]
+        if not repeated.keys().isdisjoint(op.operands):
+            # One row, which is all that a trip has: without its loop a product has one loop of columns.
+            first = {d.name: LinearExpr() if d.name == loop else LinearExpr.of(d.name) for d in dims}
+            maps = [IndexMapAttr(tuple(expr.at(first) for expr in index.data)) for index in maps]
+            dims = [d for d in dims if d.name != loop]
+        new = op.clone()
+        new.location = op.location
+        new.operands, new.space, new.maps = values, SpaceAttr(tuple(dims)), ArrayAttr(maps)
+        return new
 
     @property
     def kernels(self) -> list[kernel.KernelOp]:
         """The kernels in the body."""
         return [op for op in self.block.ops if isinstance(op, kernel.KernelOp)]
+
+    def within(self, loops: Sequence[str]) -> RowGroup | None:
+        """Return all kernels by another of their loops, by its names in the group; None if they do not share it."""
+        first, *rest = self.kernels
+        groups = (g for g in grow(first, rest) if g.loops[0] == loops[self.kept[0]])
+        found = next(groups, None)
+        return found if found is not None and len(found.ops) == len(rest) + 1 else None
 
     def drop(self) -> None:
         """Erase the body."""

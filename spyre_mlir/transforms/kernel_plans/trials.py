@@ -19,36 +19,36 @@ _NONE: Mapping[kernel.KernelOp, Collection[SSAValue]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
+class InnerLoop:
+    """A loop inside of another one: its trips, and its names in all kernels."""
+
+    trips: int
+    loops: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Trial:
     """A group of kernels in one loop or two.
 
     Attributes:
         group: the kernels.
         trips: of the loop around them.
-        inner: the loop inside of it by its name in the first kernel, and its trips, if there is one.
+        inner: the loop inside of it, if there is one.
         usual_us: predicted time without loops.
         least_us: a time that the loops do not beat.
     """
 
     group: RowGroup
     trips: int
-    inner: tuple[str, int] | None
+    inner: InnerLoop | None
     usual_us: float
     least_us: float
 
     def told(self, us: float | None = None, most_us: float | None = None) -> TriedLoop:
         """Return it for the record, with its predicted time if it was built."""
-        loops = [(self.group.loops[0], self.trips), *([self.inner] if self.inner is not None else [])]
+        inner = [] if self.inner is None else [(self.inner.loops[0], self.inner.trips)]
+        loops = [(self.group.loops[0], self.trips), *inner]
         return TriedLoop(tuple(self.group.ops), tuple(loops), self.usual_us, self.least_us, us, most_us)
-
-
-@dataclass(frozen=True)
-class InnerLoop:
-    """A loop inside of another one: its name in the first kernel, its trips, and its names in all kernels."""
-
-    name: str
-    trips: int
-    loops: Sequence[str]
 
 
 def clear_gain_us(usual_us: float) -> float:

@@ -18,6 +18,7 @@ from spyre_mlir.frontend.calling.call import is_complete
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
 from spyre_mlir.frontend.capture.control_flow.kept import check_writes
+from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.effects import drop_checks
@@ -25,12 +26,12 @@ from spyre_mlir.frontend.capture.export import export_model, load_pt2
 from spyre_mlir.frontend.capture.flex_attention import write_out_flex_attention
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
 from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
+from spyre_mlir.frontend.capture.liveness import live_nodes
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.tracing.derivatives import check_no_derivative
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
 from spyre_mlir.frontend.data_sizes.branches import makes_size
 from spyre_mlir.frontend.lowering.assembly import assemble
-from spyre_mlir.frontend.lowering.liveness import live_nodes
 from spyre_mlir.frontend.lowering.plugin_conversion import warn_of_unknown_ops
 from spyre_mlir.frontend.lowering.signature import read_signature, reshaped_inputs, strange_inputs
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
@@ -100,7 +101,7 @@ def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Calla
 
 
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
-    exported = explicit_draws(unroll_loops(passed_export(exported)))
+    exported = explicit_draws(with_own_operands(unroll_loops(passed_export(exported))))
     check_writes(exported.graph)
     functional = passed_functional(with_tensor_indices(decompose(exported)))
     drop_checks(functional)

@@ -25,11 +25,11 @@ from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.aten_sizes import number_at
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.constant_folding import Earlier
+from spyre_mlir.frontend.capture.liveness import live_nodes
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.hints import note_hint
 from spyre_mlir.frontend.locations import LOCATION
 from spyre_mlir.frontend.lowering.assembly import assemble
-from spyre_mlir.frontend.lowering.liveness import live_nodes
 from spyre_mlir.frontend.lowering.signature import PlaceholderSlot, ProgramResult, Signature
 from spyre_mlir.frontend.program.program import Argument, Origin, Program, TreeConstant
 from spyre_mlir.frontend.reference.op_runner import in_torch, operator_of, torch_name

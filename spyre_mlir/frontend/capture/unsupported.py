@@ -32,7 +32,6 @@ HIGHER = "write the operation with plain tensor operations"
 MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it is a view of"
 REAL = "compute with real and imaginary parts as two real tensors"
 _SYMBOLIC = "sizes of its program are symbols"
-COMPLEX_INSIDE = "complex numbers in control flow have no form"
 COLLECTIVES = f"call one of torch.distributed._functional_collectives per tensor: {', '.join(NAMES)}"
 TRUTH = "compare, and reduce to one element: (x > 0).any()"
 
@@ -141,8 +140,6 @@ def _control_reason(node: torch.fx.Node) -> tuple[str, str] | None:
         return "it takes numbers or sizes of Python", "pass tensors to the branches and bodies: torch.tensor(n)"
     if any(map(is_symbolic_node, (node, *nodes_within(node)))):
         return "sizes in it are symbols", STATIC
-    if any(map(is_complex_node, (*operands, *nodes_within(node)))):
-        return COMPLEX_INSIDE, REAL
     if predicate is not None and (predicate.meta["val"].dtype is not torch.bool or predicate.meta["val"].dim()):
         value = predicate.meta["val"]
         return f"its predicate is {value.dtype} of shape {list(value.shape)}, expected one truth value", TRUTH

@@ -13,6 +13,7 @@ from torch.fx.traceback import preserve_node_meta
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.capture.control_flow.kept import check_writes
+from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.export import REFUSED, first_line, load_pt2
@@ -44,7 +45,7 @@ def import_divided(name: str, exported: ExportedProgram) -> DividedProgram:
     """
     spec = exported.call_spec
     with flat_dataclasses(spec.in_spec, spec.out_spec):
-        whole = explicit_draws(unroll_loops(passed_export(exported)))
+        whole = explicit_draws(with_own_operands(unroll_loops(passed_export(exported))))
         check_writes(whole.graph)
         return divided(name, passed_functional(with_tensor_indices(decompose(whole))))
 

@@ -21,8 +21,8 @@ from spyre_mlir.dialects.argument_notes import BOUNDS, KIND, PREPARED_KINDS, kin
 from spyre_mlir.dialects.ir.control import CondOp, ControlOp, WhileLoopOp
 from spyre_mlir.frontend.capture.constant_folding import Folded
 from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, operands_of
+from spyre_mlir.frontend.capture.liveness import find_aliases, live_nodes
 from spyre_mlir.frontend.locations import LOCATION, location_of, of_model, source_of
-from spyre_mlir.frontend.lowering.liveness import find_aliases, live_nodes
 from spyre_mlir.frontend.lowering.signature import PlaceholderSlot, Signature
 from spyre_mlir.frontend.program.program import Argument
 from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number

@@ -25,7 +25,7 @@ from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.memory.frames import Frame, StridedAxis, blocks
 from spyre_mlir.machine.memory.operand_views import ByteAccess
 from spyre_mlir.machine.memory.region import Leftover, MemoryRegion, Spare
-from spyre_mlir.machine.memory.shadow import ShadowMemory
+from spyre_mlir.machine.memory.shadow import HOST, ShadowMemory
 
 # Sticks of a weight that are decoded at a time.
 _PIECE = 1 << 10
@@ -153,7 +153,7 @@ def send_image(
     """
     axes = (StridedAxis(tensor.sticks, STICK_BYTES),), (StridedAxis(tensor.lanes, STICK_BYTES // tensor.lanes),)
     access = ByteAccess(base, axes, (tensor.sticks, tensor.lanes), tensor.format, Place())
-    access.mark(memory, known)
+    access.mark(memory, known, HOST)
     target = access.view(memory, Frame.of([access]))
     # A piece at a time, as numbers take several times the room of codes.
     for first in range(0, tensor.sticks, _PIECE):
@@ -173,7 +173,7 @@ def _inside(shape: tuple[int, ...], extents: tuple[int, ...]) -> Mask:
 
 def _fill(memory: Memory, access: ByteAccess, values: Array | None, written: Mask | None = None) -> None:
     frame = Frame.of([access])
-    access.mark(memory, written)
+    access.mark(memory, written, HOST)
     target = access.view(memory, frame)
     if values is None:
         target[...] = 0

@@ -28,6 +28,7 @@ Ints = npt.NDArray[np.int64]
 
 STICK = STICK_BYTES
 UNINITIALISED = 0
+HOST = 0  # the writer of what a transfer sent, and of what nobody wrote
 MIXED = 254
 CONTINUATION = 255
 FORMAT_TAGS = {name: place + 1 for place, name in enumerate(FORMATS)}

@@ -179,17 +179,18 @@ class ByteAccess:
         region.clear(box)
         return self._by_dims(_moved_lane(reading.written, lane))
 
-    def mark(self, memory: Memory, written: Bools | None) -> None:
+    def mark(self, memory: Memory, written: Bools | None, writer: int | None = None) -> None:
         """Mark the visible elements as written.
 
         Args:
             memory: where.
             written: which really are, one axis per iteration dim; the others become uninitialised. None: all.
+            writer: number of the launch that writes; None for the one that runs.
 
         Raises:
             MachineFault: out of bounds.
         """
-        region = self._region(memory)
+        region, writer = self._region(memory), memory.step if writer is None else writer
         region.own()
         if not memory.tracked:
             return
@@ -198,7 +199,7 @@ class ByteAccess:
             region.clear()
             at = self.addresses() - region.base
             known = None if written is None else spread(written, at.shape)
-            region.states.write_elements(at, self.word_bytes, self.format, known, memory.step)
+            region.states.write_elements(at, self.word_bytes, self.format, known, writer)
             return
         box, lane = found
         known = None if written is None else self._by_axes(written)
@@ -206,7 +207,7 @@ class ByteAccess:
             known = known[..., None] if lane is None else _lane_last(known, lane)
         if known is not None or box.bytes != STICK:
             region.clear(box)
-        region.states.write(box, self.format, known, memory.step)
+        region.states.write(box, self.format, known, writer)
 
     def _wrong(self, reading: ShadowRead, flat: int) -> NoReturn:
         message = f"read as {self.format}, last written as {reading.found}"

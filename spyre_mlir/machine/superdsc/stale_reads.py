@@ -18,9 +18,7 @@ import numpy as np
 from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.memory.exact import Bools, Memory
 from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout
-from spyre_mlir.machine.memory.shadow import STICK, UNINITIALISED
-
-HOST = 0
+from spyre_mlir.machine.memory.shadow import HOST, STICK, UNINITIALISED
 
 
 @dataclass(frozen=True)

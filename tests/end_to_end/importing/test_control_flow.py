@@ -67,6 +67,16 @@ def moves_only(x: Tensor, n: Tensor) -> Any:
     return torch.cond(n < 9, lambda x: x.t().contiguous(), lambda x: x.reshape(16, 4).clone(), (x,))
 
 
+def two_views_of_one_tensor(x: Tensor, n: Tensor) -> Any:
+    return torch.cond(n > 2, lambda a, b: a + b, lambda a, b: a * b, (x.t(), x.view(16, 4)))
+
+
+def a_constant_of_one_branch(x: Tensor, n: Tensor) -> Any:
+    """Two runs send one constant behind different numbers of launches."""
+    a, b = torch.cond(n > 2, lambda x: (x.clone(), -x), lambda x: (x.clone(), torch.full((4, 16), 2.0)), (x,))
+    return torch.hypot(a, b)
+
+
 def nested_branches(x: Tensor, n: Tensor) -> Any:
     def inner(x: Tensor, n: Tensor) -> Tensor:
         return torch.cond(n > 1, lambda x: torch.tanh(x), lambda x: x - 1, (x,))
@@ -141,6 +151,7 @@ def on_the_host(x: Tensor, n: Tensor) -> Any:
 PROGRAMS: tuple[Callable[..., Any], ...] = (
     one_of_two, between_kernels, several_results, with_constants, moves_only, nested_branches, counted, until_small,
     no_trip, fibonacci, loop_in_a_loop, branch_in_a_loop, loop_in_a_branch, writes_a_slot, drawn, on_the_host,
+    two_views_of_one_tensor, a_constant_of_one_branch,
 )  # fmt: skip
 UP = torch.linspace(-1.0, 1.5, 64).reshape(4, 16), torch.tensor(3)
 DOWN = torch.linspace(-1.5, 1.0, 64).reshape(4, 16), torch.tensor(1)

@@ -6,24 +6,25 @@ Decision: docs/decisions/0144-complex-numbers-are-pairs.md
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 import torch
 from torch.export.graph_signature import OutputSpec, TensorArgument
-from torch.fx import Node
+from torch.fx import Graph, GraphModule, Node
 
 from spyre_mlir.frontend.arguments import bind
 from spyre_mlir.frontend.capture.complex_pairs import arithmetic, fourier, functions, products
 from spyre_mlir.frontend.capture.complex_pairs.arithmetic import Rule
 from spyre_mlir.frontend.capture.complex_pairs.by_parts import by_parts, converted, is_by_parts, ones
 from spyre_mlir.frontend.capture.complex_pairs.writer import REAL_TYPES, ComplexPair, ComplexParts, PartWriter
-from spyre_mlir.frontend.capture.control_flow.kept import is_kept
+from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, is_kept, nodes_within, predicate_of
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
-from spyre_mlir.frontend.capture.unsupported import COMPLEX_INSIDE, REAL, UnsupportedNode, is_complex_node, op_name
+from spyre_mlir.frontend.capture.liveness import find_aliases, live_nodes
+from spyre_mlir.frontend.capture.unsupported import REAL, UnsupportedNode, is_complex_node, op_name
 from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.torch_private import Operator, OpOverload, free_unbacked_symbols, tree_flatten
+from spyre_mlir.frontend.torch_private import Operator, OpOverload, free_unbacked_symbols, schema_of, tree_flatten
 
 _ATEN = torch.ops.aten
 _RULES: dict[Any, Rule] = {**arithmetic.RULES, **functions.RULES, **products.RULES, **fourier.RULES}
@@ -39,20 +40,31 @@ def in_pairs(program: FunctionalProgram, live: Sequence[Node]) -> tuple[Function
         program: the program, whose graph is changed.
         live: placeholders and the nodes that its results need, in order.
     """
-    affected = [node for node in live if is_complex_node(node) or _reads_complex(node)]
-    if not affected:
+    walk = _walked(program.graph, live, inner=False)
+    if walk is None:
         return program, []
-    _drop_dead(program, set(live))
-    walk = _Walk(program)
+    return (program if walk.refused else walk.finished(program)), walk.refused
+
+
+def _walked(graph: Graph, live: Sequence[Node], *, inner: bool) -> _Walk | None:
+    """The walk over a graph, in which calls on parts stand for complex values; None if it has none."""
+    affected = [node for node in live if _is_affected(node)]
+    if not affected:
+        return None
+    needed = set(live)
+    for node in reversed(list(graph.nodes)):
+        if node.op == "call_function" and node not in needed:
+            graph.erase_node(node)
+    walk = _Walk(graph, inner=inner)
     for node in affected:
         walk.take(node)
-    return (program if walk.refused else walk.finished()), walk.refused
+    return walk
 
 
-def _drop_dead(program: FunctionalProgram, live: set[Node]) -> None:
-    for node in reversed(list(program.graph.nodes)):
-        if node.op == "call_function" and node not in live:
-            program.graph.erase_node(node)
+def _is_affected(node: Node) -> bool:
+    return (
+        is_complex_node(node) or _reads_complex(node) or (is_kept(node) and any(map(_is_affected, nodes_within(node))))
+    )
 
 
 def _reads_complex(node: Node) -> bool:
@@ -61,10 +73,15 @@ def _reads_complex(node: Node) -> bool:
 
 
 class _Walk:
-    """The nodes with complex values, in order, each replaced by calls on parts."""
+    """The nodes with complex values, in order, each replaced by calls on parts.
 
-    def __init__(self, program: FunctionalProgram) -> None:
-        self._program, self._writer = program, PartWriter(program.graph)
+    Args:
+        graph: which is changed.
+        inner: whether it is a graph of control flow, whose arguments and results are parts.
+    """
+
+    def __init__(self, graph: Graph, *, inner: bool) -> None:
+        self._graph, self._inner, self._writer = graph, inner, PartWriter(graph)
         self._pairs: dict[Node, Any] = {}
         self._replaced: list[Node] = []
         self._unknown: set[Node] = set()
@@ -78,9 +95,11 @@ class _Walk:
         elif any(isinstance(v, (torch.Tensor, torch.SymInt)) and free_unbacked_symbols(v) for v in _values(node)):
             self._refuse(node, "complex numbers of a shape that depends on the data have no form", REAL)
         elif is_kept(node):
-            self._refuse(node, COMPLEX_INSIDE, REAL)
+            self._control_flow(node)
         elif node.op == "placeholder":
             self._placeholder(node)
+        elif node.target is operator.getitem and is_kept(cast(Node, node.args[0])):
+            return  # its call has replaced it
         elif node.target is operator.getitem:
             source, number = cast("tuple[Node, int]", node.args)
             self._set(node, self._pairs[source][number])
@@ -90,12 +109,52 @@ class _Walk:
 
     def _placeholder(self, node: Node) -> None:
         form: torch.Tensor = node.meta["val"].resolve_conj()
-        graph = self._program.graph
-        with graph.inserting_before(node):
-            made = graph.create_node("placeholder", cast(Any, node.target))
-        made.meta = node.meta | {"val": torch.view_as_real(form)}
+        if self._inner:
+            made = (self._argument(node, f"{node.name}_{n}", part) for n, part in enumerate(_parts_of(form)))
+            self._set(node, ComplexPair(form, ComplexParts(*made)))
+            return
         self._inputs.add(node.name)
-        self._set(node, ComplexPair(form, whole=made))
+        self._set(node, ComplexPair(form, whole=self._argument(node, str(node.target), torch.view_as_real(form))))
+
+    def _argument(self, node: Node, name: str, value: torch.Tensor) -> Node:
+        with self._graph.inserting_before(node):
+            made = self._graph.create_node("placeholder", name)
+        made.meta = node.meta | {"val": value}
+        return made
+
+    def _control_flow(self, node: Node) -> None:
+        """Rewrite the graphs of a node: each complex operand and result is two real ones."""
+        refused = [finding for _, module in graphs_of(node) for finding in _without_complex(module)]
+        if refused:
+            self.refused += refused
+            self._unknown.add(node)
+            return
+        self._writer.move(node)
+        graphs = 2 if predicate_of(node) is None else 3
+        lists = (tuple(self._flat(cast("Sequence[Any]", part))) for part in node.args[graphs:])
+        node.args = (*node.args[:graphs], *lists)
+        results = [_parts_of(value) for value in cast("tuple[Any, ...]", node.meta["val"])]
+        node.meta["val"] = tuple(part for parts in results for part in parts)
+        starts = [sum(map(len, results[:number])) for number in range(len(results))]
+        for user in list(node.users):
+            number = cast("tuple[Node, int]", user.args)[1]
+            if is_complex_node(user):
+                self._result_pair(user, starts[number])
+            else:
+                user.args = (node, starts[number])
+
+    def _result_pair(self, item: Node, start: int) -> None:
+        """Put two results of control flow in the place of a complex one."""
+        call = cast(Node, item.args[0])
+        self._writer.move(item)
+        parts = (self._writer(operator.getitem, call, start + n) for n in (0, 1))
+        self._set(item, ComplexPair(item.meta["val"].resolve_conj(), ComplexParts(*parts)))
+
+    def _flat(self, values: Sequence[Any]) -> Iterator[Any]:
+        """Values, two for each that is complex."""
+        for value in values:
+            pair = self._pairs.get(value) if isinstance(value, Node) else None
+            yield from (value,) if pair is None else self._writer.parts(pair)
 
     def _call(self, node: Node) -> None:
         given = {name: self._paired(argument.value) for name, argument in bind(node).items()}
@@ -169,20 +228,18 @@ class _Walk:
             self._writer.written.discard(made)
             made.name = name
 
-    def finished(self) -> FunctionalProgram:
+    def finished(self, program: FunctionalProgram) -> FunctionalProgram:
         """Return the program with real arguments and results."""
-        graph, signature = self._program.graph, self._program.graph_signature
-        output = graph.output_node()
+        signature, interleaved = program.graph_signature, set[int]()
+        output = self._graph.output_node()
         self._writer.move(output)
-        values, interleaved = list[Any](), set[int]()
-        for number, value in enumerate(cast("Any", output.args[0])):
+        values = list(cast("Any", output.args[0]))
+        for number, value in enumerate(values):
             if isinstance(value, Node) and (pair := self._pairs.get(value)) is not None:
                 interleaved.add(number)
-                value = self._writer.whole(pair)  # noqa: PLW2901
-            values.append(value)
+                values[number] = self._writer.whole(pair)
         output.args = (tuple(values),)
-        for node in reversed(self._replaced):
-            graph.erase_node(node)
+        self._erase()
         for node in self._replaced:
             if node.op == "placeholder":
                 self._pairs[node].whole.name = node.name
@@ -190,7 +247,52 @@ class _Walk:
             OutputSpec(spec.kind, TensorArgument(value.name), spec.target) if isinstance(value, Node) else spec
             for value, spec in zip(values, signature.output_specs, strict=True)
         ]
-        return replace(self._program, complex_inputs=frozenset(self._inputs), complex_outputs=frozenset(interleaved))
+        return replace(program, complex_inputs=frozenset(self._inputs), complex_outputs=frozenset(interleaved))
+
+    def finish_inner(self) -> None:
+        """Give results in parts, each in memory of its own, as torch asks of branches and bodies."""
+        output = self._graph.output_node()
+        self._writer.move(output)
+        parts = list(self._flat(tree_flatten(output.args[0])[0]))
+        for number, part in enumerate(parts):
+            if isinstance(part, Node) and (part in parts[:number] or not _is_new(part)):
+                parts[number] = self._writer(_ATEN.clone.default, part)
+        output.args = (tuple(parts),)
+        self._erase()
+
+    def _erase(self) -> None:
+        for node in reversed(self._replaced):
+            self._graph.erase_node(node)
+
+
+def _without_complex(module: GraphModule) -> list[UnsupportedNode]:
+    """Rewrite a graph of control flow, once; return the calls that have no form."""
+    walk = _walked(module.graph, live_nodes(list(module.graph.nodes)), inner=True)
+    if walk is None:
+        return []
+    if not walk.refused:
+        walk.finish_inner()
+        module.recompile()
+    return walk.refused
+
+
+def _is_new(node: Node) -> bool:
+    """Return whether a value has memory of its own, which a result of control flow always has."""
+    target = cast(object, node.target)
+    if target is operator.getitem:
+        return _is_new(cast(Node, node.args[0]))
+    if not isinstance(target, OpOverload):
+        return node.op == "call_function"
+    returned = schema_of(cast(Operator, target)).returns
+    return node not in find_aliases([node]) and all(result.alias_info is None for result in returned)
+
+
+def _parts_of(value: Any) -> tuple[Any, ...]:
+    """What torch would note of the parts of a complex tensor; another value as it is."""
+    if not isinstance(value, torch.Tensor) or not value.is_complex():
+        return (value,)
+    part = torch.empty_like(value, dtype=REAL_TYPES[value.dtype])
+    return part, part
 
 
 def _values(node: Node) -> list[Any]:

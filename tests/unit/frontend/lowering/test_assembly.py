@@ -8,9 +8,9 @@ import torch
 from spyre_mlir.dialects.aten_sizes import SymbolRange
 from spyre_mlir.frontend.capture.constant_folding import Earlier
 from spyre_mlir.frontend.capture.decomposition import decompose
+from spyre_mlir.frontend.capture.liveness import live_nodes
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.lowering.assembly import _bounds, assemble
-from spyre_mlir.frontend.lowering.liveness import live_nodes
 from spyre_mlir.frontend.lowering.signature import read_signature
 from spyre_mlir.frontend.symbolic.sizes import Sizes
 from spyre_mlir.text.render import module_text

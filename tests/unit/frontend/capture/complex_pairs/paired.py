@@ -11,8 +11,8 @@ from torch.fx import GraphModule
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
+from spyre_mlir.frontend.capture.liveness import live_nodes
 from spyre_mlir.frontend.capture.unsupported import UnsupportedNode
-from spyre_mlir.frontend.lowering.liveness import live_nodes
 from tests.functions import FunctionModel
 
 EDGES = (0.0, -0.0, 1.0, -2.5, float("inf"), -float("inf"), float("nan"), 1e-30)

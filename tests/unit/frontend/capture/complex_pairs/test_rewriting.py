@@ -12,7 +12,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
 from spyre_mlir.frontend.capture.decomposition import decompose
-from spyre_mlir.frontend.lowering.liveness import live_nodes
+from spyre_mlir.frontend.capture.liveness import live_nodes
 from tests.functions import FunctionModel
 from tests.unit.frontend.capture.complex_pairs.paired import agrees, finite
 

@@ -25,15 +25,6 @@ def python_number(x: Tensor, n: Tensor) -> Any:
     return while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x + 1), (0, x))
 
 
-def complex_inside(x: Tensor, n: Tensor) -> Any:
-    return torch.cond(n > 0, lambda x: torch.view_as_real(torch.polar(x, x)).sum(-1), lambda x: x - 1, (x,))
-
-
-def complex_given(x: Tensor, n: Tensor) -> Any:
-    z = torch.complex(x, x)
-    return torch.cond(n > 0, lambda z: torch.view_as_real(z) + 1, lambda z: torch.view_as_real(z) - 1, (z,))
-
-
 def other_shapes(x: Tensor, n: Tensor) -> Any:
     return torch.cond(n > 0, lambda x: x.sum(-1), lambda x: x - 1, (x,))
 
@@ -47,8 +38,6 @@ def writes(x: Tensor, n: Tensor) -> Any:
     [
         (float_predicate, UnsupportedError, r"cond: its predicate is torch.float32 of shape \[\], expected one truth"),
         (python_number, UnsupportedError, "while_loop: it takes numbers or sizes of Python"),
-        (complex_inside, UnsupportedError, "cond: complex numbers in control flow have no form"),
-        (complex_given, UnsupportedError, "cond: complex numbers in control flow have no form"),
         (other_shapes, ImportProgramError, "torch.export cannot trace FunctionModel"),
         (writes, UnsupportedError, "cond: aten.add_.Tensor in it writes to what it is given"),
     ],

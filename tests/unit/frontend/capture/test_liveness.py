@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.fx import Graph
 
-from spyre_mlir.frontend.lowering.liveness import find_aliases, live_nodes
+from spyre_mlir.frontend.capture.liveness import find_aliases, live_nodes
 from tests.unit.frontend.graphs import calls, placeholders, traced
 
 X = torch.arange(6.0).reshape(2, 3)

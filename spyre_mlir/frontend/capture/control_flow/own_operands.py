@@ -1,0 +1,76 @@
+"""Operands of `torch.cond` and `while_loop` that share memory, as a tensor and its transpose: each gets its own.
+
+Torch makes no graph functional that control flow hands two views of one tensor.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import cast
+
+import torch
+from torch.export import ExportedProgram
+from torch.fx import GraphModule, Node
+
+from spyre_mlir.frontend.capture.call_writer import CallWriter
+from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, is_kept, operands_of
+from spyre_mlir.frontend.capture.graph_passes import with_own_graph
+from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
+
+
+def with_own_operands(exported: ExportedProgram) -> ExportedProgram:
+    """Return a program whose control flow is given no two views of one tensor; the program given stays as it is."""
+    if not any(_shared(node) for module in _modules(exported.graph_module) for node in module.graph.nodes):
+        return exported
+    changed = with_own_graph(exported)
+    for module in _modules(changed.graph_module):
+        for node in list(module.graph.nodes):
+            write = CallWriter(node)
+            for operand in _shared(node):
+                node.replace_input_with(operand, write(torch.ops.aten.clone.default, operand))
+        module.recompile()
+    return changed
+
+
+def _modules(module: GraphModule) -> Iterator[GraphModule]:
+    """A graph, and those of its control flow."""
+    yield module
+    for node in filter(is_kept, module.graph.nodes):
+        for _, inner in graphs_of(node):
+            yield from _modules(inner)
+
+
+def _shared(node: Node) -> list[Node]:
+    """Operands of control flow in whose memory an earlier one lies."""
+    if not is_kept(node):
+        return []
+    roots, shared = set[Node](), list[Node]()
+    for operand in dict.fromkeys(operands_of(node)[1]):
+        if not isinstance(operand, Node):  # pyright: ignore[reportUnnecessaryIsInstance]  # a number of Python
+            continue
+        root = _root(operand)
+        if root in roots:
+            shared.append(operand)
+        roots.add(root)
+    return shared
+
+
+def _root(node: Node) -> Node:
+    """The node whose memory a view is of."""
+    while node.op == "call_function":
+        source, target = next(iter(node.all_input_nodes), None), cast(object, node.target)
+        if source is None or not (target is operator.getitem or _is_view(target)):
+            break
+        node = source
+    return node
+
+
+def _is_view(target: object) -> bool:
+    if not isinstance(target, OpOverload):
+        return False
+    returned = schema_of(cast(Operator, target)).returns
+    return bool(returned) and returned[0].alias_info is not None
+
+
+__all__ = ["with_own_operands"]

@@ -1,0 +1,60 @@
+"""Operands of control flow that share memory are cloned, in every graph; other programs stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.export import ExportedProgram
+
+from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, is_kept, operands_of
+from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
+from tests.functions import FunctionModel
+
+X, N = torch.arange(12.0).reshape(4, 3), torch.tensor(2.0)
+
+
+def exported(program: Callable[..., Any]) -> ExportedProgram:
+    return torch.export.export(FunctionModel(program), (X, N))
+
+
+def operands(graph: torch.fx.Graph) -> list[str]:
+    """The targets of what the control flow of a graph is given."""
+    (call,) = filter(is_kept, graph.nodes)
+    return [str(n.target) for n in operands_of(call)[1]]
+
+
+def test_programs_without_shared_operands_are_the_same_object() -> None:
+    def program(x: Tensor, n: Tensor) -> Any:
+        return torch.cond(n > 0, lambda x, y: x + y, lambda x, y: x - y, (x.t(), x.t() + 1))
+
+    before = exported(program)
+    assert with_own_operands(before) is before
+
+
+def test_the_second_of_two_views_is_cloned() -> None:
+    def program(x: Tensor, n: Tensor) -> Any:
+        z = torch.complex(x, x + 1)
+        return torch.cond(n > 0, lambda z: z.real * 2, lambda z: z.imag + 1, (z,))  # Dynamo hands over both parts
+
+    before = exported(program)
+    after = with_own_operands(before)
+    assert "aten.clone.default" in operands(after.graph)[1]
+    assert "clone" not in str(before.graph)
+    torch.testing.assert_close(after.module()(X, N), program(X, N))
+
+
+def test_graphs_within_graphs() -> None:
+    def inner(x: Tensor, n: Tensor) -> Tensor:
+        z = torch.complex(x, x)
+        return torch.cond(n > 1, lambda z: z.real * 2, lambda z: z.imag + 1, (z,))
+
+    def program(x: Tensor, n: Tensor) -> Any:
+        return torch.cond(n > 0, inner, lambda x, n: x + n, (x, n))
+
+    after = with_own_operands(exported(program))
+    (call,) = filter(is_kept, after.graph.nodes)
+    (_, first), _ = graphs_of(call)
+    assert any("clone" in target for target in operands(first.graph))

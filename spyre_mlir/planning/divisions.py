@@ -23,7 +23,9 @@ from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 ELEMENT_BYTES = DL16.bits // 8
 OUTSIDE = -1  # the number of a buffer that is in device memory whatever the plan
 ROUNDING = 1e-12
-WIDTH = 24  # combinations that the search keeps from one kernel to the next
+# Combinations that the search keeps from one kernel to the next. Where a buffer may have many slices at equal times,
+# few combinations would leave out those that later kernels need, so it keeps more where the kernels are few.
+WIDTH, MOST_WIDTH, COMBINATIONS = 24, 64, 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +171,7 @@ def with_local(work: Work, local: frozenset[int]) -> Work:
     return replace(work, operands=operands)
 
 
-def divide_together(kernels: Sequence[Kernel], prices: Prices | None = None, width: int = WIDTH) -> Division:
+def divide_together(kernels: Sequence[Kernel], prices: Prices | None = None, width: int | None = None) -> Division:
     """Return the quickest division that the search finds; of equally quick ones the first.
 
     Raises:
@@ -182,13 +184,20 @@ def divide_together(kernels: Sequence[Kernel], prices: Prices | None = None, wid
 
 
 def divide_within(
-    kernels: Sequence[Kernel], most_us: float, prices: Prices | None = None, width: int = WIDTH
+    kernels: Sequence[Kernel], most_us: float, prices: Prices | None = None, width: int | None = None
 ) -> Division | None:
     """Return the quickest division that the search finds; None if none takes at most `most_us`.
+
+    Args:
+        kernels: in their order.
+        most_us: that it may take.
+        prices: times that are known, and the parameters of the others.
+        width: combinations that the search keeps behind each kernel; None for as many as the kernels allow.
 
     Raises:
         ValueError: a kernel has no candidate.
     """
+    width = max(WIDTH, min(MOST_WIDTH, COMBINATIONS // max(1, len(kernels)))) if width is None else width
     search = _Search(kernels, most_us, Prices() if prices is None else prices)
     states = [_State()]
     for number in range(len(kernels)):

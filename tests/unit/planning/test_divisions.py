@@ -82,6 +82,13 @@ def test_a_copy_for_one_reader_gains_nothing() -> None:
     assert divide_within([first, second, first], expected * (1 + 1e-9)) is not None
 
 
+def test_slices_that_only_the_last_kernel_distinguishes() -> None:
+    """Forty slices at equal times, of which the last kernel has the fortieth alone."""
+    any_of = tuple(candidate(str(n), 32, MB, MB) for n in range(40))
+    found = divide_together([Kernel((OUTSIDE, 0), any_of), Kernel((0, 1), any_of), Kernel((1, OUTSIDE), any_of[-1:])])
+    assert (found.chosen, found.local) == ((39, 39, 0), {0, 1})
+
+
 def test_a_kernel_without_a_division() -> None:
     with pytest.raises(ValueError, match="kernel 0 has no division"):
         divide_together([Kernel((OUTSIDE,), ())])

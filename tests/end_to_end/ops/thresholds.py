@@ -146,6 +146,12 @@ THRESHOLDS: dict[str, Threshold] = {
         (drawn((1, 256, 2), (32, 8, 1)), drawn((1, 512, 2), (64, 8, 1))),
         far=lambda x, w: functional.conv1d(x, w, groups=64),
     ),
+    "rows_of_channels": Threshold(
+        ("ops.helpers.depthwise._WIDEST",),
+        lambda x, w: functional.conv2d(x, w, groups=2),
+        drawn((1, 2, 2, 34), (2, 1, 2, 2)),
+        (drawn((1, 2, 2, 128), (2, 1, 2, 2)), drawn((1, 2, 2, 129), (2, 1, 2, 2))),
+    ),
     "parts_of_flip": Threshold(
         ("ops.composed.indexing.rearrangement.MOST_PARTS",),
         lambda x: x.flip(-1),
@@ -379,6 +385,7 @@ NO_FORM = {
     "ops.composed.math.bitwise._MOST": "what bounds of integers allow; test_large_integers.py has both",
     "transforms.utils.aten_ranges.MOST_SHORT_BITS": "what bounds of integers allow; test_aten_ranges.py has both",
     "ops.composed.nn.convolution._LANES": "the size of a stick, which every layout has",
+    "ops.helpers.depthwise._LANES": "the size of a stick, which every layout has; test_depthwise.py has both forms",
     "transforms.utils.integer_origins._DATA_BITS": "which integers are data, in DL16; test_integer_origins.py has both",
     "transforms.utils.integer_ranges.MOST_SHORT_BITS": "which integers start anew; test_integers.py has both",
     "transforms.kernel_to_ktdp.elementwise.LIVE_TILES": "the size of tiles in KTIR, which no bundle has",

@@ -3,7 +3,7 @@
 The window is gathered dimension by dimension, so that a k-by-k window takes 2k copies instead of k*k products and
 k*k - 1 additions, each of which would round. With few input channels the taps fill the lanes that the channels
 leave empty: three channels under a 7-by-7 window sum over 147 elements, not over 49 times 64.
-Channels that meet no other channel (depthwise) are multiplied and summed over the taps instead.
+Channels that meet no other channel (depthwise) are convolved by themselves, see `ops/helpers/depthwise.py`.
 
 Decision: docs/decisions/0134-groups-of-few-channels.md
 """
@@ -16,7 +16,8 @@ from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.helpers.slicing import joined, padded, side_by_side
+from spyre_mlir.ops.helpers.depthwise import by_channel
+from spyre_mlir.ops.helpers.slicing import joined, padded
 from spyre_mlir.ops.helpers.sliding_windows import bordered, overlap_added, reach, spread, taps, with_batch
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.value import Value
@@ -44,6 +45,9 @@ def _forward(
     """A convolution of a batch, with its padding before and behind every dimension."""
     rank, channels = len(stride), input.shape[1]
     require("C2", channels == weight.shape[1] * groups, "weight takes another number of channels")
+    if groups == channels == weight.shape[0] and groups > 1:
+        out = by_channel(b, input, weight, stride, padding, dilation)
+        return out if bias is None else out + bias.view(channels, *(1,) * rank)
     apart = stride == weight.shape[2:] and all(gap == 1 for gap in dilation)
     if groups == 1 and not apart and channels > _LANES // 2 and prod(weight.shape[2:]) > 1:
         # Taps side by side in whole sticks; while the channels are not in the lanes, zeros behind them cost least.
@@ -53,8 +57,6 @@ def _forward(
     for d in range(rank):
         kernel = weight.shape[d + 2]
         last = bordered(b, last, d + 1, padding[0][d], padding[1][d], kernel, stride[d], dilation[d])
-    if groups == channels == weight.shape[0] and groups > 1:
-        return _depthwise(b, last, weight, bias, stride, dilation)
     weight, groups = _merged_groups(b, weight, groups)
     outputs, kernel = weight.shape[0], weight.shape[2:]
     if apart and groups == 1 and _padding(kernel[-1] * channels) < kernel[-1] * channels:
@@ -155,17 +157,6 @@ def _from_groups(out: Value, bias: Value | None) -> Value:
     if bias is not None:
         out = out + bias.view(groups, *(1,) * (rank + 1), outputs)
     return out.permute(1, 0, rank + 2, *range(2, rank + 2)).reshape(batch, groups * outputs, *places)
-
-
-def _depthwise(b: Build, last: Value, weight: Value, bias: Value | None, stride: Ints, dilation: Ints) -> Value:
-    """Every channel by itself: the taps side by side, times the weight, summed over the taps."""
-    rank = len(stride)
-    for d in range(rank):
-        last = side_by_side(b, taps(b, last, d + 1, weight.shape[d + 2], stride[d], dilation[d]), rank + 1)
-    factors = weight.squeeze(1).permute(*reversed(range(1, rank + 1)), 0)
-    out = (last * factors).sum(tuple(range(rank + 1, 2 * rank + 1)))
-    out = out if bias is None else out + bias
-    return out.permute(0, rank + 1, *range(1, rank + 1))
 
 
 def _transposed(

@@ -260,8 +260,9 @@ def mac_rate(product: MatmulLoops, cores: int, p: CostParameters) -> float:
     inputs = sum(batch >= p.pe_batched_from_batch for batch in (left, right))
     if inputs == 0 and result >= p.pe_batched_from_batch:
         return p.pe_batched_result_mac_per_ns_per_core
-    rates = p.pe_mac_per_ns_per_core, p.pe_batched_one_input_mac_per_ns_per_core, p.pe_batched_mac_per_ns_per_core
-    return rates[inputs]
+    if inputs == 0:
+        return p.pe_mac_per_ns_per_core
+    return p.pe_batched_mac_per_ns_per_core if inputs == 2 else p.pe_batched_one_input_mac_per_ns_per_core
 
 
 def memory_ns(work: Work, p: CostParameters) -> float:
@@ -280,7 +281,7 @@ def memory_ns(work: Work, p: CostParameters) -> float:
 
 def _delivery(operand: Traffic, p: CostParameters) -> float:
     """Return the slowdown of an operand that many cores take from one load."""
-    if operand.written:
+    if operand.written or operand.readers == 1:
         return 1.0
     return max(1.0, operand.readers / p.hbm_multicast_free_cores) ** p.hbm_multicast_exponent
 
@@ -306,31 +307,39 @@ def _access_rate(work: Work, outside: Sequence[Traffic], p: CostParameters) -> f
 
 def reduction_share(cores: int, p: CostParameters) -> float:
     """Return the part of the memory's rate that so many reducing cores reach."""
-    shares = (
-        p.reduction_share_of_1_core,
-        p.reduction_share_of_2_cores,
-        p.reduction_share_of_4_cores,
-        p.reduction_share_of_8_to_16_cores,
-    )
-    return _share(cores, shares)
+    return _share(cores, _REDUCTION_SHARES, p)
 
 
 def stream_share(cores: int, p: CostParameters) -> float:
     """Return the part of the memory's rate that so many cores reach that do not reduce."""
-    shares = (
-        p.stream_share_of_1_core,
-        p.stream_share_of_2_cores,
-        p.stream_share_of_4_cores,
-        p.stream_share_of_8_to_16_cores,
-    )
-    return _share(cores, shares)
+    return _share(cores, _STREAM_SHARES, p)
 
 
-def _share(cores: int, shares: tuple[float, float, float, float]) -> float:
-    """Interpolate between the measured counts of cores, linearly in the logarithm."""
-    known = (*zip((1, 2, 4, 8), shares, strict=True), (16, shares[-1]), (SPYRE.cores_per_card, 1.0))
-    for (low, share), (high, next_share) in pairwise(known):
+_MEASURED_CORES = (1, 2, 4, 8, 16)
+_REDUCTION_SHARES = (
+    "reduction_share_of_1_core",
+    "reduction_share_of_2_cores",
+    "reduction_share_of_4_cores",
+    "reduction_share_of_8_to_16_cores",
+    "reduction_share_of_8_to_16_cores",
+)
+_STREAM_SHARES = (
+    "stream_share_of_1_core",
+    "stream_share_of_2_cores",
+    "stream_share_of_4_cores",
+    "stream_share_of_8_to_16_cores",
+    "stream_share_of_8_to_16_cores",
+)
+
+
+def _share(cores: int, names: Sequence[str], p: CostParameters) -> float:
+    """Interpolate between the measured counts of cores, linearly in the logarithm; no other share is read."""
+    if cores >= SPYRE.cores_per_card:
+        return 1.0
+    known = (*zip(_MEASURED_CORES, names, strict=True), (SPYRE.cores_per_card, ""))
+    for (low, name), (high, next_name) in pairwise(known):
         if cores <= high:
+            share, next_share = getattr(p, name), getattr(p, next_name) if next_name else 1.0
             part = max(0.0, log2(cores / low) / log2(high / low))
             return share + (next_share - share) * part
     return 1.0
@@ -348,7 +357,7 @@ def own_copies_ns(work: Work, p: CostParameters) -> float:
 
 def ring_ns(work: Work, p: CostParameters) -> float:
     """Return the time of partial sums between cores: one pass over a core's tile per further core of the sum."""
-    if work.product is None:
+    if work.product is None or work.product.splits[3] == 1:
         return 0.0
     b, m, n, k = work.product.splits
     elements = work.macs / work.product.depth / (b * m * n)
@@ -365,7 +374,9 @@ def reread_ns(work: Work, p: CostParameters) -> float:
     if work.product is None:
         return 0.0
     rows, columns = work.product.tile
-    excess = max(0.0, rows * columns - p.reread_from_tile_elements)
+    excess = rows * columns - p.reread_from_tile_elements
+    if excess <= 0:
+        return 0.0
     _, m, n, _ = work.product.splits
     long, short = (m, n) if work.product.rows >= work.product.columns else (n, m)
     steps = p.reread_long_ns_per_element * max(0.0, log2(long / p.reread_long_free_cores))

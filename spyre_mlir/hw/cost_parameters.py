@@ -6,7 +6,9 @@ what the hardware could do at best: no efficiency is lost anywhere.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from math import inf, isfinite
 from typing import Any, Literal
 
 from spyre_mlir.hw.certainty import Tag
@@ -28,12 +30,13 @@ class NumberSource:
 
 @dataclass(frozen=True)
 class ParameterNumber:
-    """A number of the cost model in both profiles."""
+    """A number of the cost model in both profiles; `most` is the largest value that has a meaning."""
 
     calibrated: float
     peak: float
     origin: NumberSource
     peak_origin: NumberSource
+    most: float = inf
 
 
 def _number(
@@ -44,9 +47,10 @@ def _number(
     peak: float,
     peak_source: str = _NO_LOSS,
     peak_certainty: Tag = Tag.CERTAIN,
+    most: float = inf,
 ) -> Any:
     number = ParameterNumber(
-        calibrated, peak, NumberSource(source, certainty), NumberSource(peak_source, peak_certainty)
+        calibrated, peak, NumberSource(source, certainty), NumberSource(peak_source, peak_certainty), most
     )
     return field(default=calibrated, metadata={"number": number})
 
@@ -78,14 +82,16 @@ class CostParameters:
     reduction_floor_gb_per_s: float = _number(114.0, f"{_FIT}: sums along rows, many rows", peak=204.8)
     reduction_extra_gb_per_s: float = _number(61.0, f"{_FIT}: sums along rows, few rows", peak=0.0)
     reduction_rows: float = _number(3700.0, f"{_FIT}: sums along rows", peak=3700.0)
-    reduction_share_of_1_core: float = _number(0.11, f"{_FIT}: part of the bus that one core can fill", peak=1.0)
-    reduction_share_of_2_cores: float = _number(0.22, _FIT, peak=1.0)
-    reduction_share_of_4_cores: float = _number(0.43, _FIT, peak=1.0)
-    reduction_share_of_8_to_16_cores: float = _number(0.54, _FIT, peak=1.0)
-    stream_share_of_1_core: float = _number(0.11, _SHARES, peak=1.0)
-    stream_share_of_2_cores: float = _number(0.22, _SHARES, peak=1.0)
-    stream_share_of_4_cores: float = _number(0.43, _SHARES, peak=1.0)
-    stream_share_of_8_to_16_cores: float = _number(0.54, _SHARES, peak=1.0)
+    reduction_share_of_1_core: float = _number(
+        0.11, f"{_FIT}: part of the bus that one core can fill", peak=1.0, most=1.0
+    )
+    reduction_share_of_2_cores: float = _number(0.22, _FIT, peak=1.0, most=1.0)
+    reduction_share_of_4_cores: float = _number(0.43, _FIT, peak=1.0, most=1.0)
+    reduction_share_of_8_to_16_cores: float = _number(0.54, _FIT, peak=1.0, most=1.0)
+    stream_share_of_1_core: float = _number(0.11, _SHARES, peak=1.0, most=1.0)
+    stream_share_of_2_cores: float = _number(0.22, _SHARES, peak=1.0, most=1.0)
+    stream_share_of_4_cores: float = _number(0.43, _SHARES, peak=1.0, most=1.0)
+    stream_share_of_8_to_16_cores: float = _number(0.54, _SHARES, peak=1.0, most=1.0)
     outer_reduction_gb_per_s: float = _number(113.0, f"{_FIT}: sums across rows", peak=204.8)
     restickify_gb_per_s: float = _number(116.0, _FIT, peak=204.8)
     broadcast_gb_per_s: float = _number(118.0, f"{_FIT}: one operand whole, one small", peak=204.8)
@@ -113,7 +119,10 @@ class CostParameters:
         2.0, f"{_SPLITS}: a divided sum keeps one corelet of a core busy", peak=1.0
     )
     product_overlap: float = _number(
-        1.0, f"{_FIT}: the shorter of arithmetic and memory time of a product hides behind the longer", peak=1.0
+        1.0,
+        f"{_FIT}: the shorter of arithmetic and memory time of a product hides behind the longer",
+        peak=1.0,
+        most=1.0,
     )
     reread_from_tile_elements: float = _number(
         131072.0, f"{_FIT}: a core's tile of the result that no longer fits", peak=131072.0
@@ -169,8 +178,33 @@ def uncertain() -> tuple[str, ...]:
 
 
 def scaled(parameters: CostParameters, name: str, factor: float) -> CostParameters:
-    """Return the same numbers with one of them multiplied."""
-    return replace(parameters, **{name: getattr(parameters, name) * factor})
+    """Return the same numbers with one of them multiplied; a part of a whole stays at most that."""
+    number = min(number_of(name).most, getattr(parameters, name) * factor)
+    return replace(parameters, **{name: number})
+
+
+def differences(parameters: CostParameters) -> Mapping[str, float]:
+    """Return the numbers that are not those of the calibrated profile."""
+    pairs = {name: getattr(parameters, name) for name in names()}
+    return {name: number for name, number in pairs.items() if number != getattr(CALIBRATED, name)}
+
+
+def altered(numbers: Mapping[str, float]) -> CostParameters:
+    """Return the calibrated profile with other values of some numbers.
+
+    Raises:
+        ValueError: there is no such number, or its value has no meaning.
+    """
+    for name, number in numbers.items():
+        if name not in names():
+            raise ValueError(f"the cost model has no number '{name}'; its numbers are {', '.join(names())}")
+        known = number_of(name)
+        # Whatever is 0 in a profile is a loss; with a rate or a count of 0, nothing ever ends.
+        may_be_0 = 0 in (known.calibrated, known.peak)
+        if not isfinite(number) or number < 0 or number > known.most or (number == 0 and not may_be_0):
+            low = "from" if may_be_0 else "above"
+            raise ValueError(f"{name} must be {low} 0, at most {known.most:g}, got {number:g}")
+    return CostParameters(**numbers)
 
 
 CALIBRATED = CostParameters()

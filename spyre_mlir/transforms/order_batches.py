@@ -25,28 +25,35 @@ from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.cost import mac_rate
-from spyre_mlir.hw.cost_parameters import CALIBRATED
+from spyre_mlir.hw.cost_parameters import CostParameters
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickError, StickLayout
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
+from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.loops import batch_loops
 from spyre_mlir.transforms.utils.rebuild import functions
 
 
 @dataclass(frozen=True)
 class OrderBatchesPass(ModulePass):
-    """Orders the dimensions of buffers that products in batches read or write."""
+    """Orders the dimensions of buffers that products in batches read or write.
+
+    Attributes:
+        numbers: of the cost model that differ from its calibrated profile, as ``name=value``.
+    """
 
     name = "order-batches"
+
+    numbers: tuple[str, ...] = ()
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Order the buffers of every function."""
-        spec = spec_of(ctx, op)
+        spec, parameters = spec_of(ctx, op), given_numbers(self.numbers)
         for function in functions(op):
             for kernel_op in [o for o in function.body.block.ops if isinstance(o, kernel.ComputeOp) and o.is_product]:
                 for number in range(len(kernel_op.operands)):
-                    _order(kernel_op, number, spec)
+                    _order(kernel_op, number, spec, parameters)
 
 
 def _is_free(value: SSAValue) -> bool:
@@ -57,7 +64,7 @@ def _is_free(value: SSAValue) -> bool:
     return all(isinstance(u, kernel.ComputeOp | kernel.ConvertOp | kernel.FreeOp) for u in users)
 
 
-def _order(product: kernel.ComputeOp, number: int, spec: SpyreSpec) -> None:
+def _order(product: kernel.ComputeOp, number: int, spec: SpyreSpec, parameters: CostParameters) -> None:
     """Put dimensions of an operand that batches walk outermost, if its products take less time and all can walk it."""
     batch, value, index = batch_loops(product), product.operands[number], product.maps.data[number].data
     alloc = value.owner
@@ -70,10 +77,10 @@ def _order(product: kernel.ComputeOp, number: int, spec: SpyreSpec) -> None:
         return
     allocs = _alike(alloc)
     ops = {use.operation for a in allocs for use in a.result.uses if isinstance(use.operation, kernel.KernelOp)}
-    before = _products_ns(ops, spec)
+    before = _products_ns(ops, spec, parameters)
     _lay_out(allocs, replace(layout, order=order))
     try:
-        gains = _products_ns(ops, spec) < before
+        gains = _products_ns(ops, spec, parameters) < before
         for op in ops:
             op.verify_()
             describe_kernel(op, 0)
@@ -104,10 +111,10 @@ def _alike(alloc: kernel.AllocOp) -> list[kernel.AllocOp]:
     return found
 
 
-def _products_ns(ops: Iterable[kernel.KernelOp], spec: SpyreSpec) -> float:
+def _products_ns(ops: Iterable[kernel.KernelOp], spec: SpyreSpec, parameters: CostParameters) -> float:
     """Return the time of the products among kernels as far as it depends on where their batches lie."""
     products = (work_of(describe_kernel(op, 0).descriptor).product for op in ops if op.is_product)
-    return sum(p.macs / mac_rate(p, spec.cores_per_card, CALIBRATED) for p in products if p is not None)
+    return sum(p.macs / mac_rate(p, spec.cores_per_card, parameters) for p in products if p is not None)
 
 
 def _lay_out(allocs: Sequence[kernel.AllocOp], layout: StickLayout) -> None:

@@ -28,7 +28,6 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.hints import HintError
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.hw.cost_parameters import CALIBRATED
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.divisions import Division, Kernel, Prices, divide_within
 from spyre_mlir.planning.trips import LoopChoice, worth_trying
@@ -50,6 +49,7 @@ from spyre_mlir.transforms.kernel_plans.trials import (
 )
 from spyre_mlir.transforms.kernel_plans.wished_buffers import STORED_WIDE_US, not_wished, without_impossible
 from spyre_mlir.transforms.place_lx import without_room
+from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.hints import hinted_place, settle_hints
 from spyre_mlir.transforms.utils.launches import launch_numbers
 from spyre_mlir.transforms.utils.loops import counted_along, divided
@@ -69,6 +69,7 @@ class PlanPass(ModulePass):
         together: whether kernels are divided together; if not, all is left to `divide-work`, and no loop is made.
         loops: whether kernels may be put into loops.
         shortest_us: a group that takes less is put into no loop: the shortest kernel that was measured took 15 us.
+        numbers: of the cost model that differ from its calibrated profile, as ``name=value``.
     """
 
     name = "plan"
@@ -76,6 +77,7 @@ class PlanPass(ModulePass):
     together: bool = True
     loops: bool = True
     shortest_us: int = 15
+    numbers: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plan every function of the module; what cannot be divided is left to `divide-work`."""
@@ -83,7 +85,8 @@ class PlanPass(ModulePass):
 
     def recorded(self, ctx: Context, op: ModuleOp) -> PlanRecord:
         """Plan every function of the module, and return what was looked at."""
-        choices, record = KernelChoices(spec_of(ctx, op), narrow=widens_any(op)), PlanRecord()
+        parameters, record = given_numbers(self.numbers), PlanRecord()
+        choices = KernelChoices(spec_of(ctx, op), narrow=widens_any(op), parameters=parameters)
         for function in functions(op):
             block = function.body.block
             settle_hints(_kernels(block), choices.spec)
@@ -208,7 +211,7 @@ class _Loops:
         for op in kernels:
             if op in done:
                 continue
-            trials = [trial for group in grow(op, _behind(op)) for trial in self._trials(group, times)]
+            trials = [trial for group in grow(op, _from(op.next_op)) for trial in self._trials(group, times)]
             gain, best = self._best(trials)
             if (parts := self._in_parts(op, times, gain)) is not None:
                 best = parts
@@ -283,7 +286,7 @@ class _Loops:
             held = held_in_trip(part)
             for trips, inner in self._loops(part, needed):
                 within = 1 if inner is None else inner.trips
-                if floor + trips * within * CALIBRATED.trip_fixed_us >= clearly:
+                if floor + trips * within * self.choices.parameters.trip_fixed_us >= clearly:
                     continue
                 least = self._least_us(part, held, trips, inner)
                 if least < clearly:
@@ -303,7 +306,7 @@ class _Loops:
 
     def _least_us(self, group: RowGroup, held: Sequence[frozenset[int]], trips: int, inner: InnerLoop | None) -> float:
         """A time that no division of a group in loops beats."""
-        once, within = CALIBRATED.trip_fixed_us, 1 if inner is None else inner.trips
+        once, within = self.choices.parameters.trip_fixed_us, 1 if inner is None else inner.trips
         for number, (op, loop, local) in enumerate(zip(group.ops, group.loops, held, strict=True)):
             if repeats(op):
                 continue
@@ -362,9 +365,9 @@ class _Loops:
     def _trips_us(self, kernels: Sequence[kernel.KernelOp], trips: int, most_us: float) -> float | None:
         for op in kernels:
             self.choices.divide(op)
-        once = most_us / trips - CALIBRATED.trip_fixed_us
+        once = most_us / trips - self.choices.parameters.trip_fixed_us
         found = divide_within(self.choices.sequence(kernels)[0], once, self.choices.prices, TRIAL_WIDTH)
-        return None if found is None else trips * (found.us + CALIBRATED.trip_fixed_us)
+        return None if found is None else trips * (found.us + self.choices.parameters.trip_fixed_us)
 
     def _install(self, plan: Trial) -> None:
         """Put the loops in place of the group, and divide their body."""
@@ -382,10 +385,6 @@ class _Loops:
         body.install()
         self.record.moved(ops, body.kernels)
         return body
-
-
-def _behind(op: Operation) -> Iterator[Operation]:
-    return _from(op.next_op)
 
 
 def _from(op: Operation | None) -> Iterator[Operation]:

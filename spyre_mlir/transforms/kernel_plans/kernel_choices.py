@@ -21,7 +21,7 @@ from spyre_mlir.dialects.spyre.hints import HINT, HintError, hint_of
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.dialects.superdsc.model.work import WorkByDivision
 from spyre_mlir.hw.cost import Work, roofline_us, total_us
-from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US
+from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US, CostParameters
 from spyre_mlir.hw.division import Refusal, divide, divisions, judged_divisions
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices, with_local
@@ -52,11 +52,13 @@ class KernelChoices:
         spec: the machine.
         narrow: whether the module may widen a weight of few bits; to ask so of every buffer takes long.
         fixed: kernels whose division was there before.
+        parameters: the numbers of the cost model.
     """
 
     spec: SpyreSpec
     narrow: bool = True
     fixed: set[Operation] = field(default_factory=set[Operation])
+    parameters: CostParameters = CALIBRATED
     prices: Prices = field(init=False)
     _usual: dict[Hashable, SpaceAttr] = field(default_factory=dict[Hashable, SpaceAttr])
     _known: dict[Hashable, tuple[DividedKernel, ...]] = field(default_factory=dict[Hashable, tuple[DividedKernel, ...]])
@@ -64,7 +66,7 @@ class KernelChoices:
     _views: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
 
     def __post_init__(self) -> None:
-        self.prices = Prices(CALIBRATED, self.spec)
+        self.prices = Prices(self.parameters, self.spec)
 
     def sequence(
         self, ops: Sequence[kernel.KernelOp], launches: Launches | None = None
@@ -114,7 +116,7 @@ class KernelChoices:
             return min(self.prices.us(c, local) for c in found)
         # In a loop its rate and its fill may be better than in one piece.
         outside = sum(o.bytes for n, o in enumerate(found[0].work.operands) if n not in local)
-        return roofline_us(product.macs, outside, CALIBRATED, self.spec)
+        return roofline_us(product.macs, outside, self.parameters, self.spec)
 
     def trip_floor_us(self, op: kernel.KernelOp, cuts: Mapping[str, int], local: frozenset[int]) -> float:
         """Return a time that no division of a kernel is below in one trip of loops around it.
@@ -140,7 +142,7 @@ class KernelChoices:
 
         def us(splits: Mapping[str, int], held: frozenset[int]) -> float:
             work = works.work({placed.labels[name]: split for name, split in splits.items()})
-            return total_us(with_local(work, held), CALIBRATED, scratchpad=False)
+            return total_us(with_local(work, held), self.parameters, scratchpad=False)
 
         if us(usual, frozenset()) < SHORT_IN_LOOP_US:
             return us(usual, local)
@@ -149,7 +151,7 @@ class KernelChoices:
     def has_slow_batch(self, op: kernel.KernelOp) -> bool:
         """Return whether a kernel is a product whose batch lies inside of the rows of an operand."""
         product = self.candidates(op)[0].work.product
-        return product is not None and max(product.inside) >= CALIBRATED.pe_batched_from_batch
+        return product is not None and max(product.inside) >= self.parameters.pe_batched_from_batch
 
     def divide(self, op: kernel.KernelOp) -> None:
         """Divide a kernel as `divide-work` does.

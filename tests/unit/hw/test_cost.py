@@ -243,6 +243,12 @@ def test_one_number_can_be_changed() -> None:
     assert CostParameters() == CALIBRATED
 
 
+def test_a_part_of_a_whole_is_not_more_than_the_whole() -> None:
+    assert scaled(CALIBRATED, "product_overlap", 1.5).product_overlap == 1
+    assert scaled(LAWS["quick-streams"], "stream_share_of_8_to_16_cores", 1.5).stream_share_of_8_to_16_cores == 1
+    assert scaled(CALIBRATED, "stream_share_of_8_to_16_cores", 1.5).stream_share_of_8_to_16_cores == 0.54 * 1.5
+
+
 def test_the_total_alone_is_that_of_all_parts() -> None:
     works = [product(2048, 4096, 12800), product(64, 64, 64, batch=8, splits=(1, 4, 4, 2)), pointwise(2, 4096)]
     works += [pointwise(1, 10**6, local=True), replace(pointwise(1, 64), trips=8, iterations=4)]

@@ -11,7 +11,7 @@ from spyre_mlir.dialects.spyre.kernel import ComputeOp
 from spyre_mlir.dialects.superdsc import SdscOp
 from spyre_mlir.dialects.superdsc.model.descriptor import core_slices
 from spyre_mlir.frontend import import_program
-from spyre_mlir.options import CompileOptions
+from spyre_mlir.options import CompileOptions, PassOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.universe import make_context
@@ -47,6 +47,15 @@ def test_values_lie_as_their_product_reads_them() -> None:
     *_, last = products(lowered)
     assert last.tensors[1].layout.order == (2, 1, 0)
     assert last.tensors[1].shape == (1, ROWS, SHARED * HEAD)
+
+
+def test_buffers_stay_as_they_are_if_the_rate_is_the_same() -> None:
+    rates = ("pe_batched", "pe_batched_one_input", "pe_batched_result")
+    numbers = tuple(f"{rate}_mac_per_ns_per_core=1140" for rate in rates)
+    module = import_program(FunctionModel(attend), inputs()).module
+    options: PassOptions = {"order-batches": {"numbers": numbers}}
+    lowered = lower(module, make_context(), until="spyre.kernel", options=options).modules["spyre.kernel"]
+    assert products(lowered)[-1].tensors[1].layout.order != (2, 1, 0)
 
 
 def test_projections_stay_in_the_scratchpads() -> None:

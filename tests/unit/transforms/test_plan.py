@@ -21,6 +21,7 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds, trips_of
 from spyre_mlir.dialects.superdsc.codec.describe import describe
+from spyre_mlir.errors import InputError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
@@ -181,6 +182,17 @@ def test_loops_only_where_they_are_asked_for_and_long_enough() -> None:
     assert len(trips(planned(text))) == 1
     assert trips(planned(text, loops=False)) == []
     assert trips(planned(text, shortest_us=1_000_000)) == []
+
+
+def test_numbers_of_the_cost_model_are_an_option() -> None:
+    """What a loop saves here is some milliseconds: iterations that take a second are worth none."""
+    text = softmax(65_536, 1024)
+    assert len(trips(planned(text, numbers=("trip_fixed_us=1",)))) == 1
+    assert trips(planned(text, numbers=("trip_fixed_us=1000000",))) == []
+    # A kernel's own overhead counts in every trip.
+    assert trips(planned(text, numbers=("kernel_fixed_us=1000000",))) == []
+    with pytest.raises(InputError, match="no number 'trip_us'"):
+        planned(text, numbers=("trip_us=1",))
 
 
 def test_kernels_that_are_divided_already_stay() -> None:

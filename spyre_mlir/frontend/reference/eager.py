@@ -68,7 +68,11 @@ def _written_in_doubles(
         halves = {a.name for a in program.inputs if a.dtype in HALF and a.placement is None and not a.is_complex}
         written = halves & set(program.mutations.values())
         wide = {id(x): widened(x) for a, x in zip(program.inputs, given, strict=True) if a.name in written}
-        args, kwargs = tree_map(lambda leaf: wide.get(id(leaf), leaf), (tuple(args), dict(kwargs)))
+
+        def replaced(leaf: Any) -> Any:
+            return wide.get(id(leaf), leaf)
+
+        args, kwargs = tree_map(replaced, (tuple(args), dict(kwargs)))
     return _with_dtypes(program, lambda a: torch.float64 if a.name in written else a.dtype), args, kwargs
 
 

@@ -120,7 +120,7 @@ def compile(
         try:
             program = _imported(model, *given, step, dynamic_shapes)
         except DataSizesError as sizes:
-            if buckets or dynamic_shapes is not None:
+            if buckets:
                 raise
             return _parted(model, sizes.name, sizes.exported, options, specializations)
         if program.origin is None:

@@ -30,7 +30,7 @@ from spyre_mlir.frontend.capture.liveness import live_nodes
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.tracing.derivatives import check_no_derivative
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
-from spyre_mlir.frontend.data_sizes.branches import makes_size
+from spyre_mlir.frontend.data_sizes.branches import has_own_sizes
 from spyre_mlir.frontend.lowering.assembly import assemble
 from spyre_mlir.frontend.lowering.plugin_conversion import warn_of_unknown_ops
 from spyre_mlir.frontend.lowering.signature import read_signature, reshaped_inputs, strange_inputs
@@ -95,7 +95,7 @@ def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Calla
     try:
         return _import(exported, name, reference)
     except UnsupportedError as refused:
-        if not any(map(makes_size, exported.graph.nodes)):
+        if not has_own_sizes(exported):
             raise
         raise DataSizesError(refused, name, exported) from refused
 

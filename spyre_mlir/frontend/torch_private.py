@@ -192,6 +192,14 @@ def unregister_dataclass(kind: type) -> None:
     cast(Any, _pytree.SUPPORTED_SERIALIZED_TYPES).pop(kind, None)
 
 
+def hint_of_symbol(size: torch.SymInt, symbol: Any) -> int | None:
+    """Return the value that a symbol of a size had at export; None if torch does not know it."""
+    environment = cast(Any, size).node.shape_env
+    newer = hasattr(environment, "backed_var_to_val")  # other versions of torch have another name
+    found = environment.backed_var_to_val if newer else environment.var_to_val
+    return int(found[symbol]) if symbol in found else None
+
+
 def storage_identity(value: torch.Tensor) -> int:
     """Return an identity common to tensors on the same storage."""
     return value.untyped_storage()._cdata  # pyright: ignore[reportPrivateUsage]

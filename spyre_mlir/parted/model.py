@@ -22,6 +22,7 @@ from spyre_mlir.pipeline import LEVELS, check_level
 from spyre_mlir.report import Verification, VerifiedLevel
 from spyre_mlir.text.no_module import missing
 from spyre_mlir.text.notebook import ShownAsText
+from spyre_mlir.transforms.specialize_shapes import check_guards, check_sizes
 from spyre_mlir.transforms.utils.host_fallback import HostStep, tell_host_steps
 
 if TYPE_CHECKING:
@@ -136,6 +137,8 @@ class PartedModel(ShownAsText, NotPickled):
         from spyre_mlir.frontend.data_sizes.calls import DividedCall
 
         call: DividedCall = DividedCall(self._program, args, kwargs)
+        check_sizes(self._program.sizes.ranges, call.sizes)
+        check_guards(self._program.guards, call.sizes)
         parts = iter(self._parts)
         for step in self._program.steps:
             if not _is_piece(step):

@@ -61,6 +61,8 @@ class Part:
             self.made = self.compile(self.model, examples, (symbols,))
         except (ImportProgramError, UnsupportedError) as refused:
             log.info("%s is compiled for each size: %s", self.name, refused.message)
+            if self.piece.of_inputs:  # the example has sizes that calls are likely to have, and shows what is refused
+                self._fixed(examples)
 
     def program(self, inputs: tuple[Any, ...]) -> CompiledModel:
         """Return the program for these inputs."""

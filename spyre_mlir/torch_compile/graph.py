@@ -19,9 +19,12 @@ from spyre_mlir import api
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import AbsentNamesError, UnsupportedError
 from spyre_mlir.frontend import signature_of
+from spyre_mlir.frontend.capture.control_flow.kept import is_kept
+from spyre_mlir.frontend.capture.control_flow.unrolled import is_loop
 from spyre_mlir.frontend.capture.export import NEEDS_VALUES, without_values
 from spyre_mlir.frontend.capture.indices.writes import IndexWrites
 from spyre_mlir.frontend.capture.tracing.derivatives import takes_derivatives
+from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
 from spyre_mlir.frontend.program.result_memory import ResultMemories
 from spyre_mlir.frontend.torch_private import storage_identity
 from spyre_mlir.parted.model import PartedModel
@@ -56,7 +59,7 @@ class _Program(torch.nn.Module):
         queue = iter(inputs)
         count = len(inputs) + len(self._frozen_names)
         every = [getattr(self, self._frozen_names[i]) if i in self._frozen_names else next(queue) for i in range(count)]
-        return Interpreter(self._calls).run(*every)
+        return KnownNumbers(self._calls).run(*every)
 
 
 @dataclass(frozen=True)
@@ -258,7 +261,8 @@ class CapturedGraph:
     ) -> CompiledModel | None:
         """The program for these sizes from an export with symbols, if Dynamo captured the graph with some."""
         shapes = symbolic_shapes(self.graph, frozen)
-        if shapes is None or self._differentiates:  # a derivative has a program for each size
+        # A derivative has a program for each size, and so has control flow.
+        if shapes is None or self._differentiates or any(is_kept(n) or is_loop(n) for n in self.graph.graph.nodes):
             return None
         if self._symbolic is None or not self._symbolic.fits(frozen):
             make = partial(api.compile, module, given, dynamic_shapes=(shapes,), **self.options)

@@ -10,7 +10,7 @@ The symbols are the options of the pass. Ranges and guards are checked, and the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Self, cast
 
@@ -128,11 +128,22 @@ def check_sizes(ranges: Mapping[str, SymbolRange], sizes: Mapping[str, int]) -> 
 def _check(function: FuncOp, sizes: Mapping[str, int]) -> None:
     check_sizes(declared_symbols(function.attributes[SYMBOLS]), sizes)
     for op in function.body.block.ops:
-        if isinstance(op, GuardOp) and not evaluate(op.condition.data, sizes):
+        if isinstance(op, GuardOp):
+            check_guards([op.condition.data], sizes, str(source_of(op.location)) or None)
+
+
+def check_guards(guards: Iterable[str], sizes: Mapping[str, int], where: str | None = None) -> None:
+    """Check that sizes fulfil conditions.
+
+    Raises:
+        InputError: they violate one.
+    """
+    for condition in guards:
+        if not evaluate(condition, sizes):
             given = ", ".join(f"{name} = {value}" for name, value in sizes.items())
             raise InputError(
-                f"the program takes for granted that {op.condition.data}, got {given}",
-                where=str(source_of(op.location)) or None,
+                f"the program takes for granted that {condition}, got {given}",
+                where=where,
                 hint="give a size that fulfils it, or export the model for this size",
             )
 

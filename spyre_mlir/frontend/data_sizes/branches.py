@@ -5,16 +5,19 @@ Decision: docs/decisions/0149-programs-are-divided-where-data-decides-sizes.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, cast
 
 import torch
+from torch.export import ExportedProgram
 from torch.fx import GraphModule, Interpreter, Node
 from typing_extensions import override
 
 from spyre_mlir.frontend.arguments import is_random
 from spyre_mlir.frontend.capture.control_flow.kept import KEPT, graphs_of, is_kept, nodes_within, predicate_of
+from spyre_mlir.frontend.capture.control_flow.unrolled import LOOPS, is_loop
+from spyre_mlir.frontend.symbolic.sizes import is_symbolic_node
 from spyre_mlir.frontend.torch_private import HigherOrderOperator, OpOverload, tree_flatten
 
 _NUMBERS = (bool, int, float)
@@ -25,6 +28,17 @@ def makes_size(node: Node) -> bool:
     if is_kept(node):
         return any(map(makes_size, nodes_within(node))) or not _keeps_sizes(node)
     return bool(node.meta.get("unbacked_bindings"))
+
+
+def has_own_sizes(exported: ExportedProgram) -> bool:
+    """Return whether parts of a program have to be compiled for the sizes of a call.
+
+    Data decides sizes in it, or it has control flow and symbols.
+    """
+    nodes = exported.graph.nodes
+    if any(map(makes_size, nodes)):
+        return True
+    return any(map(is_symbolic_node, nodes)) and any(is_kept(node) or is_loop(node) for node in nodes)
 
 
 def _keeps_sizes(node: Node) -> bool:
@@ -63,17 +77,28 @@ class KnownNumbers(Interpreter):
     @override
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run one call."""
-        if not isinstance(target, HigherOrderOperator) or target.name() not in KEPT:
+        if not _takes_graphs(target):
             return super().call_function(target, args, dict(kwargs))
         *before, given = args
-        first = 0 if target.name() == "cond" else len(before[-1])  # what a loop carries comes first
-        numbers = {first + place: value for place, value in enumerate(given) if type(value) in _NUMBERS}
+        numbers = _numbers_at(args)
         # Torch joins what a loop carries to the rest, so both are tuples.
         bound: list[Any] = [_bound(part, numbers) for part in before]
         given = tuple(value for value in given if type(value) not in _NUMBERS)
         if target.name() == "cond" and isinstance(bound[0], bool):
             return KnownNumbers(bound[1] if bound[0] else bound[2]).run(*given)
         return super().call_function(target, (*bound, given), dict(kwargs))
+
+
+def _takes_graphs(target: object) -> bool:
+    return isinstance(target, HigherOrderOperator) and target.name() in (*KEPT, *LOOPS)
+
+
+def _numbers_at(args: Sequence[Any]) -> dict[int, Any]:
+    """The numbers of Python that control flow is given, by their places among the arguments of its graphs."""
+    *before, given = args
+    lists = (cast("Sequence[Any]", part) for part in before if isinstance(part, (list, tuple)))
+    first = sum(map(len, lists))  # what a loop carries, and slices
+    return {first + place: value for place, value in enumerate(given) if type(value) in _NUMBERS}
 
 
 def _bound(part: Any, numbers: Mapping[int, Any]) -> Any:
@@ -85,10 +110,30 @@ def _bound(part: Any, numbers: Mapping[int, Any]) -> Any:
     made = deepcopy(part)
     for place, node in enumerate(made.graph.find_nodes(op="placeholder")):
         if place in numbers:
-            node.replace_all_uses_with(numbers[place])
-            made.graph.erase_node(node)
+            _replace(node, numbers[place])
+    for node in list(made.graph.nodes):
+        if node.op == "call_function" and getattr(node.target, "__module__", "") == "_operator":
+            if not node.all_input_nodes:
+                _replace(node, node.target(*node.args))
+        elif node.op == "call_function" and _takes_graphs(node.target) and (inner := _numbers_at(node.args)):
+            _bind_within(made, node, inner)
     made.recompile()
     return made
 
 
-__all__ = ["KnownNumbers", "draws", "makes_size"]
+def _replace(node: Node, number: Any) -> None:
+    node.replace_all_uses_with(number)
+    node.graph.erase_node(node)
+
+
+def _bind_within(root: GraphModule, node: Node, numbers: Mapping[int, Any]) -> None:
+    """Give the graphs of control flow within a graph their numbers."""
+    for part in node.all_input_nodes:
+        if part.op == "get_attr" and isinstance(graph := getattr(root, str(part.target)), GraphModule):
+            setattr(root, str(part.target), _bound(graph, numbers))
+    *before, given = node.args
+    kept = tuple(value for value in cast("Sequence[Any]", given) if type(value) not in _NUMBERS)
+    node.args = (*before, kept)
+
+
+__all__ = ["KnownNumbers", "draws", "has_own_sizes", "makes_size"]

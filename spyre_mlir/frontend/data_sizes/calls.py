@@ -27,7 +27,10 @@ from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import TreeConstant
 from spyre_mlir.frontend.reference.generator import generator_kept
-from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, tree_flatten
+from spyre_mlir.frontend.symbolic.call_sizes import sizes_of_leaves
+from spyre_mlir.frontend.symbolic.guards import guards_of
+from spyre_mlir.frontend.symbolic.sizes import Sizes
+from spyre_mlir.frontend.torch_private import expression_of, hint_of_symbol, tree_flatten
 
 # Examples of sizes: even, different, and neither 0 nor 1, for which torch traces other programs.
 _EXAMPLE_STEP = 8
@@ -45,9 +48,11 @@ def import_divided(name: str, exported: ExportedProgram) -> DividedProgram:
     """
     spec = exported.call_spec
     with flat_dataclasses(spec.in_spec, spec.out_spec):
-        whole = explicit_draws(with_own_operands(unroll_loops(passed_export(exported))))
+        whole = explicit_draws(with_own_operands(unroll_loops(passed_export(exported), symbolic=True)))
         check_writes(whole.graph)
-        return divided(name, passed_functional(with_tensor_indices(decompose(whole))))
+        sizes = Sizes.of(exported)
+        guards = guards_of(exported, sizes) if sizes.names else ()
+        return divided(name, passed_functional(with_tensor_indices(decompose(whole))), sizes, guards)
 
 
 class DividedCall:
@@ -58,8 +63,11 @@ class DividedCall:
         args: positional inputs.
         kwargs: keyword inputs.
 
+    Attributes:
+        sizes: values of the symbols.
+
     Raises:
-        InputError: the inputs are not those that the program was made for.
+        InputError: the inputs are not those that the program was made for; ranges of symbols are not checked.
     """
 
     def __init__(self, program: DividedProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -71,7 +79,8 @@ class DividedCall:
                 f"the call has inputs {tree}", hint=f"call it as it was compiled, with {program.call_spec.in_spec}"
             )
         for node, leaf in zip(program.inputs, leaves, strict=True):
-            _check_input(node, leaf)
+            _check_input(node, leaf, program.sizes)
+        self.sizes = sizes_of_leaves(program.inputs, leaves, program.sizes)
         self._known: dict[Node, Any] = {**program.tensors, **dict(zip(program.inputs, leaves, strict=True))}
 
     def run_on_host(self, step: SizingCall) -> None:
@@ -110,15 +119,23 @@ class DividedCall:
             return tree.unflatten(leaves)
 
 
-def _check_input(node: Node, leaf: object) -> None:
+def _check_input(node: Node, leaf: object, sizes: Sizes) -> None:
     wanted = node.meta.get("val")
+    if isinstance(wanted, torch.SymInt):
+        if type(leaf) is not int:
+            raise InputError(f"argument '{node.name}' is {leaf!r}, expected a whole number")
+        return
     if not isinstance(wanted, torch.Tensor):
         TreeConstant(node.name, wanted).check(leaf)
         return
-    expected = f"{wanted.dtype}{list(wanted.shape)}"
+    extents = sizes.extents(wanted)
+    if isinstance(leaf, torch.Tensor) and leaf.dtype is wanted.dtype and leaf.dim() == len(extents):
+        pairs = zip(extents, leaf.shape, strict=True)
+        if all(isinstance(extent, str) or extent == value for extent, value in pairs):
+            return
+    expected = f"{wanted.dtype}[{', '.join(map(str, extents))}]"
     got = f"{leaf.dtype}{list(leaf.shape)}" if isinstance(leaf, torch.Tensor) else type(leaf).__name__
-    if got != expected:
-        raise InputError(f"argument '{node.name}' is {got}, expected {expected}", hint="compile for these shapes")
+    raise InputError(f"argument '{node.name}' is {got}, expected {expected}", hint="compile for these shapes")
 
 
 class _PieceModel(torch.nn.Module):
@@ -158,8 +175,11 @@ def symbolic_examples(piece: Piece) -> tuple[tuple[Any, ...], tuple[Any, ...] | 
     values = [node.meta["val"] for node in piece.inputs]
     if not all(isinstance(value, torch.Tensor) for value in values):
         return None
-    found = {str(symbol): symbol for value in values for symbol in free_unbacked_symbols(value)}
-    sizes = {found[name]: _EXAMPLE_STEP * (number + 1) for number, name in enumerate(sorted(found))}
+    found = {str(s): (s, extent) for value in values for extent in _symbolic(value) for s in _symbols(extent)}
+    sizes = {
+        symbol: hint_of_symbol(extent, symbol) or _EXAMPLE_STEP * (number + 1)
+        for number, (symbol, extent) in enumerate(found[name] for name in sorted(found))
+    }
     shapes = [[_size(extent, sizes) for extent in value.shape] for value in values]
     if any(extent is None for shape in shapes for extent in shape):
         return None
@@ -171,6 +191,14 @@ def symbolic_examples(piece: Piece) -> tuple[tuple[Any, ...], tuple[Any, ...] | 
         torch.zeros(cast("list[int]", shape), dtype=value.dtype) for shape, value in zip(shapes, values, strict=True)
     )
     return examples, symbols if any(symbols) else None
+
+
+def _symbolic(value: torch.Tensor) -> list[torch.SymInt]:
+    return [extent for extent in value.shape if isinstance(extent, torch.SymInt)]
+
+
+def _symbols(extent: torch.SymInt) -> list[Any]:
+    return sorted(expression_of(extent).free_symbols, key=str)
 
 
 def _size(extent: Any, sizes: Mapping[Any, int]) -> int | None:

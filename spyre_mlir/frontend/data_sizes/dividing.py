@@ -20,6 +20,7 @@ from torch.fx import Graph, GraphModule, Node
 from spyre_mlir.frontend.capture.control_flow.kept import is_kept
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.data_sizes.branches import draws, makes_size
+from spyre_mlir.frontend.symbolic.sizes import Sizes
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _CHECKS = frozenset({torch.ops.aten._assert_scalar.default, torch.ops.aten._assert_async.msg})
@@ -39,6 +40,11 @@ class Piece:
     module: GraphModule
     inputs: tuple[Node, ...]
     outputs: tuple[Node, ...]
+
+    @property
+    def of_inputs(self) -> bool:
+        """True if all arguments are inputs of the whole program."""
+        return all(node.op == "placeholder" for node in self.inputs)
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,8 @@ class DividedProgram:
         results: what the model gives: nodes, or values.
         writes: placeholders of inputs and buffers, each with the node of what it holds behind a call.
         call_spec: nesting of inputs and results, as torch notes it.
+        sizes: symbols of the inputs.
+        guards: conditions on them.
     """
 
     name: str
@@ -72,6 +80,8 @@ class DividedProgram:
     results: tuple[object, ...]
     writes: tuple[tuple[Node, Node], ...]
     call_spec: Any
+    sizes: Sizes
+    guards: tuple[str, ...]
 
 
 def is_number(node: Node) -> bool:
@@ -79,8 +89,15 @@ def is_number(node: Node) -> bool:
     return isinstance(node.meta.get("val"), (*_SYMBOLS, int, float, bool))
 
 
-def divided(name: str, program: FunctionalProgram) -> DividedProgram:
-    """Divide a program at the calls that make sizes."""
+def divided(name: str, program: FunctionalProgram, sizes: Sizes, guards: Sequence[str] = ()) -> DividedProgram:
+    """Divide a program at the calls that make sizes.
+
+    Args:
+        name: of the model.
+        program: the functional program.
+        sizes: symbols of its inputs.
+        guards: conditions on them.
+    """
     tensors, inputs = _placeholders(program)
     (output,) = program.graph.find_nodes(op="output")
     given = tuple(cast("tuple[object, ...]", output.args[0]))
@@ -89,7 +106,9 @@ def divided(name: str, program: FunctionalProgram) -> DividedProgram:
     # A tensor that calls write to is an argument of the pieces: a weight of theirs would be laid out anew each time.
     own = {node: tensor for node, tensor in tensors.items() if all(node is not written for written, _ in writes)}
     steps = tuple(_Division(program, own, read).steps())
-    return DividedProgram(name, steps, tensors, inputs, given[len(writes) :], writes, program.call_spec)
+    return DividedProgram(
+        name, steps, tensors, inputs, given[len(writes) :], writes, program.call_spec, sizes, tuple(guards)
+    )
 
 
 def _writes(program: FunctionalProgram, given: tuple[object, ...]) -> Iterator[tuple[Node, Node]]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
+from torch.fx import Node
 from xdsl.dialects import func
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -15,6 +16,7 @@ from spyre_mlir.dialects.aten_sizes import SizeAttr, symbolic_extents
 from spyre_mlir.dialects.size_expressions import evaluate, solved
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.program.program import Argument, Program
+from spyre_mlir.frontend.symbolic.sizes import Sizes
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,33 @@ def sizes_of_call(
         InputError: the arguments are not those of the program, their sizes contradict each other, or a symbol does not
             follow from them.
     """
-    met = list(_met(program, program.leaves(tuple(args), dict(kwargs or {}))))
+    return _solved(list(_met(program, program.leaves(tuple(args), dict(kwargs or {})))))
+
+
+def sizes_of_leaves(nodes: Sequence[Node], leaves: Sequence[object], sizes: Sizes) -> dict[str, int]:
+    """Return the values of symbols in a call of a graph; whether they are in range is not checked.
+
+    Args:
+        nodes: placeholders of the inputs.
+        leaves: inputs of the call, of as many dimensions.
+        sizes: symbols of the graph.
+
+    Raises:
+        InputError: sizes contradict each other, or a symbol does not follow from them.
+    """
+    met = list[_Met]()
+    for node, leaf in zip(nodes, leaves, strict=True):
+        wanted = node.meta.get("val")
+        if isinstance(wanted, torch.Tensor) and isinstance(leaf, torch.Tensor):
+            for number, (extent, value) in enumerate(zip(sizes.extents(wanted), leaf.shape, strict=True)):
+                if isinstance(extent, str):
+                    met.append(_Met(f"dimension {number} of '{node.name}'", extent, int(value)))
+        elif isinstance(wanted, torch.SymInt) and isinstance(leaf, int):
+            met.append(_Met(f"argument '{node.name}'", sizes.text(wanted), leaf))
+    return _solved(met)
+
+
+def _solved(met: Sequence[_Met]) -> dict[str, int]:
     found: dict[str, int] = {}
     for size in met:
         if (pair := solved(size.text, size.value)) is not None:

@@ -12,7 +12,6 @@ from torch import Tensor
 from torch._higher_order_ops.while_loop import while_loop
 
 import spyre_mlir
-from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.parted.model import PartedModel
 from tests.end_to_end.importing.against_eager import close, results
 from tests.functions import FunctionModel
@@ -201,13 +200,3 @@ def test_branches_stay_on_the_device_where_they_make_no_size() -> None:
     results(compiled, FEW)
     assert all(step.op != "cond" for step in compiled.host_steps)
     assert any("control.cond" in program.mlir("aten") for program in compiled.programs)
-
-
-def test_branches_in_a_program_with_symbolic_sizes_are_refused() -> None:
-    def program(x: Tensor, y: Tensor) -> Any:
-        return torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x * 2, (x,)), y * 2
-
-    rows = torch.export.Dim("rows", min=2, max=64)
-    shapes = ((None, {0: rows}),)
-    with pytest.raises(UnsupportedError, match="1 x cond: sizes of its program are symbols"):
-        spyre_mlir.compile(FunctionModel(program), (X, X), dynamic_shapes=shapes)

@@ -24,20 +24,25 @@ from spyre_mlir.frontend.symbolic.sizes import STATIC
 from spyre_mlir.frontend.torch_private import HigherOrderOperator
 
 _ATEN = torch.ops.aten
+LOOPS = ("scan", "map_impl")
 MOST_CALLS = 8192  # of all bodies together; each is lowered unless it equals others
 
 
-def unroll_loops(exported: ExportedProgram) -> ExportedProgram:
+def unroll_loops(exported: ExportedProgram, *, symbolic: bool = False) -> ExportedProgram:
     """Return a program in which no loop over slices is left at the top; the program given stays as it is.
+
+    Args:
+        exported: the program.
+        symbolic: whether loops over a number of slices that is a symbol stay.
 
     Raises:
         UnsupportedError: the number of slices is a symbol, or the bodies are too many calls.
     """
-    if not any(map(_is_loop, exported.graph.nodes)):
+    if not any(_is_wanted(node, symbolic) for node in exported.graph.nodes):
         return exported
     changed = with_own_graph(exported)
     unroll = _Unroll(changed.graph_module)
-    while (loop := next(filter(_is_loop, changed.graph.nodes), None)) is not None:
+    while (loop := next((n for n in changed.graph.nodes if _is_wanted(n, symbolic)), None)) is not None:
         replace_results(loop, unroll.results(loop))
     for node in [n for n in changed.graph.nodes if n.op == "get_attr" and not n.users]:
         changed.graph.erase_node(node)
@@ -45,9 +50,20 @@ def unroll_loops(exported: ExportedProgram) -> ExportedProgram:
     return changed
 
 
-def _is_loop(node: Node) -> bool:
+def is_loop(node: Node) -> bool:
+    """Return whether a node is a loop over slices."""
     target: object = node.target
-    return isinstance(target, HigherOrderOperator) and target.name() in ("scan", "map_impl")
+    return isinstance(target, HigherOrderOperator) and target.name() in LOOPS
+
+
+def _is_wanted(node: Node, symbolic: bool) -> bool:
+    return is_loop(node) and not (symbolic and type(_number_of_slices(node)) is not int)
+
+
+def _number_of_slices(loop: Node) -> object:
+    lists = cast("tuple[Any, ...]", loop.args[1:])
+    slices = lists[1] if len(lists) == 3 else lists[0]
+    return value_of(slices[0]).shape[0]
 
 
 class _Unroll:
@@ -70,7 +86,7 @@ class _Unroll:
         )
         body = cast(GraphModule, getattr(self._root, graph.target))
         write = CallWriter(loop)
-        trips = self._trips(loop, slices[0], body)
+        trips = self._trips(loop, body)
         # In front of all bodies, which are equal without the numbers of their slices.
         parts = [[write(_ATEN.select.int, tensor, 0, trip) for tensor in slices] for trip in range(trips)]
         rows: list[Sequence[Node]] = []
@@ -80,9 +96,9 @@ class _Unroll:
             rows.append(row)
         return [*carried, *(write(_ATEN.stack.default, list(column)) for column in zip(*rows, strict=True))]
 
-    def _trips(self, loop: Node, tensor: Node, body: GraphModule) -> int:
-        trips = value_of(tensor).shape[0]
-        if type(trips) is not int:
+    def _trips(self, loop: Node, body: GraphModule) -> int:
+        trips = _number_of_slices(loop)
+        if not isinstance(trips, int):
             raise UnsupportedError(
                 f"{loop.target} over a number of slices that is a symbol", where=place_of(loop), hint=STATIC
             )

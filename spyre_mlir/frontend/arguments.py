@@ -18,6 +18,7 @@ from xdsl.ir import Attribute, SSAValue
 from spyre_mlir.dialects.aten_arguments import NoneAttr, OperandsAttr, to_attribute
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
+from spyre_mlir.ops.checks import is_check
 from spyre_mlir.ops.draws import draws
 from spyre_mlir.ops.native.collectives import is_collective
 from spyre_mlir.ops.parameters import ArgKind, Param
@@ -109,9 +110,15 @@ def exchanges(node: Node) -> bool:
     return isinstance(target, OpOverload) and is_collective(overload_name(cast(Operator, target)))
 
 
+def checks(node: Node) -> bool:
+    """Return whether a node only checks a condition."""
+    target = cast(object, node.target)
+    return isinstance(target, OpOverload) and is_check(overload_name(cast(Operator, target)))
+
+
 def runs_unread(node: Node) -> bool:
     """Return whether a node runs although nothing reads its result: what comes behind it would be something else."""
-    return draws_on_host(node) or exchanges(node)
+    return draws_on_host(node) or exchanges(node) or checks(node)
 
 
 def _same(a: object, b: object) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import torch
+from torch.fx import has_side_effect
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.torch_private import disable_modes
@@ -37,6 +38,12 @@ def _none_below_zero(input: Tensor, what: str) -> Tensor:
     if bool((input < 0).any()):
         raise ValueError(f"{what} must not be below 0")
     return input.clone()
+
+
+def _holds(condition: Tensor, message: str) -> Tensor:
+    if not bool(condition):
+        raise RuntimeError(message)
+    return condition.clone()
 
 
 def _alike(input: Tensor, what: str) -> Tensor:  # noqa: ARG001
@@ -101,6 +108,7 @@ def _eigvals_shaped(a: Tensor) -> Tensor:
 _OPERATORS: dict[str, tuple[Any, Any]] = {
     "narrow(Tensor input, int dim, Tensor start, int length) -> Tensor": (_narrow, _narrow_shaped),
     "none_below_zero(Tensor input, str what) -> Tensor": (_none_below_zero, _alike),
+    "holds(Tensor condition, str message) -> Tensor": (_holds, _alike),
     "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, "
     "int reduction, bool zero_infinity) -> Tensor": (_ctc_loss, _ctc_loss_shaped),
     "lstsq(Tensor a, Tensor b, float? rcond, str? driver) -> (Tensor, Tensor, Tensor, Tensor)": (_lstsq, _lstsq_shaped),
@@ -121,3 +129,4 @@ def _define() -> Any:
 
 LIBRARY = _define()
 HOST: Any = cast(Any, torch.ops).host
+has_side_effect(HOST.holds.default)

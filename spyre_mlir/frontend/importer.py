@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 from spyre_mlir.errors import DataSizesError, InputError, UnsupportedError
 from spyre_mlir.frontend.calling.call import is_complete
 from spyre_mlir.frontend.calling.output_memory import output_memory
+from spyre_mlir.frontend.capture.checks import check_no_number, explicit_checks
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
 from spyre_mlir.frontend.capture.control_flow.kept import check_writes
 from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
@@ -101,8 +102,9 @@ def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Calla
 
 
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
-    exported = explicit_draws(with_own_operands(unroll_loops(passed_export(exported))))
+    exported = explicit_draws(with_own_operands(explicit_checks(unroll_loops(passed_export(exported)))))
     check_writes(exported.graph)
+    check_no_number(exported)
     functional = passed_functional(with_tensor_indices(decompose(exported)))
     drop_checks(functional)
     functional, without_pairs = in_pairs(functional, live_nodes(list(functional.graph.nodes)))

@@ -1,4 +1,4 @@
-"""Side effects of calls of operators: draws change the generator, collectives meet other ranks; all else is pure."""
+"""Side effects of calls: draws change the generator, collectives meet other ranks, checks end a run; else none."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from xdsl.traits import (
 )
 
 from spyre_mlir.dialects.ir.modules import ops_in
+from spyre_mlir.ops.checks import is_check
 from spyre_mlir.ops.draws import draws
 from spyre_mlir.ops.native.collectives import is_collective
 
@@ -28,7 +29,7 @@ class _Call(Protocol):
 
 
 class CallEffects(MemoryEffect, ConditionallySpeculatable):
-    """Makes `cse` and `dce` leave calls that draw random numbers, and collectives, where they are."""
+    """Makes `cse` and `dce` leave calls that draw random numbers, collectives and checks where they are."""
 
     @override
     @classmethod
@@ -45,7 +46,7 @@ class CallEffects(MemoryEffect, ConditionallySpeculatable):
 
 def keeps_order(op: Operation) -> bool:
     """Return whether a call, at the level of aten or as a host step, runs once and in order with others of its kind."""
-    return draws_in(op) or exchanges_in(op)
+    return draws_in(op) or exchanges_in(op) or is_check(cast(_Call, op).overload)
 
 
 def exchanges_in(op: Operation) -> bool:
@@ -67,4 +68,4 @@ def draws_numbers(module: ModuleOp) -> bool:
 
 def runs_once(module: ModuleOp) -> bool:
     """Return whether a call of a program, at any level, cannot be repeated: it draws numbers, or meets other ranks."""
-    return any(op.has_trait(CallEffects) and keeps_order(op) for op in ops_in(module))
+    return any(op.has_trait(CallEffects) and (draws_in(op) or exchanges_in(op)) for op in ops_in(module))

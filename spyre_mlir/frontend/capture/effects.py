@@ -1,4 +1,4 @@
-"""Checks that torch orders by tokens: they have no result, so they are dropped like every assertion."""
+"""Checks that torch orders by tokens: assertions of the model become host steps; those of operators are dropped."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Node
 
+from spyre_mlir.frontend.capture.call_writer import CallWriter
+from spyre_mlir.frontend.capture.checks import ASSERTIONS, write_check
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.torch_private import OpOverload
 
@@ -20,6 +22,8 @@ def drop_checks(program: FunctionalProgram) -> None:
     for node in list(program.graph.nodes):
         if _only_asserts(node):
             token = cast(Node, node.args[0])
+            if node.args[1] in ASSERTIONS:
+                write_check(CallWriter(node), node.args[2:])
             for user in list(node.users):
                 if user.target is operator.getitem:  # the token behind the check is the one before it
                     user.replace_all_uses_with(token)

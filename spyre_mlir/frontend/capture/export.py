@@ -99,7 +99,7 @@ _SPECIALIZED = "Could not extract specialized"
 _INSTEAD = {
     "_detect_is_causal_mask": "say whether the mask is causal: tgt_is_causal=True (src_is_causal, or is_causal of an "
     "encoder), or False; otherwise torch compares its values",
-    "_assert": "leave out torch._assert of the values of a tensor, and check them before the call",
+    "_assert": "write torch._assert_async(condition, message) with a tensor as condition, which each call checks",
 }
 
 

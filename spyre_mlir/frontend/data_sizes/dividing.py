@@ -17,13 +17,14 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Graph, GraphModule, Node
 
+from spyre_mlir.frontend.capture.checks import ASSERTIONS
 from spyre_mlir.frontend.capture.control_flow.kept import is_kept
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.data_sizes.branches import draws, makes_size
 from spyre_mlir.frontend.symbolic.sizes import Sizes
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
-_CHECKS = frozenset({torch.ops.aten._assert_scalar.default, torch.ops.aten._assert_async.msg})
+_CHECKS = frozenset({torch.ops.aten._assert_scalar.default, *ASSERTIONS})
 _WRITES = frozenset({OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION, OutputKind.PARAMETER_MUTATION})
 
 

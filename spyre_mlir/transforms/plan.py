@@ -3,15 +3,15 @@
 A division that is quickest for one kernel may send what it shares with its neighbours through device memory, so the
 kernels of a block are divided together with the choice of what stays in the scratchpads. A group of kernels that
 share a loop may run in blocks of its rows, so that what they hand to each other fits there; a second loop may go around
-inside. Of the loops that are worth trying the one that gains most is taken, if it gains clearly. Kernels that are
-divided already stay as they are.
+inside, and what they sum over the rows may grow from trip to trip. Of the loops that are worth trying the one that
+gains most is taken, if it gains clearly. Kernels that are divided already stay as they are.
 
 Decision: docs/decisions/0129-kernels-are-planned-together.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Literal
@@ -22,20 +22,20 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.hints import HintError
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.planning.divisions import Division, Kernel, Prices, divide_within
+from spyre_mlir.planning.divisions import divide_within
 from spyre_mlir.planning.trips import LoopChoice, worth_trying
 from spyre_mlir.transforms.kernel_plans.cut_sums import cut_sum, parts_of_sum
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlannedBlock, PlanRecord
 from spyre_mlir.transforms.kernel_plans.repeated_copies import repeats
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
+from spyre_mlir.transforms.kernel_plans.running_sums import RunningSum
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
 from spyre_mlir.transforms.kernel_plans.trials import (
     CLEAR_GAIN,
@@ -47,7 +47,7 @@ from spyre_mlir.transforms.kernel_plans.trials import (
     held_in_trip,
     local_operands,
 )
-from spyre_mlir.transforms.kernel_plans.wished_buffers import STORED_WIDE_US, not_wished, without_impossible
+from spyre_mlir.transforms.kernel_plans.wished_buffers import STORED_WIDE_US, divide_or_refuse
 from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.hints import hinted_place, settle_hints
@@ -103,10 +103,10 @@ class PlanPass(ModulePass):
         return record
 
 
-def divide_block(block: Block, choices: KernelChoices, record: PlanRecord) -> None:
+def divide_block(block: Block, choices: KernelChoices, record: PlanRecord, totals: Collection[SSAValue] = ()) -> None:
     """Divide the kernels of a block together, as far as that is predicted to be quicker than one by one."""
     ops = _kernels(block)
-    kernels, buffers = choices.sequence(ops, launch_numbers(block))
+    kernels, buffers = choices.sequence(ops, launch_numbers(block), totals)
     usual = divide_within([replace(k, candidates=k.candidates[:1]) for k in kernels], inf, choices.prices)
     best = divide_or_refuse(ops, kernels, choices.prices)
     gains = usual is None or best.us < usual.us
@@ -118,34 +118,6 @@ def divide_block(block: Block, choices: KernelChoices, record: PlanRecord) -> No
     for number in best.local:
         if isinstance(buffers[number].owner, kernel.AllocOp):
             _move(buffers[number], "lx")
-
-
-def divide_or_refuse(ops: Sequence[kernel.KernelOp], kernels: Sequence[Kernel], prices: Prices) -> Division:
-    """Return the quickest division that the search finds.
-
-    Raises:
-        HintError: none has all the buffers in the scratchpads that hints ask for.
-    """
-    found = divide_within(kernels, inf, prices)
-    if found is None and any(k.wished for k in kernels):
-        kernels = without_impossible(kernels, prices)
-        found = divide_within(kernels, inf, prices) or divide_within([not_wished(k) for k in kernels], inf, prices)
-    if found is not None:
-        return found
-    asked = {b: op for op, k in zip(ops, kernels, strict=True) for b in k.required if k.operands[-1] == b}
-    alone = (b for b in asked if divide_within([_asking(k, b) for k in kernels], inf, prices) is None)
-    number = next(alone, None)
-    op = asked[next(iter(asked)) if number is None else number]
-    together = ", together with the others that hints ask for" if number is None else ""
-    raise HintError(
-        f"a hint asks for a buffer in LX, and no plan keeps it there{together}",
-        where=placed(op.function_name, op.location),
-        hint="its kernels must be able to see the same slices of it, and these must fit: divide them so, or place=hbm",
-    )
-
-
-def _asking(found: Kernel, buffer: int) -> Kernel:
-    return replace(found, required=found.required & {buffer})
 
 
 def _divide_as_usual(block: Block, choices: KernelChoices) -> bool:
@@ -279,7 +251,7 @@ class _Loops:
             if saved is None or (usual := sum(times[op] for op in ops) + saved) < self.shortest_us:
                 continue
             needed, clearly = self._needed(part, usual), usual - clear_gain_us(usual)
-            if needed is None or (floor := self._floor_us(ops, set(part.internal()))) >= clearly:
+            if needed is None or (floor := self._floor_us(ops, {*part.internal(), *part.totals})) >= clearly:
                 continue
             if cuts_asked_for(part):
                 continue
@@ -337,7 +309,7 @@ class _Loops:
     def _loops(self, group: RowGroup, needed: int) -> Iterator[tuple[int, InnerLoop | None]]:
         """Loops around a group that are worth a try: trips of the outer one, and the inner one if there is one."""
         others = (g for g in grow(group.ops[0], group.ops[1:]) if len(g.ops) == len(group.ops))
-        inner = {g.loops[0]: g for g in others if g.loops[0] != group.loops[0]}
+        inner = {g.loops[0]: g for g in others if g.loops[0] != group.loops[0] and not g.is_summed}
         for other in (None, *inner.values()):
             choice = None if other is None else LoopChoice(other.pieces)
             for trips, within in worth_trying(LoopChoice(group.pieces), choice, needed, self.spec.loop_trips):
@@ -348,13 +320,13 @@ class _Loops:
         body = TiledBody(group, trips)
         try:
             if inner is None:
-                return self._trips_us(body.kernels, trips, most_us)
+                return self._trips_us(body.kernels, trips, most_us, body.total)
             within = body.within(inner.loops)
             if within is None:
                 return None
             second = TiledBody(within, inner.trips)
             try:
-                return self._trips_us(second.kernels, trips * inner.trips, most_us)
+                return self._trips_us(second.kernels, trips * inner.trips, most_us, body.total)
             finally:
                 second.drop()
         except (LoweringError, HintError):
@@ -362,29 +334,49 @@ class _Loops:
         finally:
             body.drop()
 
-    def _trips_us(self, kernels: Sequence[kernel.KernelOp], trips: int, most_us: float) -> float | None:
-        for op in kernels:
+    def _trips_us(
+        self, kernels: Sequence[kernel.KernelOp], trips: int, most_us: float, total: RunningSum | None
+    ) -> float | None:
+        around = () if total is None else total.around
+        for op in (*kernels, *around):
             self.choices.divide(op)
         once = most_us / trips - self.choices.parameters.trip_fixed_us
-        found = divide_within(self.choices.sequence(kernels)[0], once, self.choices.prices, TRIAL_WIDTH)
-        return None if found is None else trips * (found.us + self.choices.parameters.trip_fixed_us)
+        sequence, buffers = self.choices.sequence(kernels, totals=_added_to(total, kernels))
+        found = divide_within(sequence, once, self.choices.prices, TRIAL_WIDTH)
+        if found is None:
+            return None
+        held = {buffers[number] for number in found.local}
+        outside = sum([self.choices.usual_us(*pair) for pair in zip(around, local_operands(around, held), strict=True)])
+        return trips * (found.us + self.choices.parameters.trip_fixed_us) + outside
 
     def _install(self, plan: Trial) -> None:
         """Put the loops in place of the group, and divide their body."""
         self.record.taken |= dict.fromkeys(plan.group.ops, plan.told().loops)
         body = self._put_around(plan.group, plan.trips)
+        total = body.total
         if plan.inner is not None and (within := body.within(plan.inner.loops)) is not None:
             body = self._put_around(within, plan.inner.trips)
-        for op in body.kernels:
+        for op in (*body.kernels, *(() if total is None else total.around)):
             self.choices.divide(op)
-        divide_block(body.block, self.choices, self.record)
+        divide_block(body.block, self.choices, self.record, _added_to(total, body.kernels))
+        if total is not None and kernel.device_tensor(total.value).space == "lx":
+            if total.divide_around():
+                self.choices.fixed.update(total.around)
+            else:
+                _move(total.value, "hbm")
 
     def _put_around(self, group: RowGroup, trips: int) -> TiledBody:
         body = TiledBody(group, trips)
-        ops = [group.ops[number] for number in body.kept]
+        ops = [group.ops[number] for number in body.sources]
         body.install()
-        self.record.moved(ops, body.kernels)
+        around = () if body.total is None else body.total.around
+        self.record.moved([*ops, *[group.ops[-1]] * len(around)], [*body.kernels, *around])
         return body
+
+
+def _added_to(total: RunningSum | None, kernels: Sequence[kernel.KernelOp]) -> set[SSAValue]:
+    """The total of a loop, if its kernels add to all of it."""
+    return {op.output for op in kernels if total is not None and op.output is total.value}
 
 
 def _from(op: Operation | None) -> Iterator[Operation]:

@@ -6,7 +6,7 @@ Decision: docs/decisions/0141-cores-before-reread.md
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Collection, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -69,13 +69,17 @@ class KernelChoices:
         self.prices = Prices(self.parameters, self.spec)
 
     def sequence(
-        self, ops: Sequence[kernel.KernelOp], launches: Launches | None = None
+        self,
+        ops: Sequence[kernel.KernelOp],
+        launches: Launches | None = None,
+        totals: Collection[SSAValue] = (),
     ) -> tuple[list[Kernel], list[SSAValue]]:
         """Return kernels that follow each other in one block as the planner takes them, and their buffers by number.
 
         Args:
             ops: the kernels.
             launches: that they run in, unless that is one: the scratchpads hold nothing between two.
+            totals: buffers that they add to, and kernels outside of a loop around them use, which can do it alike.
 
         Raises:
             HintError: a hint asks for a buffer in the scratchpads that cannot be there.
@@ -83,6 +87,7 @@ class KernelChoices:
         copied = _copied(ops)
         held = (value for value in _may_be_held(ops) if hinted_place(value) != "hbm")
         numbered = copied | {v for v in held if one_launch((u.operation for u in v.uses), launches or {})}
+        numbered |= set(totals)
         wanted = _asked_for(ops)
         for value in wanted - numbered:
             reason = unfit_reason(value) or "kernels that are not planned together use it"
@@ -103,6 +108,10 @@ class KernelChoices:
             candidates = self.candidates(op)[: 1 if op in self.fixed else None]
             found.append(Kernel(buffers, candidates, copies, required, wished))
         return found, list(numbers)
+
+    def usual_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
+        """Return the time of a kernel as it is divided, if some operands are in the scratchpads."""
+        return self.prices.us(self.candidates(op)[0], local)
 
     def is_widened(self, value: SSAValue) -> bool:
         """Return whether a buffer has a weight of few bits in a wider format."""

@@ -78,9 +78,11 @@ class PlanRecord:
     origins: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
 
     def moved(self, before: Sequence[Operation], after: Sequence[Operation]) -> None:
-        """Note that kernels are now in a loop."""
-        for old, new in zip(before, after, strict=True):
-            self.origins[new] = self.origins.pop(old, old)
+        """Note that kernels are now in a loop, or around it; several may have been one."""
+        origins = [self.origin(old) for old in before]
+        for old in before:
+            self.origins.pop(old, None)
+        self.origins |= dict(zip(after, origins, strict=True))
 
     def origin(self, op: Operation) -> Operation:
         """Return the kernel before it was in a loop: itself if it is in none."""

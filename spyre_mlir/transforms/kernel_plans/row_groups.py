@@ -1,4 +1,4 @@
-"""Rows of kernel ops that can run in blocks of rows: they share a loop that none of them reduces.
+"""Rows of kernel ops that can run in blocks of rows: they share a loop that none of them reduces, but perhaps the last.
 
 What an op of the group writes for some rows depends on these rows of what the group has written, and on whole tensors
 that the group does not write. So the group may run on some rows from its first op to its last, then on the next rows.
@@ -21,6 +21,7 @@ from spyre_mlir.dialects.spyre.kernel_facts import fact
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import IndexMap
+from spyre_mlir.transforms.kernel_plans.running_sums import may_grow, summed_rows
 
 MOST_KERNELS = 160  # of a group; causal attention in eight blocks has about as many
 
@@ -67,6 +68,27 @@ class RowGroup:
                 self.add(op, name, rows)
                 return True
         return False
+
+    def close(self, op: kernel.KernelOp) -> bool:
+        """Append a sum over the rows as the last op, if a loop can add it up from trip to trip."""
+        found = summed_rows(op)
+        if found is None or self._written.get(op.inputs[0]) != found[1] or not may_grow(op):
+            return False
+        name, rows = found[0], (found[1], None)
+        if buffer_behind(op.output) in self._buffers or not self._fits(list(op.operands), rows):
+            return False
+        self.add(op, name, rows)
+        return True
+
+    @property
+    def is_summed(self) -> bool:
+        """Return whether the last op sums over the rows."""
+        return self.rows[-1][-1] is None
+
+    @property
+    def totals(self) -> set[SSAValue]:
+        """Return what the group sums over its rows."""
+        return {self.ops[-1].output} if self.is_summed else set()
 
     def add(self, op: kernel.KernelOp, name: str, rows: Rows) -> None:
         """Append an op with the loop `name` over rows."""
@@ -202,7 +224,10 @@ def grow(op: kernel.KernelOp, following: Iterable[Operation]) -> list[RowGroup]:
                 continue
             if len(group.ops) == MOST_KERNELS:
                 break
-            if not isinstance(other, kernel.KernelOp) or not (group.take(other) or group.is_independent(other)):
+            if not isinstance(other, kernel.KernelOp):
+                break
+            if not (group.take(other) or group.is_independent(other)):
+                group.close(other)
                 break
         groups.append(group)
     return groups

@@ -18,6 +18,7 @@ from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.hw.sticks import LinearExpr, round_up
 from spyre_mlir.transforms.kernel_plans.repeated_copies import Repeated, repeated_copies
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
+from spyre_mlir.transforms.kernel_plans.running_sums import RunningSum
 
 
 @dataclass
@@ -31,14 +32,16 @@ class TiledBody:
         trips: of the loop.
         block: the body, without its end.
         allocs: buffers that one block of rows needs.
-        kept: the numbers of the group's kernels that are in the body.
+        sources: for each kernel of the body, the number of the group's kernel that it stands for.
+        total: what is around the loop if the group ends with a sum over its rows.
     """
 
     group: RowGroup
     trips: int
     block: Block = field(default_factory=lambda: Block(arg_types=[IndexType()]))
     allocs: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
-    kept: list[int] = field(default_factory=list[int])
+    sources: list[int] = field(default_factory=list[int])
+    total: RunningSum | None = None
     _values: dict[tuple[SSAValue, int | None], SSAValue] = field(
         default_factory=dict[tuple[SSAValue, "int | None"], SSAValue]
     )
@@ -46,10 +49,29 @@ class TiledBody:
     def __post_init__(self) -> None:
         self.block.args[0].name_hint = "i"
         internal, repeated = set(self.group.internal()), repeated_copies(self.group, self.trips)
+        last = len(self.group.ops) - 1
         for number, op in enumerate(self.group.ops):
-            if op.output not in repeated:
-                self.kept.append(number)
-                self.block.add_op(self._tiled(number, internal, repeated))
+            if number == last and self.group.is_summed and isinstance(op, kernel.ComputeOp):
+                self._add_up(op, internal)
+            elif op.output not in repeated:
+                self._append(number, self._tiled(number, internal, repeated))
+
+    def _append(self, number: int, op: Operation) -> None:
+        self.sources.append(number)
+        self.block.add_op(op)
+
+    def _add_up(self, op: kernel.ComputeOp, internal: Container[SSAValue]) -> None:
+        """Put the additions of a trip to the sum that ends the group into the body."""
+        number, loop, (dim, _) = len(self.group.ops) - 1, self.group.loops[-1], self.group.rows[-1]
+        self.total = total = RunningSum.of(op, loop)
+        value, index = self._value(op.inputs[0], dim, op.inputs[0] in internal, op), total.first_row()
+        if (rows := op.space.extents[loop] // self.trips) > 1:
+            buffer, part = total.part(value, rows)
+            self.block.add_op(buffer)
+            self.allocs.append(buffer)
+            self._append(number, part)
+            value, index = buffer.result, op.maps.data[-1]
+        self._append(number, total.added(value, index))
 
     def _tiled(self, number: int, internal: Container[SSAValue], repeated: Mapping[SSAValue, Repeated]) -> Operation:
         """A kernel of the group on one block of rows, behind the tiles and buffers that it needs."""
@@ -80,7 +102,7 @@ class TiledBody:
     def within(self, loops: Sequence[str]) -> RowGroup | None:
         """Return all kernels by another of their loops, by its names in the group; None if they do not share it."""
         first, *rest = self.kernels
-        groups = (g for g in grow(first, rest) if g.loops[0] == loops[self.kept[0]])
+        groups = (g for g in grow(first, rest) if g.loops[0] == loops[self.sources[0]])
         found = next(groups, None)
         return found if found is not None and len(found.ops) == len(rest) + 1 else None
 
@@ -89,6 +111,8 @@ class TiledBody:
         for op in reversed(list(self.block.ops)):
             op.detach()
             op.erase()
+        if self.total is not None:
+            self.total.drop()
 
     def install(self) -> Block:
         """Put the loop in place of the group; return its body."""
@@ -109,7 +133,9 @@ class TiledBody:
         lower, upper, step = (b.result for b in bounds)
         loop = scf.ForOp(lower, upper, step, [], Region(self.block))
         loop.location = first.location
-        block.insert_ops_before([*bounds, loop], first)
+        total = self.total
+        before, behind = ([], []) if total is None else ([total.zero, total.total, total.fill], [total.copy])
+        block.insert_ops_before([*before, *bounds, loop, *behind], first)
         for op in reversed(group.ops):
             op.detach()
             op.erase()

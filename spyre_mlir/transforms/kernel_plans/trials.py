@@ -61,7 +61,8 @@ def held_in_trip(group: RowGroup) -> list[frozenset[int]]:
     reads = Counter(value for op in group.ops for value in {*op.inputs})
     relaid = {value for op in group.ops if isinstance(op, kernel.RestickifyOp) for value in op.operands}
     internal = set(group.internal())
-    may = (internal - relaid) | {value for value, count in reads.items() if count > 1 and value not in internal}
+    may = (internal - relaid) | group.totals
+    may |= {value for value, count in reads.items() if count > 1 and value not in internal}
     return local_operands(group.ops, may)
 
 
@@ -77,7 +78,7 @@ def cuts_asked_for(group: RowGroup) -> bool:
 
 
 def cuts(group: RowGroup, stored_wide: Mapping[kernel.KernelOp, Collection[SSAValue]] = _NONE) -> list[int]:
-    """Where a group may end: at its end, before and behind each product, and before the conversion of a weight.
+    """Where a group may end: at its end, before its sum, around each product, and before the conversion of a weight.
 
     Args:
         group: the kernels.
@@ -86,7 +87,7 @@ def cuts(group: RowGroup, stored_wide: Mapping[kernel.KernelOp, Collection[SSAVa
     ops, whole = group.ops, len(group.ops)
     inner = (n for n in range(2, whole) if ops[n].is_product or ops[n - 1].is_product)
     before = (n for n in range(1, whole) if ops[n].output in stored_wide.get(ops[n], ()))
-    return sorted({whole, *inner, *before})
+    return sorted({whole, *inner, *before, *([whole - 1] if group.is_summed else [])})
 
 
 __all__ = [

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 
-from spyre_mlir.planning.divisions import Kernel, Prices, divide_within
+from spyre_mlir.dialects.places import placed
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.hints import HintError
+from spyre_mlir.planning.divisions import Division, Kernel, Prices, divide_within
 
 # The time that a loop is taken to save which keeps such a buffer out of device memory: more than any loop costs.
 STORED_WIDE_US = 1e6
@@ -31,4 +34,32 @@ def without_impossible(kernels: Sequence[Kernel], prices: Prices) -> list[Kernel
     return found
 
 
-__all__ = ["STORED_WIDE_US", "not_wished", "without_impossible"]
+def divide_or_refuse(ops: Sequence[kernel.KernelOp], kernels: Sequence[Kernel], prices: Prices) -> Division:
+    """Return the quickest division that the search finds.
+
+    Raises:
+        HintError: none has all the buffers in the scratchpads that hints ask for.
+    """
+    found = divide_within(kernels, inf, prices)
+    if found is None and any(k.wished for k in kernels):
+        kernels = without_impossible(kernels, prices)
+        found = divide_within(kernels, inf, prices) or divide_within([not_wished(k) for k in kernels], inf, prices)
+    if found is not None:
+        return found
+    asked = {b: op for op, k in zip(ops, kernels, strict=True) for b in k.required if k.operands[-1] == b}
+    alone = (b for b in asked if divide_within([_asking(k, b) for k in kernels], inf, prices) is None)
+    number = next(alone, None)
+    op = asked[next(iter(asked)) if number is None else number]
+    together = ", together with the others that hints ask for" if number is None else ""
+    raise HintError(
+        f"a hint asks for a buffer in LX, and no plan keeps it there{together}",
+        where=placed(op.function_name, op.location),
+        hint="its kernels must be able to see the same slices of it, and these must fit: divide them so, or place=hbm",
+    )
+
+
+def _asking(found: Kernel, buffer: int) -> Kernel:
+    return replace(found, required=found.required & {buffer})
+
+
+__all__ = ["STORED_WIDE_US", "divide_or_refuse", "not_wished", "without_impossible"]

@@ -60,7 +60,7 @@ def test_the_product_of_a_trip_reads_the_matrix_itself() -> None:
     module = experts()
     body = TiledBody(by_matrix(module), 4)
     assert names(body) == ["batchmatmul", "relufwd"]
-    assert body.kept == [1, 2]
+    assert body.sources == [1, 2]
     product = body.kernels[0]
     assert product.inputs[0] is ops(module, ComputeOp)[0].inputs[0]
     assert list(product.space.extents) == ["m", "n", "k"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.transforms.kernel_plans.row_groups import grow
 from spyre_mlir.transforms.kernel_plans.trials import CLEAR_GAIN, InnerLoop, Trial, clear_gain_us, cuts, held_in_trip
+from tests.unit.transforms.kernel_plans.test_running_sums import group_of, products
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 
@@ -24,3 +25,11 @@ def test_what_a_trial_tells() -> None:
     assert told.loops == ((group.loops[0], 4), ("n", 2))
     assert (told.us, told.most_us, told.least_us) == (12.0, 19.0, 10.0)
     assert clear_gain_us(told.usual_us) == CLEAR_GAIN * 20.0
+
+
+def test_a_group_may_end_before_its_sum() -> None:
+    group = group_of(passed(products()))
+    assert [op.function_name for op in group.ops] == ["batchmatmul", "exp", "sum"]
+    assert cuts(group) == [2, 3]
+    # The total may stay in the scratchpads.
+    assert held_in_trip(group) == [{2}, {0, 1}, {0, 1}]

@@ -49,7 +49,8 @@ def padded(b: Build, value: Value, dim: int, before: int, after: int, number: fl
     at = dim % len(shape)
 
     def border(count: int) -> list[Value]:
-        return [b.full((*shape[:at], count, *shape[at + 1 :]), number, value.element)] if count > 0 else []
+        filled = (*shape[:at], count, *shape[at + 1 :])
+        return [b.full((1,) * len(shape), number, value.element).expand(*filled)] if count > 0 else []
 
     kept = part(b, value, at, max(0, -before), shape[at] + min(0, after))
     return joined(b, [*border(before), kept, *border(after)], at)

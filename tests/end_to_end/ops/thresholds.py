@@ -146,6 +146,13 @@ THRESHOLDS: dict[str, Threshold] = {
         (drawn((1, 256, 2), (32, 8, 1)), drawn((1, 512, 2), (64, 8, 1))),
         far=lambda x, w: functional.conv1d(x, w, groups=64),
     ),
+    "filled_channels": Threshold(
+        ("ops.composed.nn.convolution._FEWEST",),
+        functional.conv1d,
+        drawn((1, 9, 4), (2, 9, 2)),
+        (drawn((1, 8, 4), (2, 8, 2)), drawn((1, 7, 4), (2, 7, 2))),
+        patched=NEVER,
+    ),
     "rows_of_channels": Threshold(
         ("ops.helpers.depthwise._WIDEST",),
         lambda x, w: functional.conv2d(x, w, groups=2),

@@ -1,8 +1,8 @@
 """Convolutions: the taps of a window gathered into one long summed dimension, and one product.
 
 The window is gathered dimension by dimension, so that a k-by-k window takes 2k copies instead of k*k products and
-k*k - 1 additions, each of which would round. With few input channels the taps fill the lanes that the channels
-leave empty: three channels under a 7-by-7 window sum over 147 elements, not over 49 times 64.
+k*k - 1 additions, each of which would round. Channels get zeros up to whole sticks, but where they are few the taps
+fill the lanes that the channels leave empty: three under a 7-by-7 window sum over 147 elements, not over 49 times 64.
 Channels that meet no other channel (depthwise) are convolved by themselves, see `ops/helpers/depthwise.py`.
 
 Decision: docs/decisions/0134-groups-of-few-channels.md
@@ -10,6 +10,7 @@ Decision: docs/decisions/0134-groups-of-few-channels.md
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from spyre_mlir.hw.formats import DL16
@@ -22,8 +23,8 @@ from spyre_mlir.ops.helpers.sliding_windows import bordered, overlap_added, reac
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.value import Value
 
-# Elements of a stick of DL16, and channels up to which groups are merged.
-_LANES, _MERGED = DL16.elements_per_stick(), 256
+# Elements of a stick of DL16, channels up to which groups are merged, and channels that get sticks of their own.
+_LANES, _MERGED, _FEWEST = DL16.elements_per_stick(), 256, 8
 
 
 def _spatial(input: Value, weight: Value) -> int:
@@ -48,18 +49,18 @@ def _forward(
     if groups == channels == weight.shape[0] and groups > 1:
         out = by_channel(b, input, weight, stride, padding, dilation)
         return out if bias is None else out + bias.view(channels, *(1,) * rank)
-    apart = stride == weight.shape[2:] and all(gap == 1 for gap in dilation)
-    if groups == 1 and not apart and channels > _LANES // 2 and prod(weight.shape[2:]) > 1:
-        # Taps side by side in whole sticks; while the channels are not in the lanes, zeros behind them cost least.
-        input, weight = (padded(b, v, 1, 0, _padding(channels)) for v in (input, weight))
-    channels = input.shape[1]
-    last = input.permute(0, *range(2, rank + 2), 1)
-    for d in range(rank):
-        kernel = weight.shape[d + 2]
-        last = bordered(b, last, d + 1, padding[0][d], padding[1][d], kernel, stride[d], dilation[d])
     weight, groups = _merged_groups(b, weight, groups)
     outputs, kernel = weight.shape[0], weight.shape[2:]
-    if apart and groups == 1 and _padding(kernel[-1] * channels) < kernel[-1] * channels:
+    apart = groups == 1 and stride == kernel and all(gap == 1 for gap in dilation)
+    in_view = apart and _has_rows_in_view(channels, kernel) and _padding(channels * kernel[0]) > 0
+    if groups == 1 and channels >= _FEWEST and prod(kernel) > 1 and not in_view:
+        # Taps of whole sticks lie side by side as they come; of others all but the first would begin within a stick.
+        input, weight = (padded(b, x, 1, 0, _padding(channels)) for x in (input, weight))
+        channels = input.shape[1]
+    last = input.permute(0, *range(2, rank + 2), 1)
+    for d in range(rank):
+        last = bordered(b, last, d + 1, padding[0][d], padding[1][d], kernel[d], stride[d], dilation[d])
+    if apart and _padding(kernel[-1] * channels) < kernel[-1] * channels:
         return _patches(b, last, weight, bias)
     grouped = last.view(*last.shape[:-1], groups, channels // groups) if groups > 1 else last
     for d in range(rank):
@@ -77,7 +78,8 @@ def _merged_groups(b: Build, weight: Value, groups: int) -> tuple[Value, int]:
     Fewer channels than lanes leave the rest of the lanes empty, and a product per group takes longer than one product.
     """
     outputs, own = weight.shape[:2]
-    fits = [s for s in range(2, groups + 1) if groups % s == 0 and s * own <= _MERGED and s * own % _LANES == 0]
+    parts = [s for s in range(2, groups + 1) if groups % s == 0 and s * own <= _MERGED]
+    fits = [s for s in parts if s == groups or s * own % _LANES == 0]
     if own >= _LANES or not fits:
         return weight, groups
     merged, each = max(fits), outputs // groups
@@ -100,8 +102,7 @@ def _padding(elements: int) -> int:
 def _patches(b: Build, last: Value, weight: Value, bias: Value | None) -> Value:
     """Windows that do not overlap: taps of one dimension side by side in whole sticks, a view of the others."""
     rank, (outputs, channels, *kernel) = weight.rank - 2, weight.shape
-    # Few channels and many rows: one copy gathers the rows, while the last dimension stays in the lanes as it came.
-    rows = rank > 1 and channels * kernel[0] <= _LANES and kernel[0] >= kernel[-1]
+    rows = _has_rows_in_view(channels, kernel)
     turned = (rank, *range(2, rank), 1) if rows else tuple(range(1, rank + 1))
     weight, last = weight.permute(0, 1, *(d + 1 for d in turned)), last.permute(0, *turned, rank + 1)
     others, width = weight.shape[2:-1], weight.shape[-1]
@@ -117,6 +118,11 @@ def _patches(b: Build, last: Value, weight: Value, bias: Value | None) -> Value:
     matrix = weight.permute(0, *range(2, rank + 1), *inner).reshape(outputs, prod(others), width * channels)
     matrix = padded(b, matrix, -1, 0, more).view(outputs, prod(others) * lanes)
     return b.call("linear", windows, matrix, bias).permute(0, rank + 1, *range(1, rank + 1))
+
+
+def _has_rows_in_view(channels: int, kernel: Sequence[int]) -> bool:
+    """Whether one copy gathers the rows, few channels and many rows, while the last dimension stays in the lanes."""
+    return len(kernel) > 1 and channels * kernel[0] <= _LANES and kernel[0] >= kernel[-1]
 
 
 def _taps_by_slices(b: Build, last: Value, width: int, more: int) -> Value:

@@ -53,13 +53,17 @@ CASES: dict[str, tuple[Callable[..., Any], Any, list[str]]] = {
     "padded": (
         lambda b, x: padded(b, x, -1, 1, 2, 9.0),
         np.pad(X, ((0, 0), (0, 0), (1, 2)), constant_values=9.0),
-        ["full", "full", "cat"],
+        ["full", "expand", "full", "expand", "cat"],
     ),
-    "padded with zeros": (lambda b, x: padded(b, x, 0, 0, 1), np.pad(X, ((0, 1), (0, 0), (0, 0))), ["full", "cat"]),
+    "padded with zeros": (
+        lambda b, x: padded(b, x, 0, 0, 1),
+        np.pad(X, ((0, 1), (0, 0), (0, 0))),
+        ["full", "expand", "cat"],
+    ),
     "padded and cut": (
         lambda b, x: padded(b, x, 1, -1, 1, 5.0),
         np.pad(X[:, 1:], ((0, 0), (0, 1), (0, 0)), constant_values=5.0),
-        ["slice.Tensor", "full", "cat"],
+        ["slice.Tensor", "full", "expand", "cat"],
     ),
     "cut behind": (lambda b, x: padded(b, x, 2, 0, -3), X[..., :1], ["slice.Tensor"]),
     "padded by nothing": (lambda b, x: padded(b, x, 2, 0, 0), X, []),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, RestickifyOp
+from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.errors import ConstraintError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import lower
@@ -79,6 +81,12 @@ MERGED: list[tuple[Any, ...]] = [
     ((1, 512, 3), (32, 32, 2), (1,), (1,), (2,), 16),
     ((1, 64, 3, 3), (128, 1, 2, 2), (1, 1), (0, 0), (1, 1), 64),
 ]
+# The same for channels that get zeros up to whole sticks.
+FILLED: list[tuple[Any, ...]] = [
+    ((2, 9, 5), (2, 9, 3), (1,), (1,), (1,), 1),
+    ((1, 48, 4, 5), (12, 8, 2, 3), (2, 1), (1, 0), (1, 2), 6),
+    ((1, 16, 8, 9), (2, 16, 4, 4), (4, 4), (0, 0), (1, 1), 1),
+]
 # The same for windows that do not overlap.
 APART: list[tuple[Any, ...]] = [
     ((2, 20, 5, 7), (3, 20, 2, 2), (2, 2), (1, 0), (1, 1), 1),  # what is left at the ends is cut off
@@ -91,7 +99,9 @@ APART: list[tuple[Any, ...]] = [
 ]
 
 
-@pytest.mark.parametrize(("shape", "kernel", "stride", "padding", "dilation", "groups"), [*FORWARD, *MERGED, *APART])
+@pytest.mark.parametrize(
+    ("shape", "kernel", "stride", "padding", "dilation", "groups"), [*FORWARD, *MERGED, *FILLED, *APART]
+)
 @pytest.mark.parametrize("with_bias", [False, True])
 def test_convolution(
     shape: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, groups: int, with_bias: bool
@@ -181,18 +191,37 @@ def test_channels_that_meet_no_other_take_no_matrix_product() -> None:
 
     assert products(3, 3, 1, 3) == set()
     assert products(1, 1, 1, 1) == {"linear"}
-    assert products(4, 4, 2, 2) == products(2, 4, 1, 2) == {"bmm"}
+    assert products(4, 4, 2, 2) == products(2, 4, 1, 2) == {"linear"}
+    assert products(128, 2, 64, 2) == {"bmm"}
 
 
 def test_groups_of_few_channels_are_one_product() -> None:
-    """As many groups as make up to 256 channels in whole sticks of 64; 64 channels of their own are left alone."""
+    """As many groups as make up to 256 channels in whole sticks, or all; 64 channels of their own are left alone."""
 
     def products(channels: int, own: int, groups: int) -> list[str]:
         called = calls("conv1d", np.zeros((1, channels, 3)), np.zeros((channels, own, 2)), groups=groups)
         return [c for c in called if c in ("bmm", "linear")]
 
-    assert products(128, 4, 32) == products(256, 32, 8) == ["linear"]
-    assert products(512, 32, 16) == products(48, 8, 6) == products(128, 64, 2) == ["bmm"]
+    assert products(128, 4, 32) == products(256, 32, 8) == products(48, 8, 6) == products(200, 40, 5) == ["linear"]
+    assert products(512, 32, 16) == products(128, 64, 2) == products(260, 4, 65) == ["bmm"]
+
+
+@pytest.mark.parametrize(
+    ("channels", "kernel", "stride", "summed"),
+    [
+        (7, 3, 1, 7 * 9),
+        (8, 3, 1, 64 * 9),
+        (65, 3, 1, 128 * 9),
+        (12, 4, 4, 64 * 4),  # rows of 12 x 4 in one stick: a view
+        (16, 4, 4, 64 * 16),  # rows of 16 x 4 fill it
+    ],
+)
+def test_channels_fill_whole_sticks(channels: int, kernel: int, stride: int, summed: int) -> None:
+    """Zeros behind the channels of a window, unless they are few: columns of the matrix that the product takes."""
+    layer = torch.nn.Conv2d(channels, 3, kernel, stride, bias=False).half()
+    module = lower(import_program(layer, (torch.zeros(1, channels, 8, 8).half(),)).module, make_context()).modules
+    (product,) = (op for op in module["spyre.loop"].walk() if isinstance(op, NestOp) and op.combine is not None)
+    assert prod(product.space.extents[name] for name in product.reduced) == summed
 
 
 @pytest.mark.parametrize(("shape", "kernel", "stride", "padding", "dilation", "groups"), MERGED)

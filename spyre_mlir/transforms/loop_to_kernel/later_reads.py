@@ -94,7 +94,7 @@ class LaterReads:
         for dim in {old, new} - {UNIT}:
             shape[dim] = round_up(shape[dim], block_of(form))
         lanes, elements = lanes_of(form), prod(shape)
-        # To or from a sparse tensor both sides have a stick for every element, and no scratchpad can hold them, nor what
+        # To or from a sparse tensor both sides have a stick for every element, and no scratchpad holds them, nor what
         # their readers share with them: counted as all lanes of the sparse side, so that little is laid out so.
         moved = elements * (lanes + 1) if UNIT in (old, new) else 2 * elements / lanes
         return moved * (_WIDE_STEPS if form == FP32.name else 1)

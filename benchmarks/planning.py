@@ -28,13 +28,14 @@ from spyre_mlir.options import PassOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.planning.bounds import serial_us
 from spyre_mlir.planning.steps import steps_of
+from spyre_mlir.report.rival.building import RIVAL
 from spyre_mlir.report.shares import moving_us
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.universe import make_context
 
 WAYS: dict[str, PassOptions] = {
     "alone": {"plan": {"together": False}},
-    "rival": {"plan": {"together": False}, "divide-work": {"products": "published"}},
+    "rival": RIVAL,
     "planned": {},
 }
 NAMES: tuple[Profile, ...] = ("calibrated", "peak")

@@ -43,6 +43,7 @@ _BUNDLE_OPTIONS = (
     "device_weights_only",
     "levels",
     "report",
+    "rival",
     "json",
 )
 
@@ -177,6 +178,12 @@ def _add_bundle_options(parser: argparse.ArgumentParser) -> None:
         "--report", metavar="FILE.html", help="write a page: time by kernel and line, roofline, scratchpads, plan"
     )
     parser.add_argument(
+        "--rival",
+        action="store_true",
+        help="also say what torch-spyre's published rules make of the program, operation by operation, here and on the "
+        "page of --report; compiles twice more",
+    )
+    parser.add_argument(
         "--json",
         metavar="FILE.json",
         help="write the figures of the report, as --compare reads them; - is stdout, and the rest goes to stderr",
@@ -255,7 +262,7 @@ def _compile(arguments: argparse.Namespace) -> int:
         else:
             compiled = CompiledModel(program, lowered, options)
             saved = _saved(compiled, arguments, step)
-            report = compiled.report(arguments.report)
+            report = compiled.report(arguments.report, rival=arguments.rival)
             if arguments.json is not None:
                 save_text(Path(arguments.json), report.json())
             # Host steps have been listed on stderr, unless nobody wanted to be warned.

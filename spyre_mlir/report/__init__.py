@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import JustifyMethod
 
@@ -25,6 +26,9 @@ from spyre_mlir.report.verification import error_of as error_of
 from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.transforms.utils.host_fallback import HostStep, listed
 
+if TYPE_CHECKING:
+    from spyre_mlir.report.rival.beside import BesideRival
+
 _SIZES = ("HBM bytes", "LX bytes/core", "HBM traffic", "seconds")
 
 
@@ -39,6 +43,7 @@ class Report(ShownAsText):
         host: what the host does beside them, which no time is predicted for.
         faults: what the machine found in the last call; None if there was none.
         host_steps: what the host runs because the device cannot.
+        rival: the plan beside that of torch-spyre's rules, if that was asked for.
         undecided: by setting that public sources leave open, which results of the last call depend on it.
     """
 
@@ -49,6 +54,7 @@ class Report(ShownAsText):
     undecided: tuple[str, ...] = ()
     host_steps: tuple[HostStep, ...] = ()
     host: tuple[HostWork, ...] = ()
+    rival: BesideRival | None = None
 
     def __str__(self) -> str:
         """A table with one row per stage, one with the kernels that take longest, and what the last call met."""
@@ -57,6 +63,8 @@ class Report(ShownAsText):
             parts.append(f"on the host, because the device cannot; how long is unknown:\n{listed(self.host_steps)}")
         if self.timeline is not None:
             parts.append(timing_text(self.timeline, self.host))
+        if self.rival is not None:
+            parts.append(str(self.rival))
         if self.faults is not None:
             parts.append("\n".join(f"last call: {line}" for line in self.faults or ("no faults",)))
         return "\n".join([*parts, *(f"depends on an open question: {line}" for line in self.undecided)])

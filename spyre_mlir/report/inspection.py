@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from spyre_mlir.frontend import Program
     from spyre_mlir.report.explanation.explained import Explanation
+    from spyre_mlir.report.rival.beside import BesideRival
 
 
 class InspectedProgram(ShownAsText):
@@ -125,6 +126,7 @@ class InspectedProgram(ShownAsText):
         profile: Profile = "calibrated",
         accuracy: Accuracy | None = None,
         verification: Verification | None = None,
+        rival: bool = False,
     ) -> Report:
         """The stages, the predicted time of every kernel, and the events of the last call; prints itself as tables.
 
@@ -134,6 +136,7 @@ class InspectedProgram(ShownAsText):
             profile: numbers of the cost model: ``calibrated`` by published measurements, or the hardware's ``peak``.
             accuracy: what ``accuracy(…)`` gave, to be shown on the page, launch by launch.
             verification: what ``verify(…)`` gave, to be shown on the page, with the first op that differs.
+            rival: also say what ``beside_rival(…)`` does.
 
         Raises:
             InputError: the page cannot be written.
@@ -141,10 +144,13 @@ class InspectedProgram(ShownAsText):
         timeline = self.timeline(profile)
         met, open_ = tuple(self.log.lines()) if self._called else None, tuple(self.log.undecided())
         host = tuple(host_steps(self._host_program()))
+        beside = self.beside_rival(profile) if rival else None
         if page is not None:
             plan = self.plan().functions if LEVELS[2] in self._lowered.modules else ()
-            save_text(Path(page), page_text(self.name, timeline, host, met, open_, accuracy, verification, plan))
-        return Report(self.name, tuple(self._lowered.records), timeline, met, open_, self._lowered.host_steps, host)
+            text = page_text(self.name, timeline, host, met, open_, accuracy, verification, plan, beside)
+            save_text(Path(page), text)
+        records, steps = tuple(self._lowered.records), self._lowered.host_steps
+        return Report(self.name, records, timeline, met, open_, steps, host, beside)
 
     def timeline(self, profile: Profile = "calibrated") -> Timeline:
         """Predicted start and end of every kernel on its engine, from the cost model.
@@ -181,6 +187,22 @@ class InspectedProgram(ShownAsText):
             InputError: a directory was saved without its levels.
         """
         return plan_picture(*map(self._module, LEVELS[2:]))
+
+    def beside_rival(self, profile: Profile = "calibrated") -> BesideRival:
+        """The plan beside that of torch-spyre's published rules: in total, by operation, kernel by kernel.
+
+        The program is lowered twice for it, once by each planner.
+
+        Args:
+            profile: numbers of the cost model.
+
+        Raises:
+            UnsupportedError: the host decides which part of the program runs.
+            InputError: a directory was saved without its levels.
+        """
+        from spyre_mlir.report.rival.building import beside_rival
+
+        return beside_rival(self.name, self._flat(), self._options, profile)
 
     def graphs(self) -> LevelGraphs:
         """The graph at every level, with predicted times, for Model Explorer and Graphviz.

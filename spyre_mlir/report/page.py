@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from spyre_mlir.dialects.superdsc.model.certainty import certainty_of
 from spyre_mlir.hw.certainty import Tag
@@ -23,6 +24,9 @@ from spyre_mlir.report.plan_picture import PlannedFunction
 from spyre_mlir.report.plots import short
 from spyre_mlir.report.shares import Share, by_function, by_line, by_module, moving_us
 from spyre_mlir.report.verification import Bisection, Verification
+
+if TYPE_CHECKING:
+    from spyre_mlir.report.rival.beside import BesideRival
 
 UNKNOWN_SOURCE = "unknown"
 
@@ -71,6 +75,7 @@ def page_text(
     accuracy: Accuracy | None = None,
     verification: Verification | Bisection | None = None,
     plan: Sequence[PlannedFunction] = (),
+    rival: BesideRival | None = None,
 ) -> str:
     """Render the page as HTML.
 
@@ -83,6 +88,7 @@ def page_text(
         accuracy: of a run in device numerics, launch by launch; None if it was not compared.
         verification: of every level against torch, or of the files against the levels; None without one.
         plan: of its functions; empty if the kernel level is not known.
+        rival: the plan beside that of torch-spyre's rules; None if that was not asked for.
     """
     return _filled(
         "page.html.j2",
@@ -106,6 +112,8 @@ def page_text(
         accuracy=accuracy,
         verification=verification,
         plan=plan,
+        rival=rival,
+        rival_scratchpads=None if rival is None or rival.rival is None else scratchpads(rival.rival),
         card_cores=timeline.spec.cores_per_card,
     )
 

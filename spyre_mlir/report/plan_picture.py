@@ -175,7 +175,7 @@ def _rows(
 ) -> Iterator[PlannedRow]:
     for op in block.ops:
         if isinstance(op, kernel.KernelOp):
-            yield _kernel_row(op, depth, texts, named[op].name if op in named else "")
+            yield kernel_row(op, depth, texts, named[op].name if op in named else "")
         elif isinstance(op, func.CallOp):
             yield PlannedRow(depth, "", f"call {op.callee.root_reference.data}")
         elif isinstance(op, scf.ForOp):
@@ -183,7 +183,15 @@ def _rows(
             yield from _rows(op.body.block, depth + 1, texts, named)
 
 
-def _kernel_row(op: kernel.KernelOp, depth: int, texts: Mapping[SSAValue, str], name: str) -> PlannedRow:
+def kernel_row(op: kernel.KernelOp, depth: int, texts: Mapping[SSAValue, str], name: str) -> PlannedRow:
+    """Return a kernel as a row.
+
+    Args:
+        op: the kernel.
+        depth: loops around it.
+        texts: names of values in the text.
+        name: of its file.
+    """
     splits = op.space_splits()
     loops = [(d.name, d.extent, splits.get(d.name, 1)) for d in op.space.data]
     operands = [_operand(value, texts.get(value, "")) for value in op.operands]
@@ -242,4 +250,12 @@ def _readers(op: kernel.KernelOp) -> str:
     return f", for {' and '.join(shown)}{' and more' if len(names) > len(shown) else ''}"
 
 
-__all__ = ["PlanPicture", "PlannedAxis", "PlannedFunction", "PlannedOperand", "PlannedRow", "plan_picture"]
+__all__ = [
+    "PlanPicture",
+    "PlannedAxis",
+    "PlannedFunction",
+    "PlannedOperand",
+    "PlannedRow",
+    "kernel_row",
+    "plan_picture",
+]

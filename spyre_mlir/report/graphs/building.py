@@ -74,10 +74,9 @@ def graphs_of(name: str, module: ModuleOp, options: CompileOptions, watch: PassW
     refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
     context, fields = make_context(options.spec), options.passes()
     lowered = lower(aten, context, options=fields, watch=watch, host_fallback=refuse)
-    loop, kernel = (_flat(lowered.modules[level]) for level in LEVELS[1:3])
+    loop, kernel = (flat_copy(lowered.modules[level]) for level in LEVELS[1:3])
     timeline = module_timeline(lowered.modules[LEVELS[-1]], "calibrated")
-    found = [op for op in _ops(_main(kernel).body.block) if isinstance(op, KernelOp)]
-    kernels = list(zip(found, timeline.kernels, strict=True))
+    kernels = list(zip(kernels_in(kernel), timeline.kernels, strict=True))
     groups = module_figures((group_of(source_of(op.location)), timed) for op, timed in kernels)
     graphs = (
         _aten_graph(aten, loop, kernels, origins),
@@ -112,10 +111,16 @@ def _main(module: ModuleOp) -> func.FuncOp:
     return next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == "main")
 
 
-def _flat(module: ModuleOp) -> ModuleOp:
+def flat_copy(module: ModuleOp) -> ModuleOp:
+    """Return a copy of a module without calls."""
     flat = copy_of(module)
     inline_all(flat)
     return flat
+
+
+def kernels_in(module: ModuleOp) -> list[KernelOp]:
+    """Return the kernels of a module without calls, in the order in which its timeline has them."""
+    return [op for op in _ops(_main(module).body.block) if isinstance(op, KernelOp)]
 
 
 def _ops(block: Block) -> Iterator[Operation]:

@@ -202,6 +202,19 @@ def test_without_a_directory_the_report_is_printed_and_no_more(
     assert [one.name for one in tmp_path.iterdir()] == ["page.html"]
 
 
+def test_the_report_has_the_rivals_plan_if_it_is_asked_for(
+    saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert compile_tool.run([str(saved), "--report", str(page)]) == 0
+    assert "torch-spyre's published rules" not in capsys.readouterr().out and 'id="rival"' not in page.read_text()
+    assert compile_tool.run([str(saved), "--rival", "--report", str(page)]) == 0
+    assert "torch-spyre's published rules and this plan" in capsys.readouterr().out
+    assert 'id="rival"' in page.read_text()
+    assert compile_tool.run([str(saved), "--rival", "--emit", "aten"]) == 1
+    assert "--rival is about a bundle" in capsys.readouterr().err
+
+
 def test_figures_on_stdout_are_those_of_the_file(
     saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,1 @@
+"""Plans beside those of torch-spyre's published rules."""

@@ -1,0 +1,153 @@
+"""The plan of a program beside the one that torch-spyre's published rules give it, operation by operation.
+
+Both are lowered alike up to the planner, so they have the same layouts, and the same cost model prices them. Of the
+other planner there are the divisions of products and of single ops; its loops around attention and its search for what
+scratchpads hold are not in it.
+
+Decision: docs/decisions/0128-the-rivals-rules.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+
+from spyre_mlir.choices import HostFallback
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.ir.control import refuse_control_flow
+from spyre_mlir.dialects.ir.modules import copy_of, ops_in
+from spyre_mlir.dialects.places import numbered, source_of
+from spyre_mlir.dialects.spyre.kernel import ComputeOp, KernelOp
+from spyre_mlir.errors import LoweringError, UnsupportedError
+from spyre_mlir.hw.cost_parameters import Profile
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline
+from spyre_mlir.options import CompileOptions, PassOptions
+from spyre_mlir.pipeline import LEVELS, lower
+from spyre_mlir.planning.rival import RivalError, rival_division
+from spyre_mlir.report.graphs.building import NumberedOperation, flat_copy, kernels_in, origins_of
+from spyre_mlir.report.plan_picture import PlannedRow, kernel_row
+from spyre_mlir.report.rival.beside import BesideRival, OperationPlans, SideKernel
+from spyre_mlir.report.shares import folded_modules, moves
+from spyre_mlir.report.timing import module_timeline
+from spyre_mlir.text.render import value_names
+from spyre_mlir.transforms.kernel_to_superdsc.published_division import rival_op
+from spyre_mlir.transforms.utils.loops import loops_of
+from spyre_mlir.universe import make_context
+
+RIVAL: PassOptions = {"plan": {"together": False}, "divide-work": {"products": "published"}}
+ELSEWHERE = "no operation of the model"
+
+
+def beside_rival(name: str, module: ModuleOp, options: CompileOptions, profile: Profile = "calibrated") -> BesideRival:
+    """Lower a program twice, by both planners, and return their plans side by side.
+
+    Args:
+        name: of the program.
+        module: at the aten level, without calls; it is not modified.
+        options: of the compilation.
+        profile: of the cost model.
+
+    Raises:
+        UnsupportedError: host steps are refused, all of them are listed; or the host decides what runs.
+        LoweringError: the program does not fit the machine, whoever plans it.
+    """
+    refuse_control_flow(module, "a plan beside another one")
+    aten = copy_of(module)
+    numbered(op for op in ops_in(aten) if isinstance(op, AtenOp))
+    origins = origins_of([op for op in ops_in(aten) if isinstance(op, AtenOp)])
+    planned = _lowered(aten, options, {}, profile)
+    try:
+        rival = _lowered(aten, options, RIVAL, profile)
+    except (LoweringError, UnsupportedError) as error:
+        note = f"by torch-spyre's rules the program does not compile: {error.message}"
+        return BesideRival(name, profile, planned.timeline, None, notes=(note,))
+    operations = tuple(_folded(_pairs(origins, rival, planned)))
+    notes = tuple(dict.fromkeys(_notes(rival, origins, options.spec)))
+    return BesideRival(name, profile, planned.timeline, rival.timeline, operations, notes)
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    """A program by one planner: its kernels without calls, and their times."""
+
+    kernels: Sequence[tuple[KernelOp, TimedKernel]]
+    rows: Mapping[KernelOp, PlannedRow]
+    timeline: Timeline
+    module: ModuleOp = field(repr=False)  # it holds the kernels
+
+    def side(self, number: int) -> tuple[SideKernel, ...]:
+        """The kernels that were made for an operation."""
+        return tuple(
+            SideKernel(self.rows[op], k.cost.total, k.work.trips, k.work.moved() * k.work.trips, moves(k))
+            for op, k in self.kernels
+            if source_of(op.location).number == number
+        )
+
+
+def _lowered(aten: ModuleOp, options: CompileOptions, planner: PassOptions, profile: Profile) -> _Lowered:
+    fields = dict(options.passes())
+    for name, values in planner.items():
+        fields[name] = {**fields.get(name, {}), **values}
+    refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
+    modules = lower(aten, make_context(options.spec), options=fields, host_fallback=refuse).modules
+    timeline, flat = module_timeline(modules[LEVELS[-1]], profile), flat_copy(modules[LEVELS[2]])
+    kernels, texts = list(zip(kernels_in(flat), timeline.kernels, strict=True)), value_names(flat)
+    rows = {op: kernel_row(op, 0, texts, k.launch.file.removesuffix(".json")) for op, k in kernels}
+    return _Lowered(kernels, rows, timeline, flat)
+
+
+def _pairs(
+    origins: Mapping[int, NumberedOperation], rival: _Lowered, planned: _Lowered
+) -> Iterator[tuple[str, OperationPlans]]:
+    """Both sides of every operation that has a kernel, with the module it is in."""
+    for number in (*origins, 0):
+        sides = rival.side(number), planned.side(number)
+        if not any(sides):
+            continue
+        origin = origins.get(number)
+        if origin is None:
+            yield "", OperationPlans(ELSEWHERE, "", "", *sides)
+            continue
+        source = origin.source
+        line = f"{Path(source.file).name}:{source.line}" if source.file is not None else ""
+        yield source.module, OperationPlans(origin.name, source.module, line, *sides)
+
+
+def _folded(pairs: Iterator[tuple[str, OperationPlans]]) -> list[OperationPlans]:
+    """Equal operations of equal layers as one."""
+    every = list(pairs)
+    names = folded_modules(module for module, _ in every)
+    found: dict[object, list[OperationPlans]] = {}
+    for module, pair in every:
+        where = "" if module == "" else names[module]
+        sides = (tuple((k.row.what, k.row.loops, k.us, k.trips) for k in side) for side in (pair.rival, pair.planned))
+        found.setdefault((pair.name, where, pair.line, *sides), []).append(pair)
+    folded = list[OperationPlans]()
+    for equal in found.values():
+        one = equal[0]
+        where = names[one.module] if len(equal) > 1 and one.module else one.module
+        folded.append(OperationPlans(one.name, where, one.line, one.rival, one.planned, len(equal)))
+    return folded
+
+
+def _notes(rival: _Lowered, origins: Mapping[int, NumberedOperation], spec: SpyreSpec) -> Iterator[str]:
+    """What the rules refuse, and divisions of theirs that have no form here."""
+    for op, _ in rival.kernels:
+        if not isinstance(op, ComputeOp):
+            continue
+        origin = origins.get(source_of(op.location).number)
+        where = f"{op.function_name} of {origin.name}" if origin is not None else op.function_name
+        try:
+            wanted = rival_division(rival_op(op, loops_of(op)), spec)
+        except RivalError as error:
+            yield f"torch-spyre does not compile {where}: {error}; its time here is that of the usual division"
+            continue
+        if op.is_product and wanted != op.space_splits():
+            yield f"torch-spyre's division of {where} has no form here; its time is that of the usual one"
+
+
+__all__ = ["RIVAL", "beside_rival"]

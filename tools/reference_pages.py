@@ -15,6 +15,7 @@ from dialect_pages import EDIT, table
 from differences_page import differences_page
 from op_support_page import op_support_page
 from options_page import options_page
+from ranking_page import ranking_page
 from scaling_page import scaling_page
 from slow_tests_page import slow_tests_page
 from superdsc_page import superdsc_page
@@ -287,5 +288,6 @@ def reference_files() -> dict[str, str]:
         "generator-differences": differences_page,
         "slow-tests": slow_tests_page,
         "scaling": scaling_page,
+        "ranking": ranking_page,
     }
     return {f"docs/reference/{name}.md": write() for name, write in pages.items()}

@@ -105,8 +105,8 @@ def test_a_restickify_of_a_sparse_tensor_counts_all_lanes_of_it() -> None:
 
 @pytest.mark.parametrize("channels", [144, 200])
 def test_a_convolution_by_channel_keeps_the_channels_in_the_lanes(channels: int) -> None:
-    """The rows of an image of 56 x 56 are fewer sticks, but no window can slide along lanes."""
-    image, weight = f"tensor<1x{channels}x56x56xf16>", f"tensor<{channels}x1x3x3xf16>"
+    """The rows of an image of 28 x 28 are fewer sticks, but no window can slide along lanes."""
+    image, weight = f"tensor<1x{channels}x28x28xf16>", f"tensor<{channels}x1x3x3xf16>"
     call = f"conv2d(%x, %w) {{padding = array<i64: 1, 1>, groups = {channels} : i64}} : ({image}, {weight}) -> {image}"
     text = str(lowered(f"%x: {image}, %w: {weight}", [call], image))
     assert "batchmatmul" not in text

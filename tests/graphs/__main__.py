@@ -16,17 +16,19 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="seed of the first one")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     options = parser.parse_args()
-    counts, steps, unstable = Counter[str](), 0, 0
+    counts, shares, steps, unstable = Counter[str](), Counter[str](), 0, 0
     seeds = range(options.first, options.first + options.count)
     with get_context("spawn").Pool(options.jobs, quiet, maxtasksperchild=25) as pool:
         for done, verdict in enumerate(pool.imap_unordered(judge, seeds), 1):
             if done % 100 == 0:
                 print(f"{done} of {options.count}", file=sys.stderr, flush=True)
             counts[verdict.status] += 1
+            shares.update(verdict.traits)
             steps, unstable = steps + verdict.steps, unstable + verdict.unstable
             if verdict.status != "ok":
                 show(verdict)
     print(f"{dict(counts)}, {steps / options.count:.1f} steps each, {unstable} unstable elements")
+    print(", ".join(f"{count / options.count:.0%} {trait}" for trait, count in sorted(shares.items())))
     return 1 if counts["wrong"] or counts["crash"] else 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -15,6 +15,10 @@ EXTENTS = (1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 33, 64, 65, 70)
 MOST_ELEMENTS = 6_000
 LARGEST = 1e4
 TRIES = 400
+
+
+# Of the name of a step, the number of a value, and the value.
+Change = Callable[[str, int, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -40,10 +44,23 @@ class Program(torch.nn.Module):
         self.steps, self.results, self.kinds = tuple(steps), tuple(results), kinds or Kinds()
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        values = self.values(inputs)
+        return tuple(values[n] for n in self.results)
+
+    def values(self, inputs: Sequence[Tensor], read: Change | None = None, made: Change | None = None) -> list[Tensor]:
+        """Return the inputs and what each step makes.
+
+        Args:
+            inputs: as for a call.
+            read: told the name of a step and the number of a value, gives the value as the step is to read it.
+            made: the same, for the value that the step has made.
+        """
         values = list(inputs)
         for step in self.steps:
-            values.append(step.call(*(values[n] for n in step.reads), kinds=self.kinds))
-        return tuple(values[n] for n in self.results)
+            given = [values[n] if read is None else read(step.name, n, values[n]) for n in step.reads]
+            result = step.call(*given, kinds=self.kinds)
+            values.append(result if made is None else made(step.name, len(values), result))
+        return values
 
     def wide(self) -> Program:
         """The same program with every float type replaced by float64."""

@@ -163,7 +163,7 @@ class TiledBody:
 
     def _alloc(self, tensor: DeviceTensor, dim: int, attributes: Mapping[str, Attribute]) -> Operation:
         rows = tensor.shape[dim] // self.trips
-        reserved = round_up(rows, tensor.lanes if dim == tensor.layout.stick else 1)
+        reserved = round_up(rows, tensor.block if dim == tensor.layout.stick else 1)
         extents = _with(tensor.layout.extents, dim, reserved)
         small = replace(tensor, shape=_with(tensor.shape, dim, rows), layout=replace(tensor.layout, extents=extents))
         alloc = kernel.AllocOp(DeviceTensorType(small))

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from xdsl.dialects.scf import ForOp
 
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
+from spyre_mlir.hw.arrangement import WIDENED
+from spyre_mlir.hw.formats import FP32
+from spyre_mlir.hw.sticks import StickLayout
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
@@ -42,3 +46,12 @@ def test_an_installed_loop_verifies_and_takes_the_place_of_the_group() -> None:
     # x and the result are tiles; what is between is made in every trip.
     assert [tile.step.value.data for tile in ops(module, TileOp)] == [16, 16]
     assert [a.parent_op() is loop for a in ops(module, AllocOp)] == [False, True, True, True, True]
+
+
+def test_a_buffer_of_a_block_keeps_the_sticks_of_widened_floats_together() -> None:
+    """Floats in widened order lie in blocks of two sticks, and 32 columns of one trip take a whole block."""
+    body = TiledBody(rows_of(passed(softmax(64, 128))), 2)
+    whole = DeviceTensor((8, 64), FP32.name, StickLayout.published((8, 64), 1, 64), arrangement=WIDENED)
+    made = body._alloc(whole, 1, {})
+    assert device_tensor(made.results[0]).layout.extents == (8, 64)
+    assert device_tensor(made.results[0]).shape == (8, 32)

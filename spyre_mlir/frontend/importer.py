@@ -16,15 +16,14 @@ from torch.export import ExportedProgram
 from spyre_mlir.errors import DataSizesError, InputError, UnsupportedError
 from spyre_mlir.frontend.calling.call import is_complete
 from spyre_mlir.frontend.calling.output_memory import output_memory
-from spyre_mlir.frontend.capture.checks import check_no_number, explicit_checks
+from spyre_mlir.frontend.capture.checks import check_no_number, drop_checks, explicit_checks
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
+from spyre_mlir.frontend.capture.control_flow.flex_attention import write_out_flex_attention
 from spyre_mlir.frontend.capture.control_flow.kept import check_writes
 from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
-from spyre_mlir.frontend.capture.effects import drop_checks
 from spyre_mlir.frontend.capture.export import export_model, load_pt2
-from spyre_mlir.frontend.capture.flex_attention import write_out_flex_attention
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
 from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
 from spyre_mlir.frontend.capture.liveness import live_nodes
@@ -104,7 +103,6 @@ def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Calla
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
     exported = explicit_draws(with_own_operands(explicit_checks(unroll_loops(passed_export(exported)))))
     check_writes(exported.graph)
-    check_no_number(exported)
     functional = passed_functional(with_tensor_indices(decompose(exported)))
     drop_checks(functional)
     functional, without_pairs = in_pairs(functional, live_nodes(list(functional.graph.nodes)))
@@ -112,6 +110,7 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
     sizes = Sizes.of(exported)
     looks = survey(live, symbolic=bool(sizes.names))
     refuse([*strange_inputs(functional), *reshaped_inputs(functional), *looks, *without_pairs])
+    check_no_number(exported)  # what is refused above says more
     signature = read_signature(functional, sizes)
     foldable = frozenset(slot.argument.name for slot in signature.slots if slot.foldable)
     program = assemble(

@@ -23,8 +23,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     PlannedHostOp,
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
-from spyre_mlir.transforms.loop_to_kernel.divisible_extents import lengthen
-from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
+from spyre_mlir.transforms.loop_to_kernel.equal_extents import lengthen, settle
 from spyre_mlir.transforms.loop_to_kernel.host_ops import brought, host_op
 from spyre_mlir.transforms.loop_to_kernel.kept_layouts import align
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import kernel_op

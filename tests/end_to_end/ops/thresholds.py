@@ -382,6 +382,8 @@ NO_FORM = {
     "transforms.kernel_plans.kernel_choices.SLOW": "which divisions are considered",
     "transforms.kernel_plans.kernel_choices.SHORT_US": "which divisions are considered",
     "transforms.kernel_plans.kernel_choices.SHORT_IN_LOOP_US": "which divisions are considered",
+    "transforms.kernel_plans.running_sums.MOST_ROWS": "which sums grow in a loop; test_running_sums.py has both",
+    "transforms.loop_to_kernel.equal_extents._WORTH": "which buffers get more sticks; test_equal_extents.py has both",
     "transforms.loop_to_kernel.choose_lane.LITTLE": "which layout a copy has; test_choose_lane.py has both",
     "transforms.cut_rows.STICK_BYTES": "the size of a stick, which every layout has",
     "transforms.cut_rows.LITTLE": "whether rows are cut; test_cut_rows.py has both",

@@ -194,13 +194,18 @@ def test_what_has_no_form_is_refused_before_anything_is_built() -> None:
         import_program(FunctionModel(lambda x: x + torch.complex(x, x).acos().real), (X,))
 
 
-def test_a_check_is_no_part_of_a_program() -> None:
+def test_a_check_of_the_model_is_a_step_of_the_host() -> None:
     def checked(x: torch.Tensor) -> torch.Tensor:
         torch._assert_async((x > -1).all())
         return x + 1
 
     found = import_program(FunctionModel(checked), (X,))
-    assert [op.overload for op in found.module.walk() if isinstance(op, AtenOp)] == ["add.Tensor"]
+    assert [op.overload for op in found.module.walk() if isinstance(op, AtenOp)] == [
+        "gt.Scalar",
+        "all",
+        "host::holds",
+        "add.Tensor",
+    ]
 
 
 @pytest.mark.parametrize(("function", "marked"), [(lambda x: x.half().float(), [True, True]), (lambda x: -x, [False])])

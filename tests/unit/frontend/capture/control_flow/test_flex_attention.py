@@ -13,7 +13,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 import spyre_mlir
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import import_program
-from spyre_mlir.frontend.capture.flex_attention import write_out_flex_attention
+from spyre_mlir.frontend.capture.control_flow.flex_attention import write_out_flex_attention
 from tests.functions import FunctionModel
 
 pytestmark = pytest.mark.filterwarnings("ignore")

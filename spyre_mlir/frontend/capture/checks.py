@@ -36,7 +36,7 @@ def explicit_checks(exported: ExportedProgram) -> ExportedProgram:
 
     Torch's own calls have no result, by which they would count as unread.
     """
-    if not any(True for _ in _assertions(exported.graph_module)):
+    if next(_assertions(exported.graph_module), None) is None:
         return exported
     changed = with_own_graph(exported)
     for node in list(_assertions(changed.graph_module)):

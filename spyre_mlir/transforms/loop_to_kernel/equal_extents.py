@@ -21,8 +21,8 @@ from spyre_mlir.hw.sticks import UNIT, LinearExpr
 from spyre_mlir.transforms.loop_to_kernel.buffers import Item, PlannedBuffer, PlannedKernel
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, LayoutPlanner
 
-# Sticks that may be added to eight, and what a core has to gain for them.
-_OF, _WORTH = 8, 0.75
+# One stick may be added to so many, and at most this part of what the busiest core moved has to be left.
+_STICKS_PER_ADDED, _WORTH = 8, 0.75
 
 
 def settle(p: LayoutPlanner) -> None:
@@ -95,7 +95,7 @@ def _lengthened(source: PlannedBuffer, made: PlannedBuffer, spec: SpyreSpec) -> 
     lanes = [b.layout.stick for b in (source, made)]
     if UNIT in lanes:
         return False
-    extents = list(made.layout.extents)
+    extents = made.layout.extents
     per_stick = [source.lanes if d in lanes else 1 for d in range(len(extents))]
     units = [e // n for e, n in zip(extents, per_stick, strict=True)]
     choices = [_longer(n) if d in lanes else [n] for d, n in enumerate(units)]
@@ -112,7 +112,7 @@ def _lengthened(source: PlannedBuffer, made: PlannedBuffer, spec: SpyreSpec) -> 
 
 
 def _longer(sticks: int) -> list[int]:
-    return list(range(sticks, sticks + sticks // _OF + 1))
+    return list(range(sticks, sticks + sticks // _STICKS_PER_ADDED + 1))
 
 
 def _share(units: Sequence[int], spec: SpyreSpec) -> float:

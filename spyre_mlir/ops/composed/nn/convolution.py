@@ -78,8 +78,8 @@ def _merged_groups(b: Build, weight: Value, groups: int) -> tuple[Value, int]:
     Fewer channels than lanes leave the rest of the lanes empty, and a product per group takes longer than one product.
     """
     outputs, own = weight.shape[:2]
-    parts = [s for s in range(2, groups + 1) if groups % s == 0 and s * own <= _MERGED]
-    fits = [s for s in parts if s == groups or s * own % _LANES == 0]
+    together = [s for s in range(2, groups + 1) if groups % s == 0 and s * own <= _MERGED]
+    fits = [s for s in together if s == groups or s * own % _LANES == 0]
     if own >= _LANES or not fits:
         return weight, groups
     merged, each = max(fits), outputs // groups

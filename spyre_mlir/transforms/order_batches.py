@@ -26,11 +26,12 @@ from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.cost import mac_rate
 from spyre_mlir.hw.cost_parameters import CostParameters
+from spyre_mlir.hw.division import SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickError, StickLayout
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
-from spyre_mlir.transforms.utils.loops import batch_loops
+from spyre_mlir.transforms.utils.loops import batch_loops, footprints, loops_of
 from spyre_mlir.transforms.utils.rebuild import functions
 
 
@@ -84,7 +85,8 @@ def _order(product: kernel.ComputeOp, number: int, spec: SpyreSpec, parameters: 
         for op in ops:
             op.verify_()
             describe_kernel(op, 0)
-    except (LoweringError, StickError, VerifyException):
+            divide(loops := loops_of(op), footprints(op, loops), spec)
+    except (LoweringError, SpanError, StickError, VerifyException):
         gains = False
     if not gains:
         _lay_out(allocs, layout)

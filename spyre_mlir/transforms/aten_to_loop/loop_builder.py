@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import cast
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType, f64, i64
@@ -18,6 +19,9 @@ from spyre_mlir.ops.table import OpEntry
 from spyre_mlir.transforms.aten_to_loop.coalesced_loops import MOST_LOOPS, loop_count, merged, staged
 from spyre_mlir.transforms.aten_to_loop.nests import NestLoops, TensorView, absent, align, make_nest, whole
 from spyre_mlir.transforms.utils.rebuild import Emitter
+
+# A copy of a view is small beside a nest that repeats it so many times.
+_REPEATED = 64
 
 
 def stems(rank: int) -> list[str]:
@@ -79,12 +83,21 @@ class LoopBuilder:
         """
         shape = readings[0].shape if cut is not None else result.get_shape()
         target = IndexView.identity(result.get_shape()) if cut is None else cut.reshape(shape)
+        readings = [self._joined(r, shape) for r in readings] if len(readings) > 1 else readings
         readings = [TensorView(r.base, r.view.expand(shape)) for r in readings]
         loops, out, readings = self.align(readings, target, stems(len(shape)))
         if loop_count(loops) > MOST_LOOPS:
             loops, out, readings = self._with_fewer_loops(loops, out, readings, target, shape)
         op = make_nest(loops, [r.base for r in readings], out, result, entry, numbers=numbers)
         return whole(self.emitter.add(op).results[0])
+
+    def _joined(self, reading: TensorView, shape: tuple[int, ...]) -> TensorView:
+        """A copy of a view that cuts a dimension of a nest in parts, where the nest repeats the view many times.
+
+        The parts of a dimension may all be too short for the lanes, and then each element of the nest takes a stick.
+        """
+        cuts = any(len(axes) > 1 for axes in reading.view.dims)
+        return self.copy(reading) if cuts and prod(reading.shape) * _REPEATED <= prod(shape) else reading
 
     def _with_fewer_loops(
         self, loops: NestLoops, out: IndexMap, readings: Sequence[TensorView], target: IndexView, shape: tuple[int, ...]

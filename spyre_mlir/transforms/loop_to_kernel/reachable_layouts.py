@@ -27,7 +27,7 @@ from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout, round_up
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.ops.native import contractions
-from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel
+from spyre_mlir.transforms.loop_to_kernel.buffers import Define, PlannedBuffer, PlannedKernel
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP, kernel_op
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of
@@ -56,6 +56,9 @@ def bring_within_reach(p: LayoutPlanner, spec: SpyreSpec) -> None:
 
     What is left is refused by `divide-work`, which says how far a core would have to reach.
     """
+    for item in p.items:
+        if isinstance(item, Define) and _holds_matrices(p, item.buffer, spec):
+            _put_matrices_apart(p, item.buffer, spec)
     hopeless = dict[int, PlannedKernel]()
     # Settling may take a division from a step that has one: so each may be changed again, but not for ever.
     for _ in range(2 * len(p.items)):
@@ -69,6 +72,27 @@ def bring_within_reach(p: LayoutPlanner, spec: SpyreSpec) -> None:
         else:
             _install(p, at, step, change)
             settle(p)
+
+
+def _holds_matrices(p: LayoutPlanner, buffer: PlannedBuffer, spec: SpyreSpec) -> bool:
+    """Whether a buffer is a weight of several matrices that a core cannot reach from end to end."""
+    host, layout = buffer.host, buffer.layout
+    is_weight = host is not None and p.hosts.get(host, False) and host not in p.written and not buffer.fixed
+    return (
+        is_weight and len(buffer.shape) > 2 and layout.stick != UNIT and buffer.sticks * STICK_BYTES > spec.span_bytes
+    )
+
+
+def _put_matrices_apart(p: LayoutPlanner, buffer: PlannedBuffer, spec: SpyreSpec) -> None:
+    """Lay one matrix behind another, so that a loop over them brings each within reach, if all steps stay divisible.
+
+    In the published order their rows or columns would have to be divided, whatever a product of them prefers.
+    """
+    before, stick = buffer.layout, buffer.layout.stick
+    buffer.layout = replace(before, order=(*(d for d in range(len(buffer.shape)) if d != stick), stick))
+    steps = [s for s in p.items if isinstance(s, PlannedKernel) and buffer in _buffers(s)]
+    if any(_cores(s, spec) is None for s in steps):
+        buffer.layout = before
 
 
 def _next(p: LayoutPlanner, spec: SpyreSpec, hopeless: Mapping[int, PlannedKernel]) -> tuple[int, PlannedKernel] | None:

@@ -210,3 +210,18 @@ def test_nests_take_the_element_type_of_their_result() -> None:
     built.b.pointwise(None, [built.arg()], TensorType(f16, [2, 3]))
     (op,) = built.made
     assert isinstance(op, NestOp) and op.result.type == TensorType(f16, [2, 3])
+
+
+_CUT = {"d1_0": 6, "d1_1": 2}
+
+
+@pytest.mark.parametrize(("rows", "loops"), [(64, [_CUT, {"d0": 64, "d1": 12}]), (63, [{"d0": 63, **_CUT}])])
+def test_a_view_that_cuts_a_dimension_is_copied_if_a_nest_repeats_it_often(rows: int, loops: object) -> None:
+    """A row of 12 elements that lie in two columns, added to many rows."""
+    built = Built((rows, 12), (2, 6))
+    x, columns = built.arg(0), built.arg(1)
+    row = TensorView(columns.base, columns.view.transpose(0, 1).reshape((1, 12)))
+    made = built.b.pointwise(pointwise.add, [x, row], TensorType(f32, (rows, 12)))
+    assert built.loops == loops
+    many, few = np.ones((rows, 12), np.float32), np.arange(12, dtype=np.float32).reshape(2, 6)
+    assert np.array_equal(built.run(made, many, few), many + few.T.reshape(1, 12))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,30 @@ def test_vocabularies_of_real_models(name: str, rows: int, bias: bool, dtype: to
     assert weight.layout.sticks(64) * 64 <= 1.01 * (words + 63) * width
 
 
+class Experts(nn.Module):
+    """Rows times each matrix of a weight, of which every row takes a sum."""
+
+    def __init__(self, matrices: int, width: int, made: int, device: str | None = None) -> None:
+        super().__init__()
+        self.w = nn.Parameter(random(matrices, made, width) if device is None else meta(matrices, made, width))
+
+    def forward(self, x: Tensor, chosen: Tensor) -> Tensor:
+        return torch.where(chosen[..., None], x @ self.w.mT, 0).sum(0)
+
+
+def test_matrices_of_a_large_weight_lie_one_behind_another() -> None:
+    """All cores share each product along rows and columns, none along the sum: Mixtral's experts, 1,024 rows."""
+    model = Experts(8, 4096, 28_672, "meta").half()
+    made = lowered(model, meta(1024, 4096, dtype=torch.float16), meta(8, 1024, dtype=torch.bool))
+    assert made.host_steps == ()
+    check_reach(made.modules["spyre.kernel"])
+    (matmul,) = [op for op in kernels(made.modules["spyre.kernel"]) if op.is_product]
+    assert matmul.tensors[1].layout.order == (0, 2, 1)
+    splits = {dim.name: dim.split for dim in matmul.space.data}
+    assert splits.pop("k") == 1
+    assert prod(splits.values()) == SPYRE.cores_per_card
+
+
 def softmax_chain(x: Tensor) -> Tensor:
     return F.softmax(torch.exp(F.softmax(x, 0)), 1)
 
@@ -203,6 +228,7 @@ RUN: dict[str, Callable[[], tuple[nn.Module, tuple[Tensor, ...]]]] = {
     "computed": lambda: function(lambda x, w: x @ (w * 2), random(3, 200), random(200, WORDS)),
     "columns": lambda: function(lambda x: F.softmax(x, 0), random(131, WORDS)),
     "batches": lambda: function(lambda x, y: (x * 2) @ (y * 2), random(7, 131, 131), random(7, 131, 67)),
+    "experts": lambda: (Experts(4, 200, WORDS), (random(64, 200), random(4, 64) > 0)),
 }
 
 

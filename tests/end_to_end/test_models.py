@@ -124,6 +124,19 @@ def test_an_unwritten_operand_is_a_fault(tmp_path: Path) -> None:
         run_program(stored_program(read_bundle(directory, make_context())), [inputs[0].numpy()])
 
 
+class RowsOfARoll(torch.nn.Module):
+    """Reads two rows of eight that a roll makes of two parts, in a product that clears lanes of whole tensors."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x.roll(2, 1).roll(2, 0)
+        return torch.tensordot(y[:2], y[0].reshape(-1, 33).mT, 1)
+
+
+def test_a_product_of_some_rows_of_a_roll() -> None:
+    x = torch.randn(8, 33, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(spyre_mlir.compile(RowsOfARoll(), (x,), numerics="exact")(x), RowsOfARoll()(x))
+
+
 def test_one_program_per_signature() -> None:
     lazy = spyre_mlir.compile(softmax()[0])
     for shape in ((3, 5), (2, 5), (3, 5)):

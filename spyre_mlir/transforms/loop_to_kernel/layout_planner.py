@@ -277,13 +277,15 @@ class LayoutPlanner:
         # Whole sticks of the tensor: what either buffer may reserve beyond them holds nothing of it.
         extent = round_up(source.shape[dim], whole)
         part, inner = half // _HALF_SLICE, _HALF_SLICE
-        loops = [IterDim("p", extent // whole), IterDim("h", 2), IterDim("g", part), IterDim("e", inner)]
-        plain = LinearExpr(0, (("p", whole), ("g", 2 * inner), ("h", inner), ("e", 1)))
-        kept = LinearExpr(0, (("p", whole), ("h", half), ("g", inner), ("e", 1)))
+        loops = [IterDim("h", 2), IterDim("g", part), IterDim("e", inner)]
+        plain, kept = (("g", 2 * inner), ("h", inner), ("e", 1)), (("h", half), ("g", inner), ("e", 1))
+        if extent > whole:  # a loop less otherwise: a file has few labels for them
+            loops.insert(0, IterDim("p", extent // whole))
+            plain, kept = (("p", whole), *plain), (("p", whole), *kept)
         others = [IterDim(f"d{d}", e) for d, e in enumerate(source.shape) if d != dim]
         own = [LinearExpr.of(f"d{d}") if e > 1 else LinearExpr() for d, e in enumerate(source.shape)]
-        read, write = (tuple(e if d == dim else o for d, o in enumerate(own)) for e in (plain, kept))
-        space = tuple(d for d in (*others, *loops) if d.extent > 1 or d.name == "p")
+        read, write = (tuple(LinearExpr(0, e) if d == dim else o for d, o in enumerate(own)) for e in (plain, kept))
+        space = tuple(d for d in (*others, *loops) if d.extent > 1)
         self.step(COPY, space, [(source, read if stored else write)], (made, write if stored else read))
         return made
 

@@ -181,3 +181,16 @@ def test_equal_layers_may_differ() -> None:
     model = torch.nn.Sequential(*(Growing() for _ in range(8)))
     kept = compiled("3", model=model)
     assert formats(kept).count("IEEE_FP32") == 5 and len(formats(kept)) == 40
+
+
+class Patches(torch.nn.Module):
+    """A tensor of six dimensions whose sticks change: three loops bring one of them into the order of float32."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.unfold(x.exp(), 2).reshape(5, -1)
+
+
+def test_a_change_of_sticks_of_a_tensor_of_six_dimensions_has_labels_for_all_loops() -> None:
+    x = torch.linspace(-1, 1, 5 * 4 * 33 * 3).reshape(5, 4, 33, 3)
+    made = spyre_mlir.compile(Patches(), (x,), keep_float32=True)
+    torch.testing.assert_close(made(x), Patches()(x))

@@ -15,6 +15,7 @@ from torch.fx import has_side_effect
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.torch_private import disable_modes
+from spyre_mlir.ops.checks import CHECKS, HOLDS, SUCCEEDED
 
 Tensor = torch.Tensor
 NAMESPACE = "host"
@@ -46,7 +47,12 @@ def _holds(condition: Tensor, message: str) -> Tensor:
     return condition.clone()
 
 
-def _alike(input: Tensor, what: str) -> Tensor:  # noqa: ARG001
+def _succeeded(info: Tensor, operator: str, is_matrix: bool) -> Tensor:
+    cast(Any, torch.ops.aten)._linalg_check_errors(info, operator, is_matrix=is_matrix)
+    return info.clone()
+
+
+def _alike(input: Tensor, *_: object) -> Tensor:
     return torch.empty_like(input)
 
 
@@ -105,10 +111,15 @@ def _eigvals_shaped(a: Tensor) -> Tensor:
     return a.new_empty((*a.shape[:-1], 2))
 
 
+def _name(operator: str) -> str:
+    return operator.removeprefix(f"{NAMESPACE}::")
+
+
 _OPERATORS: dict[str, tuple[Any, Any]] = {
     "narrow(Tensor input, int dim, Tensor start, int length) -> Tensor": (_narrow, _narrow_shaped),
     "none_below_zero(Tensor input, str what) -> Tensor": (_none_below_zero, _alike),
-    "holds(Tensor condition, str message) -> Tensor": (_holds, _alike),
+    f"{_name(HOLDS)}(Tensor condition, str message) -> Tensor": (_holds, _alike),
+    f"{_name(SUCCEEDED)}(Tensor info, str operator, bool is_matrix) -> Tensor": (_succeeded, _alike),
     "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, "
     "int reduction, bool zero_infinity) -> Tensor": (_ctc_loss, _ctc_loss_shaped),
     "lstsq(Tensor a, Tensor b, float? rcond, str? driver) -> (Tensor, Tensor, Tensor, Tensor)": (_lstsq, _lstsq_shaped),
@@ -129,4 +140,5 @@ def _define() -> Any:
 
 LIBRARY = _define()
 HOST: Any = cast(Any, torch.ops).host
-has_side_effect(HOST.holds.default)
+for _check in CHECKS:
+    has_side_effect(getattr(HOST, _name(_check)).default)

@@ -1,20 +1,22 @@
-"""The operator that stops a call if a condition does not hold: an assertion of the model, as a step of the host.
+"""Operators that stop a call: assertions of the model, and those of operators, as steps of the host.
 
-Nothing reads its result, so calls of it are neither dropped nor merged.
+Nothing reads their results, so calls of them are neither dropped nor merged.
 """
 
 from __future__ import annotations
 
-CHECK = "host::holds"
+HOLDS = "host::holds"
+SUCCEEDED = "host::linalg_succeeded"
+CHECKS = frozenset({HOLDS, SUCCEEDED})
 
 
 def is_check(overload: str) -> bool:
-    """Return whether a call only checks a condition.
+    """Return whether a call only checks something.
 
     Args:
         overload: ``.default`` dropped, with its namespace unless that is aten.
     """
-    return overload == CHECK
+    return overload in CHECKS
 
 
-__all__ = ["CHECK", "is_check"]
+__all__ = ["CHECKS", "HOLDS", "SUCCEEDED", "is_check"]

@@ -1,6 +1,6 @@
-"""Assertions of a model about the values of tensors, as calls of `host::holds`, which runs at each call of the program.
+"""Assertions about the values of tensors, a model's and those of operators, as steps of the host that run at each call.
 
-Torch orders checks by tokens: those of operators, as `torch.linalg.inv` has, are dropped with their tokens.
+Torch orders the checks of operators, as `torch.linalg.inv` has, by tokens, which are dropped.
 
 Decision: docs/decisions/0167-functions-that-look-at-numbers-are-host-steps.md
 """
@@ -8,7 +8,7 @@ Decision: docs/decisions/0167-functions-that-look-at-numbers-are-host-steps.md
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import torch
@@ -27,12 +27,13 @@ from spyre_mlir.frontend.torch_private import OpOverload, free_unbacked_symbols
 
 _ATEN = torch.ops.aten
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
-ASSERTIONS = frozenset({_ATEN._assert_async.default, _ATEN._assert_async.msg})
+_SOLVED = _ATEN._linalg_check_errors.default
+ASSERTIONS = frozenset({_ATEN._assert_async.default, _ATEN._assert_async.msg, _SOLVED})
 _FAILED = "an assertion of the model does not hold"
 
 
 def explicit_checks(exported: ExportedProgram) -> ExportedProgram:
-    """Return a program that checks what the model asserts; the program given stays as it is.
+    """Return a program that checks what the model and its operators assert; the program given stays as it is.
 
     Torch's own calls have no result, by which they would count as unread.
     """
@@ -40,7 +41,7 @@ def explicit_checks(exported: ExportedProgram) -> ExportedProgram:
         return exported
     changed = with_own_graph(exported)
     for node in list(_assertions(changed.graph_module)):
-        write_check(CallWriter(node), node.args)
+        write_check(CallWriter(node), node.target, node.args, node.kwargs)
         node.graph.erase_node(node)
     for module in changed.graph_module.modules():
         if isinstance(module, GraphModule):
@@ -48,14 +49,21 @@ def explicit_checks(exported: ExportedProgram) -> ExportedProgram:
     return changed
 
 
-def write_check(write: CallWriter, given: Sequence[Any]) -> None:
+def write_check(write: CallWriter, asserting: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Write the check that an assertion stands for.
 
     Args:
         write: where.
-        given: the condition and, if it is said, what is wrong where it does not hold.
+        asserting: the operator, one of `ASSERTIONS`.
+        args: what it is given by place: a condition and, if it is said, what is wrong where it does not hold; or what
+            LAPACK says of each matrix, and which operator asked.
+        kwargs: what it is given by name.
     """
-    condition, *message = given
+    if asserting is _SOLVED:
+        info, operator = args
+        write(HOST.linalg_succeeded.default, info, operator, kwargs["is_matrix"])
+        return
+    condition, *message = args
     write(HOST.holds.default, condition, str(message[0]) if message else _FAILED)
 
 
@@ -81,12 +89,12 @@ def _assertions(root: GraphModule) -> Iterator[Node]:
 
 
 def drop_checks(program: FunctionalProgram) -> None:
-    """Remove in place calls that only assert, as `torch.linalg.inv` has, and tokens that nothing else needs."""
+    """Replace in place calls that only assert, as `torch.linalg.inv` has, by checks, and drop unread tokens."""
     for node in list(program.graph.nodes):
         if _only_asserts(node):
             token = cast(Node, node.args[0])
             if node.args[1] in ASSERTIONS:
-                write_check(CallWriter(node), node.args[2:])
+                write_check(CallWriter(node), node.args[1], node.args[2:], node.kwargs)
             for user in list(node.users):
                 if user.target is operator.getitem:  # the token behind the check is the one before it
                     user.replace_all_uses_with(token)

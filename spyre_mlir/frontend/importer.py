@@ -19,6 +19,7 @@ from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.checks import check_no_number, drop_checks, explicit_checks
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
 from spyre_mlir.frontend.capture.control_flow.flex_attention import write_out_flex_attention
+from spyre_mlir.frontend.capture.control_flow.carried_numbers import with_numbers_as_tensors
 from spyre_mlir.frontend.capture.control_flow.kept import check_writes
 from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
@@ -101,7 +102,8 @@ def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Calla
 
 
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
-    exported = explicit_draws(with_own_operands(explicit_checks(unroll_loops(passed_export(exported)))))
+    exported = with_numbers_as_tensors(unroll_loops(passed_export(exported)))
+    exported = explicit_draws(with_own_operands(explicit_checks(exported)))
     check_writes(exported.graph)
     functional = passed_functional(with_tensor_indices(decompose(exported)))
     drop_checks(functional)

@@ -12,6 +12,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.traceback import preserve_node_meta
 
 from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.capture.control_flow.carried_numbers import with_numbers_as_tensors
 from spyre_mlir.frontend.capture.control_flow.kept import check_writes
 from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
@@ -48,7 +49,8 @@ def import_divided(name: str, exported: ExportedProgram) -> DividedProgram:
     """
     spec = exported.call_spec
     with flat_dataclasses(spec.in_spec, spec.out_spec):
-        whole = explicit_draws(with_own_operands(unroll_loops(passed_export(exported), symbolic=True)))
+        whole = with_numbers_as_tensors(unroll_loops(passed_export(exported), symbolic=True))
+        whole = explicit_draws(with_own_operands(whole))
         check_writes(whole.graph)
         sizes = Sizes.of(exported)
         guards = guards_of(exported, sizes) if sizes.names else ()

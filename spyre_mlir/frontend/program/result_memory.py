@@ -206,7 +206,7 @@ class _BySchema(TorchDispatchMode):
     ) -> Any:
         """Runs one operator."""
         if isinstance(func, HigherOrderOperator) and func.name() == "while_loop":
-            return tree_map(torch.empty_like, tuple(args[2]))  # what it carries; torch would have to trace its graphs
+            return tree_map(_carried, tuple(args[2]))  # torch would have to trace its graphs
         if isinstance(func, HigherOrderOperator):
             return cast(Any, func)(*args, **(kwargs or {}))
         schema = schema_of(func)
@@ -224,6 +224,11 @@ class _BySchema(TorchDispatchMode):
             return result.clone() if shares else result
 
         return tree_map(apart, results)
+
+
+def _carried(value: Any) -> Any:
+    """What a loop ends with that carries a value: of a number, data decides it."""
+    return torch.empty_like(value) if isinstance(value, torch.Tensor) else torch.empty((), dtype=torch.int64).item()
 
 
 def _unwritable(value: Any) -> Any:

@@ -18,8 +18,8 @@ from spyre_mlir.frontend.calling.call import is_complete
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.checks import check_no_number, drop_checks, explicit_checks
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
-from spyre_mlir.frontend.capture.control_flow.flex_attention import write_out_flex_attention
 from spyre_mlir.frontend.capture.control_flow.carried_numbers import with_numbers_as_tensors
+from spyre_mlir.frontend.capture.control_flow.flex_attention import write_out_flex_attention
 from spyre_mlir.frontend.capture.control_flow.kept import check_writes
 from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops

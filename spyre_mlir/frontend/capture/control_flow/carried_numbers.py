@@ -15,7 +15,7 @@ from torch.fx import GraphModule, Node
 
 from spyre_mlir.frontend.arguments import bind
 from spyre_mlir.frontend.capture.call_writer import CallWriter, replace_node, value_of
-from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, is_kept, operands_of, predicate_of
+from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, is_kept, operands_of, predicate_of, set_operands
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.torch_private import (
     FakeTensorMode,
@@ -24,6 +24,7 @@ from spyre_mlir.frontend.torch_private import (
     expression_of,
     free_unbacked_symbols,
     schema_of,
+    tree_flatten,
 )
 
 _ATEN = torch.ops.aten
@@ -119,9 +120,12 @@ def _form_of(node: Node, numbers: Sequence[Node]) -> Written | None:
     target = cast(object, node.target)
     if not isinstance(target, OpOverload):
         return None
+    read = [leaf for leaf in tree_flatten((node.args, dict(node.kwargs)))[0] if leaf in numbers]
     if target in _FORMS:
-        return _FORMS[target] if node.args[-1] in numbers and node.args[0] not in numbers[1:] else None
+        return _FORMS[target] if len(read) == 1 and node.args[-1] is read[0] else None
     names = {name for name, argument in bind(node).items() if argument.value in numbers}
+    if len(names) < len(read):
+        return None  # one is a size, in a list of them
     overload = _overload(cast(Operator, target), names)
     return None if overload is None else lambda write, node: write(overload, *node.args, **node.kwargs)
 
@@ -178,15 +182,10 @@ class _Rewrite:
         for _, inner in graphs_of(self._node):
             self._graph(inner)
             inner.recompile()
-        write, first = CallWriter(self._node), 2 if predicate_of(self._node) is None else 3
-        place = 0
-        lists = list[tuple[Any, ...]]()
-        for part in cast("Sequence[Sequence[Any]]", self._node.args[first:]):
-            lists.append(tuple(self._tensor(write, n) if _is_number(n) else n for n in part))
-            place += len(part)
-        carried = len(cast("Sequence[Any]", self._node.args[first]))
-        self._node.args = (*self._node.args[:first], *lists)
-        if first == 2:
+        write, operands = CallWriter(self._node), operands_of(self._node)[1]
+        set_operands(self._node, [self._tensor(write, n) if _is_number(n) else n for n in operands])
+        if predicate_of(self._node) is None:
+            carried = len(cast("Sequence[Any]", self._node.args[2]))
             self._results([place for place in self._places if place < carried])
 
     def _tensor(self, write: CallWriter, number: Any) -> Node:

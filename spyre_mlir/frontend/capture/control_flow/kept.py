@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from torch.fx import Graph, GraphModule, Node
@@ -42,6 +42,13 @@ def operands_of(node: Node) -> tuple[Node | None, list[Node]]:
     predicate = predicate_of(node)
     lists = node.args[3:] if predicate is not None else node.args[2:]
     return predicate, [n for part in lists for n in cast("tuple[Node, ...]", part)]
+
+
+def set_operands(node: Node, operands: Iterable[Any]) -> None:
+    """Give both graphs something else, in the order of `operands_of`."""
+    first, queue = 2 if predicate_of(node) is None else 3, iter(operands)
+    lists = (tuple(next(queue) for _ in cast("Sequence[Any]", part)) for part in node.args[first:])
+    node.args = (*node.args[:first], *lists)
 
 
 def nodes_within(node: Node) -> Iterator[Node]:
@@ -84,4 +91,13 @@ def _written(graph: Graph) -> Node | None:
     return None
 
 
-__all__ = ["KEPT", "check_writes", "graphs_of", "is_kept", "nodes_within", "operands_of", "predicate_of"]
+__all__ = [
+    "KEPT",
+    "check_writes",
+    "graphs_of",
+    "is_kept",
+    "nodes_within",
+    "operands_of",
+    "predicate_of",
+    "set_operands",
+]

@@ -1,12 +1,14 @@
 """Operands of `torch.cond` and `while_loop` that share memory, as a tensor and its transpose: each gets its own.
 
-Torch makes no graph functional that control flow hands two views of one tensor.
+Torch makes no graph functional that control flow hands two views of one tensor, or a tensor twice: a loop may carry
+what its body reads, too.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
+from functools import partial
 from typing import cast
 
 import torch
@@ -14,7 +16,7 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 
 from spyre_mlir.frontend.capture.call_writer import CallWriter
-from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, is_kept, operands_of
+from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, is_kept, operands_of, set_operands
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 
@@ -26,9 +28,11 @@ def with_own_operands(exported: ExportedProgram) -> ExportedProgram:
     changed = with_own_graph(exported)
     for module in _modules(changed.graph_module):
         for node in list(module.graph.nodes):
-            write = CallWriter(node)
-            for operand in _shared(node):
-                node.replace_input_with(operand, write(torch.ops.aten.clone.default, operand))
+            shared, write = _shared(node), CallWriter(node)
+            if shared:
+                clone = partial(write, torch.ops.aten.clone.default)
+                operands = enumerate(operands_of(node)[1])
+                set_operands(node, [clone(operand) if place in shared else operand for place, operand in operands])
         module.recompile()
     return changed
 
@@ -41,17 +45,17 @@ def _modules(module: GraphModule) -> Iterator[GraphModule]:
             yield from _modules(inner)
 
 
-def _shared(node: Node) -> list[Node]:
-    """Operands of control flow in whose memory an earlier one lies."""
+def _shared(node: Node) -> list[int]:
+    """Places of operands of control flow in whose memory an earlier one lies."""
     if not is_kept(node):
         return []
-    roots, shared = set[Node](), list[Node]()
-    for operand in dict.fromkeys(operands_of(node)[1]):
+    roots, shared = set[Node](), list[int]()
+    for place, operand in enumerate(operands_of(node)[1]):
         if not isinstance(operand, Node):  # pyright: ignore[reportUnnecessaryIsInstance]  # a number of Python
             continue
         root = _root(operand)
         if root in roots:
-            shared.append(operand)
+            shared.append(place)
         roots.add(root)
     return shared
 

@@ -21,8 +21,8 @@ def float_predicate(x: Tensor, n: Tensor) -> Any:
     return torch.cond(n, lambda x: x + 1, lambda x: x - 1, (x,))
 
 
-def python_number(x: Tensor, n: Tensor) -> Any:
-    return while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x + 1), (0, x))
+def number_as_a_size(x: Tensor, n: Tensor) -> Any:
+    return while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x + torch.ones(i).sum()), (1, x))
 
 
 def other_shapes(x: Tensor, n: Tensor) -> Any:
@@ -37,7 +37,7 @@ def writes(x: Tensor, n: Tensor) -> Any:
     ("program", "kind", "message"),
     [
         (float_predicate, UnsupportedError, r"cond: its predicate is torch.float32 of shape \[\], expected one truth"),
-        (python_number, UnsupportedError, "while_loop: it takes numbers or sizes of Python"),
+        (number_as_a_size, UnsupportedError, "while_loop: it takes numbers or sizes of Python"),
         (other_shapes, ImportProgramError, "torch.export cannot trace FunctionModel"),
         (writes, UnsupportedError, "cond: aten.add_.Tensor in it writes to what it is given"),
     ],

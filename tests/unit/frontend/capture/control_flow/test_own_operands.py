@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._higher_order_ops.while_loop import while_loop
 from torch.export import ExportedProgram
 
 from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, is_kept, operands_of
@@ -44,6 +45,15 @@ def test_the_second_of_two_views_is_cloned() -> None:
     assert "aten.clone.default" in operands(after.graph)[1]
     assert "clone" not in str(before.graph)
     torch.testing.assert_close(after.module()(X, N), program(X, N))
+
+
+def test_a_loop_may_carry_what_its_body_reads() -> None:
+    def program(x: Tensor, n: Tensor) -> Any:
+        return while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y + x), (n * 0, x))
+
+    after = with_own_operands(exported(program))
+    assert operands(after.graph)[1:] == ["args_0", "args_1", "aten.clone.default"]
+    torch.testing.assert_close(after.module()(X, N), (N, 3 * X))
 
 
 def test_graphs_within_graphs() -> None:

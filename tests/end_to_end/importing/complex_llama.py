@@ -1,4 +1,4 @@
-"""A Llama as Meta published it: rotary positions turn pairs of channels as complex numbers, `freqs_cis` is their table."""
+"""A Llama as Meta published it: rotary positions turn pairs of channels as complex numbers, by the table `freqs_cis`."""
 
 from __future__ import annotations
 

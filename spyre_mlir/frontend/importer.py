@@ -15,6 +15,7 @@ from torch.export import ExportedProgram
 
 from spyre_mlir.errors import DataSizesError, InputError, UnsupportedError
 from spyre_mlir.frontend.calling.call import is_complete
+from spyre_mlir.frontend.calling.current_values import with_current_values
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.checks import check_no_number, drop_checks, explicit_checks
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
@@ -126,7 +127,7 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
         memory=output_memory(exported, signature),
     )
     warn_of_unknown_ops()
-    return program
+    return with_current_values(program)
 
 
 def root_class(exported: ExportedProgram) -> str:

@@ -23,6 +23,7 @@ from spyre_mlir.dialects.argument_notes import PLACES, note_of
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.aten_sizes import number_at
+from spyre_mlir.frontend.calling.current_values import with_current_values
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.constant_folding import Earlier
 from spyre_mlir.frontend.capture.liveness import live_nodes
@@ -73,7 +74,7 @@ def static_program(symbolic: Program, module: ModuleOp, sizes: Mapping[str, int]
         memory=output_memory(symbolic.origin.exported, signature),
     )
     _forget(graph.graph, made)
-    return replace(made, stored=symbolic.stored)
+    return with_current_values(replace(made, stored=symbolic.stored))
 
 
 def _forget(graph: Graph, made: Program) -> None:
@@ -97,10 +98,12 @@ def _earlier(symbolic: Program, origin: Origin, nodes: Sequence[Node]) -> Earlie
     pairs = zip(nodes, symbolic.arguments, strict=True)
     made = {node: a.name for node, a in pairs if a.kind == "constant" and a.name not in own}
     recipes = {node: symbolic.recipes[name] for node, name in made.items() if name in symbolic.recipes}
+    fixed = [node for node, recipe in recipes.items() if not recipe.weight_leaves]  # weights change between imports
     return Earlier(
         {node: symbolic.values[name] for node, name in made.items() if node not in recipes},
         recipes,
-        {node: symbolic.values[made[node]] for node in recipes if made[node] in symbolic.values},
+        {node: symbolic.values[made[node]] for node in fixed if made[node] in symbolic.values},
+        symbolic.read_ahead,
     )
 
 

@@ -67,7 +67,8 @@ class HostValues(Mapping[str, Array]):
     def versions(self) -> tuple[int, ...]:
         """Return numbers that change when a tensor that calls do not write is modified."""
         written = set(self._program.mutations.values())
-        return tuple(version_of(t) for name, t in self._tensors.items() if name not in written)
+        read = [self._tensors[n] for n in self._tensors if n not in written and n not in self._program.recipes]
+        return tuple(version_of(t) for t in (*read, *self._program.read_ahead.values()))
 
     def replaced(self) -> str | None:
         """Return the first parameter or buffer that the model has replaced by another tensor, None if there is none."""
@@ -75,7 +76,8 @@ class HostValues(Mapping[str, Array]):
         if not isinstance(model, torch.nn.Module):
             return None
         now = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
-        return next((name for name, t in self._tensors.items() if name in now and not _same_memory(t, now[name])), None)
+        held = {name: self._tensors[name] for name in self._tensors if name in now} | dict(self._program.read_ahead)
+        return next((name for name, t in held.items() if name in now and not _same_memory(t, now[name])), None)
 
 
 class _Shared(Mapping[str, Array]):

@@ -2,11 +2,11 @@
 
 A node folds if all it reads are numbers, tensors without elements, constants of the model and unmutated
 non-persistent buffers: position ids, causal masks, rotary tables. Parameters and persistent buffers belong to
-the weights.
+the weights; what follows from these folds if it gathers (see `known_gathers`).
 
-What follows from numbers and constants alone is known at import. What follows from a buffer as well is computed from a
-recipe when the buffer has a value, at import or later: no decision of the import looks at it, so that a model without
-values gives the same program.
+What follows from numbers and constants alone is known at import. What follows from a buffer or a weight as well is
+computed from a recipe when that has a value, at import or later: no decision of the import looks at it, so that a model
+without values gives the same program.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import torch
 from torch.fx import Node
 
 from spyre_mlir.frontend.arguments import exchanges, is_random, walks
+from spyre_mlir.frontend.capture.known_gathers import KnownGathers
 from spyre_mlir.frontend.program.recipe import Recipe, computed, ordered
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 
@@ -30,13 +31,15 @@ class Earlier:
 
     Attributes:
         known: nodes whose value was known at its import.
-        recipes: nodes whose value follows from buffers.
-        computed: the values of these, as far as the buffers have values.
+        recipes: nodes whose value follows from buffers and weights.
+        computed: the values of those that follow from buffers alone, as far as these have values.
+        leaves: tensors that recipes alone read, as far as they are known.
     """
 
     known: Mapping[Node, torch.Tensor] = field(default_factory=dict[Node, torch.Tensor])
     recipes: Mapping[Node, Recipe] = field(default_factory=dict[Node, Recipe])
     computed: Mapping[Node, torch.Tensor] = field(default_factory=dict[Node, torch.Tensor])
+    leaves: Mapping[str, torch.Tensor] = field(default_factory=dict[str, torch.Tensor])
 
     def __contains__(self, node: Node) -> bool:
         """Return whether a node is one of them."""
@@ -52,6 +55,7 @@ class Folded:
         leaves: Mapping[Node, torch.Tensor],
         buffers: Mapping[Node, str] | None = None,
         earlier: Earlier | None = None,
+        weights: Mapping[Node, str] | None = None,
     ) -> None:
         """Finds what folds.
 
@@ -60,6 +64,7 @@ class Folded:
             leaves: the placeholders whose value is known.
             buffers: the placeholders of buffers that no call changes, with their names.
             earlier: the placeholders that stand for what was folded before.
+            weights: the placeholders of weights that no call changes, with their names.
         """
         self._buffers = dict(buffers or {})
         self._earlier = earlier or Earlier()
@@ -73,17 +78,22 @@ class Folded:
             n for n in empty if n.op == "placeholder" and n not in self._earlier
         }
         for node in nodes:
-            if node in empty or self._folds(node, empty):
+            if node in empty or self._folds(node, self._names, empty):
                 self._names.add(node)
                 if node not in empty and any(i in self._by_recipe for i in node.all_input_nodes):
                     self._by_recipe.add(node)
         self._by_recipe -= set(empty)
+        self._gathers = KnownGathers.of(
+            nodes, weights or {}, self._names, lambda node, fixed: self._folds(node, fixed, fixed)
+        )
+        self._names |= self._gathers.made
+        self._by_recipe |= self._gathers.made
 
-    def _folds(self, node: Node, empty: Collection[Node]) -> bool:
+    def _folds(self, node: Node, fixed: Collection[Node], empty: Collection[Node]) -> bool:
         return (
             node.op == "call_function"
             and _pure(node)
-            and all(i in self._names for i in node.all_input_nodes)
+            and all(i in fixed for i in node.all_input_nodes)
             # Memory is walked as it lies, which no value tells.
             and not (walks(node) and any(i in empty or i in self._by_recipe for i in node.all_input_nodes))
         )
@@ -97,19 +107,22 @@ class Folded:
         return node in self._names and node not in self._by_recipe
 
     def by_recipe(self, node: Node) -> bool:
-        """Return whether the value of a node follows from buffers, placeholders included."""
+        """Return whether the value of a node follows from buffers, their placeholders included, or from weights."""
         return node in self._by_recipe
 
     def recipe(self, node: Node) -> Recipe:
         """Return how the value of such a node is computed."""
-        needed = [n for n in ordered(node, self._values) if n in self._by_recipe or n in self._values]
+        later = self._by_recipe | self._gathers.follows | self._gathers.weights.keys()
+        needed = [n for n in ordered(node, self._values) if n in later or n in self._values]
         fixed = {n: self._values[n] for n in needed if n in self._values}
         fixed |= {i: self.value(i) for n in needed for i in n.all_input_nodes if self.known(i)}
+        weights = {n: self._gathers.weights[n] for n in needed if n in self._gathers.weights}
         return Recipe(
             node,
             fixed,
-            {n: self._buffers[n] for n in needed if n in self._buffers},
+            {n: self._buffers[n] for n in needed if n in self._buffers} | weights,
             earlier={n: self._earlier.recipes[n] for n in needed if n in self._earlier.recipes},
+            weights=frozenset(weights.values()),
         )
 
     def value(self, node: Node) -> torch.Tensor:

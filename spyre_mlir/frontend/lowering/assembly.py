@@ -68,11 +68,13 @@ def assemble(
             lowering.lower(node)
     lowering.finish([r.node for r in signature.results])
     places = named_places(live, signature, sizes) if places is None else places
+    tensors = {s.argument.name: s.value for s in signature.slots if s.value is not None} | dict(earlier.leaves)
+    ahead = {leaf for r in lowering.recipes.values() if r.weight_leaves for leaf in r.leaves}
     return Program(
         module=_module(name, signature, lowering, sizes, places),
         name=name,
         arguments=tuple(lowering.arguments),
-        values=lowering.values | _by_recipe(signature, lowering, earlier),
+        values=lowering.values | _by_recipe(lowering, earlier, tensors),
         results=tuple(r.name for r in signature.results),
         mutations={i: r.mutates for i, r in enumerate(signature.results) if r.mutates is not None},
         input_leaves=signature.input_leaves,
@@ -83,6 +85,7 @@ def assemble(
         memory=memory,
         complex_results=frozenset(i for i, r in enumerate(signature.results) if r.is_complex),
         recipes=lowering.recipes,
+        read_ahead={leaf: tensor for leaf, tensor in tensors.items() if leaf in ahead},
         ties=signature.tied_names,
         names=signature.names,
         origin=origin,
@@ -94,17 +97,20 @@ def _folded(live: Sequence[Node], signature: Signature, earlier: Earlier) -> Fol
     foldable = {s.node: s for s in signature.slots if s.foldable}
     known = {n: s.value for n, s in foldable.items() if s.argument.kind == "constant" and s.value is not None}
     buffers = {n: s.argument.name for n, s in foldable.items() if n not in known}
-    tied = {node: buffers[first] for node, first in signature.ties.items() if first in buffers}
-    return Folded(live, known, buffers | tied, earlier)
+    weights = {s.node: s.argument.name for s in signature.slots if s.argument.persistent and not s.argument.mutated}
+    for named in (buffers, weights):
+        named |= {node: named[first] for node, first in signature.ties.items() if first in named}
+    return Folded(live, known, buffers, earlier, weights)
 
 
-def _by_recipe(signature: Signature, lowering: NodeLowering, earlier: Earlier) -> dict[str, torch.Tensor]:
-    """The constants that follow from buffers which have values."""
-    buffers = {s.argument.name: s.value for s in signature.slots if s.value is not None}
+def _by_recipe(
+    lowering: NodeLowering, earlier: Earlier, tensors: Mapping[str, torch.Tensor]
+) -> dict[str, torch.Tensor]:
+    """The constants that follow from buffers alone, as far as these have values."""
     return {
-        name: recipe.value(buffers, earlier.computed)
+        name: recipe.value(tensors, earlier.computed)
         for name, recipe in lowering.recipes.items()
-        if recipe.needs(earlier.computed) <= set(buffers)
+        if not recipe.weight_leaves and recipe.needs(earlier.computed) <= set(tensors)
     }
 
 

@@ -123,7 +123,8 @@ class Program(ShownAsText):
         reference: the model itself, for comparison; None for a program without weights.
         memory: where the outputs lie for the inputs of a call, and the tensors whose memory they may share.
         origin: of a program with symbols; None if all its sizes are numbers.
-        recipes: constants that follow from buffers of the model, by name.
+        recipes: constants that follow from buffers and weights of the model, by name.
+        read_ahead: the tensors of those that follow from weights, as far as they are known, by name.
         ties: other names of a parameter or buffer that the model has in several places, to that of the argument.
         names: names of all tensors of the model, also of those that the program does not read.
         stored: whether the weights lie in files that somebody keeps.
@@ -143,6 +144,7 @@ class Program(ShownAsText):
     reference: Callable[..., object] = field(repr=False)
     memory: OutputMemory = field(repr=False)
     recipes: Mapping[str, Recipe] = field(default_factory=dict[str, Recipe], repr=False)
+    read_ahead: Mapping[str, torch.Tensor] = field(default_factory=dict[str, torch.Tensor], repr=False)
     ties: Mapping[str, str] = field(default_factory=dict[str, str])
     names: frozenset[str] = frozenset()
     stored: bool = False

@@ -1,4 +1,4 @@
-"""Constants of a program that follow from buffers of the model: computations that run when the buffers have values.
+"""Constants that follow from buffers and weights of the model: computations that run once these have values.
 
 The constants of a specialised program may follow from those of the program with symbols, and so from its recipes.
 
@@ -16,6 +16,8 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
+from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 
 _CPU = torch.device("cpu")
@@ -24,15 +26,16 @@ _UNSET = ("aten::empty", "aten::new_empty")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a constant follows from buffers of the model.
+    """How a constant follows from buffers and weights of the model.
 
     Attributes:
         node: whose value it is.
         fixed: values that are known already.
-        buffers: the placeholders it reads, with the names of their buffers.
+        buffers: the placeholders it reads, with the names of their buffers and weights.
         dtype: what the value is converted to, if it is.
         repeated: per dimension, whether its elements repeat the first one, which stands for all; empty for none.
         earlier: nodes that stand for constants of another program, with their recipes.
+        weights: which of the names a checkpoint has; the others are non-persistent buffers.
     """
 
     node: Node
@@ -41,20 +44,32 @@ class Recipe:
     dtype: torch.dtype | None = None
     repeated: tuple[bool, ...] = ()
     earlier: Mapping[Node, Recipe] = field(default_factory=dict[Node, "Recipe"])
+    weights: frozenset[str] = frozenset()
 
     def value(
         self, tensors: Mapping[str, torch.Tensor], computed_before: Mapping[Node, torch.Tensor] | None = None
     ) -> torch.Tensor:
-        """Return the constant for the buffers of a model.
+        """Return the constant for the buffers and weights of a model.
 
         Args:
-            tensors: the buffers, by name.
+            tensors: the buffers and weights, by name.
             computed_before: values of nodes in `earlier`, as far as they are known.
+
+        Raises:
+            InputError: torch cannot compute it from these, as where an index names no entry.
         """
         before = computed_before or {}
         values = dict(self.fixed) | {node: tensors[name].detach().cpu() for node, name in self.buffers.items()}
         values |= {n: before[n] if n in before else recipe.value(tensors) for n, recipe in self.earlier.items()}
-        value = computed(self.node, values)
+        try:
+            value = computed(self.node, values)
+        except (IndexError, RuntimeError) as error:
+            said, read = str(error).splitlines()[0], ", ".join(self.leaves)
+            raise InputError(
+                f"torch cannot compute the constant '{self.node.name}' from {read}: {said}",
+                where=place_of(self.node),
+                hint="the model fails in eager, too, with these",
+            ) from error
         value = value if self.dtype is None else value.to(self.dtype)
         value = value[tuple(slice(0, 1) if one else slice(None) for one in self.repeated)]
         # Of the constant alone, whatever it is a part of; one element counts as dense under any stride.
@@ -76,9 +91,14 @@ class Recipe:
 
     @property
     def leaves(self) -> tuple[str, ...]:
-        """Names of the buffers that it reads."""
+        """Names of the buffers and weights that it reads."""
         others = (leaf for recipe in self.earlier.values() for leaf in recipe.leaves)
         return tuple(dict.fromkeys([*self.buffers.values(), *others]))
+
+    @property
+    def weight_leaves(self) -> frozenset[str]:
+        """Names of the weights that it reads."""
+        return self.weights.union(*(recipe.weight_leaves for recipe in self.earlier.values()))
 
     @property
     def forms(self) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:

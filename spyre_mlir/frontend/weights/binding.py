@@ -12,9 +12,10 @@ from difflib import get_close_matches
 import torch
 
 from spyre_mlir.errors import BindingError
+from spyre_mlir.frontend.calling.current_values import CurrentValues
 from spyre_mlir.frontend.element_types import describe
 from spyre_mlir.frontend.program.complex_tensors import as_real
-from spyre_mlir.frontend.program.program import Argument, Program
+from spyre_mlir.frontend.program.program import Program
 from spyre_mlir.frontend.weights.bound_model import bound_model
 from spyre_mlir.frontend.weights.rebuilt import rebuilt_buffers
 from spyre_mlir.frontend.weights.shards import Shards, rank_parts
@@ -59,7 +60,8 @@ def bind(
     rebuilt = rebuilt_buffers(program.reference, [name for name in own if name not in found])
     found |= {name: as_real(tensor) for name, tensor in rebuilt.items()}
     wanted = [a for a in program.arguments if a.kind != "input" and a.name not in program.recipes]
-    required = {a.name: a for a in wanted if not (a.name in program.values and not a.persistent)}
+    required = {a.name: a.persistent for a in wanted if not (a.name in program.values and not a.persistent)}
+    required |= dict.fromkeys(_read_ahead(program), True)
     problems = [
         *_missing(program, required, found, given),
         *_without_value(program, required, found),
@@ -74,16 +76,21 @@ def bind(
 
 
 def _with(program: Program, found: Tensors, *, stored: bool) -> Program:
-    values = dict(program.values)
+    values = {name: program.values[name] for name in program.values if name not in program.recipes}
     for argument in program.arguments:
         if argument.name in found:
             # What calls write to belongs to the program alone.
             tensor = found[argument.name]
             values[argument.name] = tensor.clone() if argument.mutated else tensor
-    computed = {n: r.value(found) for n, r in program.recipes.items() if all(leaf in found for leaf in r.leaves)}
-    values |= computed
+    for name, recipe in program.recipes.items():
+        if not recipe.weight_leaves and all(leaf in found for leaf in recipe.leaves):
+            values[name] = recipe.value(found)
+        elif not recipe.weight_leaves and name in program.values:
+            values[name] = program.values[name]
+    leaves = {**program.read_ahead, **found}
+    made = CurrentValues(values, program.recipes, leaves, stored=stored)
     model = bound_model(program.reference, {**found, **{n: v for n, v in values.items() if n in found}}, program.ties)
-    return replace(program, values=values, reference=model, stored=stored)
+    return replace(program, values=made, read_ahead=made.leaves, reference=model, stored=stored)
 
 
 def _renamed(tensors: dict[str, torch.Tensor], rename: Rename | None) -> dict[str, torch.Tensor]:
@@ -101,11 +108,17 @@ def _by_argument(program: Program, tensors: Tensors) -> dict[str, torch.Tensor]:
 def _own_buffers(program: Program) -> list[str]:
     """Buffers that no checkpoint has, read by the program or by its constants."""
     read = [a.name for a in program.arguments if not a.persistent and a.kind == "buffer"]
-    return list(dict.fromkeys([*read, *(leaf for r in program.recipes.values() for leaf in r.leaves)]))
+    leaves = (leaf for r in program.recipes.values() for leaf in r.leaves if leaf not in r.weight_leaves)
+    return list(dict.fromkeys([*read, *leaves]))
 
 
-def _missing(program: Program, required: Mapping[str, Argument], found: Tensors, given: Tensors) -> Iterable[str]:
-    names = [name for name, argument in required.items() if argument.persistent and name not in found]
+def _read_ahead(program: Program) -> list[str]:
+    """Weights that constants follow from."""
+    return list(dict.fromkeys(n for r in program.recipes.values() for n in r.leaves if n in r.weight_leaves))
+
+
+def _missing(program: Program, required: Mapping[str, bool], found: Tensors, given: Tensors) -> Iterable[str]:
+    names = [name for name, persistent in required.items() if persistent and name not in found]
     unused = [name for name in given if name not in program.names]
     return _listed("missing", [_suggested(name, unused) for name in names])
 
@@ -118,7 +131,8 @@ def _suggested(name: str, among: list[str]) -> str:
 
 def _without_value(program: Program, required: Collection[str], found: Tensors) -> Iterable[str]:
     """Buffers that nobody has, read by the program or by a constant without a value."""
-    leaves = [leaf for n, recipe in program.recipes.items() if n not in program.values for leaf in recipe.leaves]
+    without = [recipe for name, recipe in program.recipes.items() if name not in program.values]
+    leaves = [leaf for recipe in without for leaf in recipe.leaves if leaf not in recipe.weight_leaves]
     read = [a.name for a in program.arguments if a.name in required and not a.persistent]
     names = [name for name in dict.fromkeys([*read, *leaves]) if name not in found]
     return _listed("in no checkpoint, of modules that cannot be built again", names)
@@ -147,7 +161,7 @@ def _listed(what: str, names: list[str]) -> list[str]:
 
 def _hint(program: Program, found: Tensors, given: Tensors, rename: Rename | None) -> str:
     read = [a.name for a in program.arguments if a.kind != "input" and a.persistent and a.name not in program.recipes]
-    missing = [name for name in read if name not in found]
+    missing = [name for name in dict.fromkeys([*read, *_read_ahead(program)]) if name not in found]
     if missing and rename is None and (prefix := _prefix(missing, given)) is not None:
         return f"bind with rename={prefix}"
     pairs = [(a.dtype, found[a.name].dtype) for a in program.arguments if a.name in found]

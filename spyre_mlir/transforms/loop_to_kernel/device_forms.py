@@ -16,10 +16,9 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16, FP8
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import round_up
+from spyre_mlir.hw.weight_room import MORE_AT_LEAST, MORE_BYTES
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
 
-# What rearranged weights may take more than the weights do: of their bytes, and in any program.
-MORE_BYTES, MORE_AT_LEAST = 0.05, 1 << 20
 _LANES = DL16.elements_per_stick()
 
 
@@ -143,4 +142,4 @@ def least_elements(shape: tuple[int, ...]) -> int:
     return min((prod(shape) // extent * round_up(extent, _LANES) for extent in shape), default=_LANES)
 
 
-__all__ = ["MORE_AT_LEAST", "MORE_BYTES", "Block", "DeviceForms", "WeightRoom", "least_elements"]
+__all__ = ["Block", "DeviceForms", "WeightRoom", "least_elements"]

@@ -403,9 +403,7 @@ NO_FORM = {
     ),
     "transforms.aten_to_loop.coalesced_loops.MOVED_AT_ONCE": "the length of one step of many",
     "transforms.loop_to_kernel.device_forms._LANES": "the size of a stick, which every layout has",
-    "transforms.loop_to_kernel.device_forms.MORE_BYTES": (
-        "which copies of weights the host makes; test_moved_weights.py has both"
-    ),
+    "hw.weight_room.MORE_BYTES": ("which copies of weights the host makes; test_moved_weights.py has both"),
     "transforms.loop_to_kernel.layout_planner._HALF_SLICE": "zeros in padding that nothing reads",
     "transforms.loop_to_kernel.floor_division._EXACT": "what bounds of integers allow; test_integers.py has both",
 }

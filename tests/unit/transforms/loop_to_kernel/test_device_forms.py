@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import Float8E4M3FNType
 
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import LinearExpr
+from spyre_mlir.hw.weight_room import MORE_AT_LEAST
 from spyre_mlir.transforms.loop_to_kernel.device_forms import (
-    MORE_AT_LEAST,
     DeviceForms,
     WeightRoom,
     least_elements,

@@ -18,6 +18,7 @@ from spyre_mlir.dialects.sdscbundle import InputArgType, Sdscbundle
 from spyre_mlir.dialects.spyre import host, kernel, loop
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
+from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
 from spyre_mlir.dialects.spyre.scalars import ApplyOp, scalar_classes
 from spyre_mlir.dialects.superdsc import Superdsc
@@ -206,8 +207,8 @@ KERNEL = LegalForms(
         _HOST_STEPS,
         OpFamily(_CONTROL, (ControlOp,), TENSORS | DEVICE),
         OpFamily(
-            "kernels, spyre.kernel.alloc, spyre.kernel.free, spyre.kernel.constant",
-            (kernel.KernelOp, kernel.AllocOp, kernel.FreeOp, kernel.KernelConstantOp),
+            "kernels, spyre.kernel.alloc, spyre.kernel.free, spyre.kernel.constant, spyre.kernel.view",
+            (kernel.KernelOp, kernel.AllocOp, kernel.FreeOp, kernel.KernelConstantOp, ViewOp),
             DEVICE,
         ),
         _TILES,

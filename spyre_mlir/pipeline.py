@@ -26,6 +26,7 @@ from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ConvertOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.dialects.spyre.static_loop import trips_of
 from spyre_mlir.dialects.superdsc import SdscOp
 from spyre_mlir.errors import InputError, LoweringError, UnsupportedError
@@ -77,7 +78,8 @@ STAGES = (
         legality.LOOP,
     ),
     Stage(
-        "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,@spyre.kernel,order-batches,plan,divide-work,place-lx,assign-pool",
+        "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,@spyre.kernel,view-copies,order-batches,plan,divide-work,"
+        "place-lx,assign-pool",
         legality.KERNEL,
     ),
     Stage("convert-spyre-kernel-to-superdsc", legality.SUPERDSC),
@@ -380,7 +382,7 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     those = OpsByClass(ops)
     kernels, count = those.of(KernelOp), len(those.of(KernelOp)) + len(those.of(SdscOp))
     results = [r for op in ops for r in op.results if type(r.type) is DeviceTensorType]
-    tensors = [device_tensor(r) for r in results if not isinstance(r.owner, TileOp)]
+    tensors = [device_tensor(r) for r in results if not isinstance(r.owner, TileOp | ViewOp)]
     pool = sum(op.size.value.data for op in those.of(DeviceMemAllocateOp))
     arguments = sum(t.sticks for t in tensors if t.space == "hbm") * STICK_BYTES
     placed = [op for op in those.of(AllocOp) if op.offset is not None]

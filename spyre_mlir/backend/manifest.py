@@ -192,12 +192,14 @@ class LaunchWalk:
         loops: extent of every loop, before rounding to sticks.
         maps: per operand, its index into every dimension of its tensor.
         axis: the dimension of its table that a gather picks rows along.
+        views: the layouts of operands that see their tensor in another one, by their numbers.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     loops: Mapping[str, int] = field(default_factory=dict[str, int])
     maps: tuple[str, ...] = ()
     axis: int | None = None
+    views: Mapping[int, str] = field(default_factory=dict[int, str])
 
 
 @dataclass(frozen=True)
@@ -256,7 +258,7 @@ def read_manifest(path: Path) -> Manifest:
             {file: _text(digest) for file, digest in _object(value.get("digests", {})).items()},
             tuple(map(_text, _list(value.get("calls", [])))),
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ReadError(f"the manifest lacks or misspells {error}", where=str(path), hint=AGAIN) from error
 
 
@@ -286,6 +288,7 @@ def _read_walk(entry: JsonObject, files: JsonObject) -> LaunchWalk:
         {name: _number(_list(sizes)[0]) for name, sizes in _object(kernel["loops"]).items()},
         tuple(map(_text, _list(entry["maps"]))),
         _number(kernel["axis"]) if "axis" in kernel else None,
+        {int(number): _text(layout) for number, layout in _object(entry.get("views", {})).items()},
     )
 
 

@@ -17,7 +17,7 @@ from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import CARRIED, PARAMETER
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import AllocOp, GatherOp, KernelConstantOp, KernelOp, ToDeviceOp
-from spyre_mlir.dialects.spyre.kernel_loop import buffer_behind, launch_arguments
+from spyre_mlir.dialects.spyre.kernel_loop import buffer_behind, launch_arguments, view_behind
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 
@@ -47,11 +47,19 @@ def origins(sources: Sequence[Source], levels: Levels) -> list[JsonObject]:
             entry["kernel"] = _kernel(*kernels[number])
             entry["tensors"] = list[Json](tensors[number])
             entry["maps"] = [", ".join(map(str, index.data)) for index in kernels[number][1].maps]
+            if views := _views(kernels[number][1]):
+                entry["views"] = views
         for level, places in above.items():
             if source and source in places:
                 entry[level] = list[Json](places[source])
         found.append(entry)
     return found
+
+
+def _views(op: KernelOp) -> JsonObject:
+    """The layouts in which a kernel sees operands that are views, by their numbers."""
+    found = {str(number): view_behind(value) for number, value in enumerate(op.operands)}
+    return {number: layout_text(view) for number, view in found.items() if view is not None}
 
 
 def launched_tensors(count: int, levels: Levels) -> list[tuple[str | None, ...]]:

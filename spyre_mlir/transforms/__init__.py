@@ -29,6 +29,7 @@ PASSES = (
     "cut-rows",
     "convert-spyre-loop-to-spyre-kernel",
     "keep-on-device",
+    "view-copies",
     "order-batches",
     "plan",
     "divide-work",

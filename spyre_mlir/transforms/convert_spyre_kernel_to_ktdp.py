@@ -21,6 +21,7 @@ from spyre_mlir.dialects.ir.control import refuse_control_flow
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
+from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError, SpyreError, UnsupportedError
@@ -56,6 +57,7 @@ _AROUND = (
     kernel.AllocOp,
     kernel.FreeOp,
     TileOp,
+    ViewOp,
     arith.ConstantOp,
     scf.YieldOp,
     func.ReturnOp,

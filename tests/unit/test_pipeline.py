@@ -37,7 +37,8 @@ TO_LOOP = (
     "decompose-aten,cse,convert-aten-to-spyre-loop,scale-results,update-in-place,forward-copies,schedule-host-steps"
 )
 TO_KERNEL = (
-    "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,order-batches,plan,divide-work,place-lx,assign-pool"
+    "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
+    "view-copies,order-batches,plan,divide-work,place-lx,assign-pool"
 )
 
 
@@ -195,7 +196,7 @@ def test_passes_get_their_options() -> None:
         ("aten", "decompose-aten"),
         ("aten-decomposed", "convert-aten-to-spyre-loop"),
         ("spyre.loop", "cut-rows"),
-        ("spyre.kernel", "order-batches"),
+        ("spyre.kernel", "view-copies"),
     ],
 )
 def test_passes_of_plugins_run_at_their_points(point: str, before: str) -> None:

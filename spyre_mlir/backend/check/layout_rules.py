@@ -92,19 +92,20 @@ def _misread(
         yield Problem(launch.file, f"tensors and maps of {len(view.operands)} operands", f"{len(indices)}", AGAIN)
     else:
         for number, (index, name) in enumerate(zip(indices, names, strict=True)):
-            one = _Walked(view, view.operands[number], walk, index)
+            one = _Walked(view, view.operands[number], walk, index, walk.views.get(number))
             for wanted, got in _wrong(one, memory, memory.offset(launch, one.operand), name):
                 yield Problem(f"{launch.file}, operand {number}", wanted, got, AGAIN)
 
 
 @dataclass(frozen=True)
 class _Walked:
-    """An operand of a launch: what its file says, and how its kernel indexes the tensor."""
+    """An operand of a launch: what its file says, how its kernel indexes the tensor, and in which layout it sees it."""
 
     view: Descriptor
     operand: Operand
     walk: LaunchWalk
     index: IndexMap
+    seen: str | None
 
     @property
     def picked(self) -> set[str]:
@@ -190,6 +191,11 @@ def _wrong(one: _Walked, memory: _Memory, offset: _Offset | None, name: str) -> 
     tensor = memory.internal(name) if argument is None else argument
     if tensor is None:
         return
+    if one.seen is not None:
+        whole, tensor = tensor, _tensor(one.seen)
+        if tensor.sticks > whole.sticks:
+            yield f"a view of up to {whole.sticks} sticks", f"{tensor.sticks}"
+            return
     text = str(DeviceTensorType(tensor)).removeprefix("!spyre.tensor")
     if (one.operand.format, one.operand.component) != (tensor.format, tensor.space):
         yield f"{tensor.format} in {tensor.space}", f"{one.operand.format} in {one.operand.component}"

@@ -2,7 +2,7 @@
 
 from xdsl.ir import Dialect
 
-from spyre_mlir.dialects.spyre import host, kernel, kernel_loop, loop, loop_blocks, scalars
+from spyre_mlir.dialects.spyre import host, kernel, kernel_loop, kernel_view, loop, loop_blocks, scalars
 from spyre_mlir.dialects.spyre.attributes import (
     DeviceTensorType,
     FirstOnesAttr,
@@ -37,6 +37,7 @@ Spyre = Dialect(
         kernel.LaunchOp,
         kernel_loop.BlockNumberOp,
         kernel_loop.TileOp,
+        kernel_view.ViewOp,
         host.LoopHostOp,
         host.KernelHostOp,
     ],

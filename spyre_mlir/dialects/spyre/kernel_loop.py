@@ -23,6 +23,7 @@ from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel_memory import LaunchOp
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.dialects.spyre.loop_blocks import check_position, offset_property
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds, loop_bounds, loop_of
 from spyre_mlir.hw.spec import STICK_BYTES
@@ -199,7 +200,7 @@ class ByteOrigin:
     """Location of a device tensor's bytes.
 
     Attributes:
-        buffer: the tensor itself, or the whole one that it is a tile of.
+        buffer: the tensor itself, or the whole one that it is a tile or a view of.
         steps: per tile on the way, the outermost first: an induction variable and the bytes it moves the start by.
     """
 
@@ -210,17 +211,25 @@ class ByteOrigin:
 def origin_of(value: SSAValue) -> ByteOrigin:
     """Return the buffer behind a device tensor and the offsets of the tensor's start in it."""
     steps: list[tuple[SSAValue, int]] = []
-    while isinstance(owner := value.owner, TileOp):
-        steps.insert(0, (owner.index, owner.step_bytes))
+    while isinstance(owner := value.owner, TileOp | ViewOp):
+        if isinstance(owner, TileOp):
+            steps.insert(0, (owner.index, owner.step_bytes))
         value = owner.source
     return ByteOrigin(value, tuple(steps))
 
 
 def buffer_behind(value: SSAValue) -> SSAValue:
-    """Return the buffer behind a device tensor: itself, or what it is a tile of."""
-    while isinstance(owner := value.owner, TileOp):
+    """Return the buffer behind a device tensor: itself, or what it is a tile or a view of."""
+    while isinstance(owner := value.owner, TileOp | ViewOp):
         value = owner.source
     return value
+
+
+def view_behind(value: SSAValue) -> SSAValue | None:
+    """Return the view that a device tensor is, or is a tile of; None if kernels see the buffer as it was made."""
+    while isinstance(owner := value.owner, TileOp):
+        value = owner.source
+    return value if isinstance(owner, ViewOp) else None
 
 
 def launch_origin(value: SSAValue) -> ByteOrigin:
@@ -229,8 +238,9 @@ def launch_origin(value: SSAValue) -> ByteOrigin:
     The host works out the start of a tile that it places; a launch is handed the tile.
     """
     steps: list[tuple[SSAValue, int]] = []
-    while isinstance(owner := value.owner, TileOp) and not owner.is_placed_by_host:
-        steps.insert(0, (owner.index, owner.step_bytes))
+    while isinstance(owner := value.owner, TileOp | ViewOp) and not is_placed_by_host(value):
+        if isinstance(owner, TileOp):
+            steps.insert(0, (owner.index, owner.step_bytes))
         value = owner.source
     return ByteOrigin(value, tuple(steps))
 
@@ -255,9 +265,9 @@ def _is_by_block(use: Use) -> bool:
 
 
 def uses_with_tiles(buffer: SSAValue) -> Iterator[Use]:
-    """Return the uses of a buffer and of its tiles, except by tiles."""
+    """Return the uses of a buffer, of its tiles and of its views, except by tiles and views."""
     for use in buffer.uses:
-        if isinstance(use.operation, TileOp):
+        if isinstance(use.operation, TileOp | ViewOp):
             yield from uses_with_tiles(use.operation.result)
         else:
             yield use
@@ -279,4 +289,5 @@ __all__ = [
     "launch_origin",
     "origin_of",
     "uses_with_tiles",
+    "view_behind",
 ]

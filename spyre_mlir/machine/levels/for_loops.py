@@ -20,6 +20,7 @@ from xdsl.interpreter import (
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.kernel_op import device_tensor
+from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import STICK_BYTES
@@ -65,7 +66,7 @@ class ForFunctions(InterpreterFunctions):
 
 @register_impls
 class TileFunctions(InterpreterFunctions):
-    """Ops around kernel-level loops: bounds, and tiles of buffers."""
+    """Ops around kernel-level loops: bounds, and tiles and views of buffers."""
 
     @impl(arith.ConstantOp)
     def run_constant(self, _interpreter: Interpreter, op: arith.ConstantOp, _args: PythonValues) -> PythonValues:
@@ -84,6 +85,14 @@ class TileFunctions(InterpreterFunctions):
         if not 0 <= start < len(whole.values):
             raise fault(FaultKind.OUT_OF_BOUNDS, f"the tile starts at stick {start} of {len(whole.values)}", op)
         return (tile_of(whole, device_tensor(op.result), start),)
+
+    @impl(ViewOp)
+    def run_view(self, _interpreter: Interpreter, op: ViewOp, args: PythonValues) -> PythonValues:
+        """Return the same memory as another tensor."""
+        (whole,) = cast(tuple[DeviceBuffer], args)
+        if whole.dead:
+            raise fault(FaultKind.USE_AFTER_FREE, "the tensor was freed", op)
+        return (tile_of(whole, device_tensor(op.result), 0),)
 
 
 def tile_of(whole: DeviceBuffer, tensor: DeviceTensor, start: int) -> DeviceBuffer:

@@ -6,6 +6,7 @@ from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.planning.divisions import OUTSIDE, Kernel
 from spyre_mlir.transforms.kernel_plans.plan_record import PlannedBlock
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
@@ -28,6 +29,8 @@ def memory_reason(op: kernel.KernelOp, number: int, block: PlannedBlock | None) 
         return "a copy of what several kernels read" if made_for_it else "its kernels see the same slices of it"
     if isinstance(value.owner, TileOp):
         return "a block where the host says" if value.owner.is_placed_by_host else "a part of a tensor, one per trip"
+    if isinstance(value.owner, ViewOp):
+        return "is a buffer in device memory, read in another shape"
     if isinstance(value.owner, kernel.ToDeviceOp):
         return "comes from the host"
     if isinstance(value.owner, kernel.KernelConstantOp):

@@ -19,6 +19,7 @@ from xdsl.ir import Operation, SSAValue
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_facts import fact
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
+from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.transforms.kernel_plans.running_sums import may_grow, summed_rows
@@ -205,7 +206,7 @@ def _walks_blocks(index: IndexMap, dim: int, name: str, size: int, extents: Mapp
     return expr.const == 0 and step * extents[name] == size and within < step and all(c > 0 for _, c in expr.terms)
 
 
-_PASSED = (kernel.AllocOp, kernel.ToDeviceOp, kernel.KernelConstantOp, arith.ConstantOp, TileOp)
+_PASSED = (kernel.AllocOp, kernel.ToDeviceOp, kernel.KernelConstantOp, arith.ConstantOp, TileOp, ViewOp)
 
 
 def grow(op: kernel.KernelOp, following: Iterable[Operation]) -> list[RowGroup]:

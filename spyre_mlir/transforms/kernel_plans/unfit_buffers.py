@@ -6,6 +6,7 @@ from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 
 
 def unfit_reason(value: SSAValue) -> str:
@@ -19,6 +20,8 @@ def unfit_reason(value: SSAValue) -> str:
         return "a kernel finds its elements at run time"
     if any(isinstance(user, TileOp) for user in users):
         return "it is used in parts"
+    if any(isinstance(user, ViewOp) for user in users):
+        return "it is read in another shape"
     home = value.owner.parent_block() if isinstance(value.owner, Operation) else None
     if any(user.parent_block() is not home for user in users):
         return "a loop uses it as a whole"

@@ -31,6 +31,7 @@ from spyre_mlir.dialects.ktdp.affine import box_set, order_map
 from spyre_mlir.dialects.ktdp.attributes import GLOBAL, memory_space
 from spyre_mlir.dialects.ktdp.grid import GetComputeTileIdOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw import formats
 from spyre_mlir.transforms.kernel_to_ktdp.slices import ONE, SliceForm
@@ -290,6 +291,8 @@ class Code:
         return self.head(key, make, f"{start.name_hint or 'buffer'}_view")
 
     def _start(self, buffer: SSAValue, reading: OperandWalk) -> SSAValue:
+        if isinstance(view := buffer.owner, ViewOp):
+            return self._start(view.source, reading)
         if isinstance(tile := buffer.owner, TileOp):
             return self._tile_start(tile, reading)
         pointer = self.pointers[buffer]

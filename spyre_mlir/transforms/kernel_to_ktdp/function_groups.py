@@ -17,7 +17,7 @@ from xdsl.rewriter import Rewriter
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
-from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.kernel_loop import buffer_behind
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.transforms.utils.rebuild import describe_location
@@ -49,19 +49,12 @@ class FunctionGroup:
 
     def buffers(self) -> set[SSAValue]:
         """Return the whole buffers that the kernels access."""
-        return {root(v) for op in self.kernels for v in op.operands}
+        return {buffer_behind(v) for op in self.kernels for v in op.operands}
 
 
 def kernels_of(item: Item) -> list[KernelOp]:
     """Return a kernel, or all kernels of a loop."""
     return [op for op in item.walk() if isinstance(op, KernelOp)]
-
-
-def root(value: SSAValue) -> SSAValue:
-    """Return the buffer behind a tile."""
-    while isinstance(tile := value.owner, TileOp):
-        value = tile.source
-    return value
 
 
 def cores_of(item: Item) -> int:
@@ -136,7 +129,8 @@ def _clash(earlier: KernelOp, later: KernelOp, *, itself: bool = False) -> bool:
     """Return whether a core depends on another core's part of the earlier kernel; `itself` in the trip before."""
     for number, value in enumerate(earlier.operands):
         for other, same in enumerate(later.operands):
-            if root(same) is not root(value) or (number < len(earlier.inputs) and other < len(later.inputs)):
+            both_read = number < len(earlier.inputs) and other < len(later.inputs)
+            if both_read or buffer_behind(same) is not buffer_behind(value):
                 continue
             if same is value and itself:
                 continue
@@ -154,4 +148,4 @@ def _view(op: KernelOp, number: int) -> Iterator[CoreView]:
         return
 
 
-__all__ = ["FunctionGroup", "Item", "cores_of", "grouped", "kernels_of", "root", "spill", "to_device_memory"]
+__all__ = ["FunctionGroup", "Item", "cores_of", "grouped", "kernels_of", "spill", "to_device_memory"]

@@ -19,6 +19,7 @@ from spyre_mlir.dialects.spyre.kernel_loop import (
     launch_arguments,
     launch_origin,
 )
+from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.transforms.utils.rebuild import describe_location
 
@@ -131,11 +132,22 @@ def _sort(value: SSAValue, launch: KernelLaunch) -> None:
         (launch.local if kernel.device_tensor(value).space == "lx" else launch.pooled).append(owner)
 
 
+_KEPT = (
+    kernel.KernelOp,
+    kernel.AllocOp,
+    kernel.FreeOp,
+    TileOp,
+    ViewOp,
+    scf.ForOp,
+    scf.YieldOp,
+    arith.ConstantOp,
+)
+
+
 def _check_kept(op: Operation) -> None:
     """Raises LoweringError unless an op among kernels, or one in a loop of them, is what may stand there."""
     for inner in op.walk():
-        allowed = kernel.KernelOp, kernel.AllocOp, kernel.FreeOp, TileOp, scf.ForOp, scf.YieldOp, arith.ConstantOp
-        if not isinstance(inner, allowed):
+        if not isinstance(inner, _KEPT):
             raise LoweringError(
                 f"{inner.name} among kernel ops",
                 where=describe_location(inner),

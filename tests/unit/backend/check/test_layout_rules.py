@@ -130,3 +130,39 @@ def test_a_bundle_of_an_older_manifest_breaks_nothing(bundle: Path, tmp_path: Pa
             launch.pop("maps")
 
     assert edited(bundle, tmp_path / "b", "manifest.json", change) == []
+
+
+@pytest.fixture(scope="module")
+def patches(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, str]:
+    """A patch embedding, whose product sees what a restickify wrote in another layout: its launch, and that layout."""
+    directory = tmp_path_factory.mktemp("patches") / "bundle"
+    spyre_mlir.compile(nn.Conv2d(3, 64, 16, stride=16, bias=False).half(), (torch.ones(1, 3, 64, 64).half(),)).save(
+        directory
+    )
+    launches = json.loads((directory / "manifest.json").read_text())["launches"]
+    ((number, views),) = ((n, launch["views"]) for n, launch in enumerate(launches) if "views" in launch)
+    assert list(views) == ["0"]
+    return directory, number, views["0"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected", "got"),
+    [
+        # 4 columns and rows of patches of 16 sticks; 5 rows of patches would be 320.
+        ("[1, 4, 4, 1024]", "[1, 5, 4, 1024]", "a view of up to 256 sticks", "320"),
+        ("order [2, 3, 1, 0]", "order [1, 3, 2, 0]", "64 sticks from one step of mb of", "1"),
+    ],
+)
+def test_a_view_that_is_no_view_of_its_buffer(
+    patches: tuple[Path, int, str], tmp_path: Path, old: str, new: str, expected: str, got: str
+) -> None:
+    directory, number, layout = patches
+    assert old in layout
+
+    def change(value: Json) -> None:
+        value["launches"][number]["views"]["0"] = layout.replace(old, new)
+
+    found = edited(directory, tmp_path / "b", "manifest.json", change)
+    assert found
+    assert {(rule, place) for rule, place, *_ in found} == {("launch-layout", f"sdsc_{number}.json, operand 0")}
+    assert any(e.startswith(expected) and g == got for *_, e, g in found), found

@@ -47,6 +47,7 @@ KTIR_PROGRAMS = tuple(f"tests/data/ktir/{name}.mlir" for name in ("lx_handoff", 
 # A file with a named scalar, which our own kernels carry as operands instead.
 WITH_CONSTANT = "tests/data/superdsc_worked/d32_clamp_128x256.json"
 WITH_LOOP = "tests/lit/dialects/spyre/kernel_loop.mlir"
+WITH_VIEW = "tests/lit/dialects/spyre/kernel_view.mlir"
 # A cache of which one row is written where it lies.
 CACHE = """
 func.func @main(%cache: tensor<128x64xf16> {aten.name = "cache"}, %at: tensor<1xi64>, %row: tensor<1x64xf16>)
@@ -180,7 +181,7 @@ def shown_ops(root: Path, context: Context) -> dict[str, str]:
         for level in LEVELS
     ]
     modules.append(ModuleOp([read_json(root / WITH_CONSTANT)]))
-    files = [(root / program).read_text(encoding="utf-8") for program in (*KTIR_PROGRAMS, WITH_LOOP)]
+    files = [(root / program).read_text(encoding="utf-8") for program in (*KTIR_PROGRAMS, WITH_LOOP, WITH_VIEW)]
     for text in (*files, KTIR_EXTRA):
         modules.append(parse_module(text, context, locations=False))
     modules.append(

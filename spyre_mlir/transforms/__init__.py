@@ -1,4 +1,4 @@
-"""One pass per file; the file is named after the pass."""
+"""One pass per file; the file is named after the pass, and some are in a folder of their kind."""
 
 from __future__ import annotations
 
@@ -40,9 +40,12 @@ PASSES = (
 )
 """Names of our passes. `place-lx` is `PlaceLxPass` of `place_lx.py`; `spyre_mlir.pipeline` says which run, and when."""
 
+_FOLDERS = {"view-copies": "buffer_layouts", "order-batches": "buffer_layouts"}
+
 
 def _load(name: str) -> type[ModulePass]:
-    module = import_module(f"spyre_mlir.transforms.{name.replace('-', '_')}")
+    place = ".".join(filter(None, (__name__, _FOLDERS.get(name), name.replace("-", "_"))))
+    module = import_module(place)
     pass_: type[ModulePass] = getattr(module, f"{name.title().replace('-', '')}Pass")
     return pass_
 

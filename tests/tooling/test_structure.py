@@ -25,6 +25,7 @@ PASS_HELPERS = {
     "kernel_to_ktdp",
     "regions",
     "utils",
+    "buffer_layouts",
 }
 TASKS = tomllib.loads((TESTS / "tooling" / "navigation.toml").read_text(encoding="utf-8"))["task"]
 LEAST_GUESSED = 36
@@ -70,7 +71,8 @@ def test_unit_tests_are_of_a_module() -> None:
 
 
 def test_transforms_holds_passes_and_folders_of_their_helpers() -> None:
-    passes = {path.stem for path in (PACKAGE / "transforms").glob("*.py")} - {"__init__"}
+    folders_of_passes = (PACKAGE / "transforms", PACKAGE / "transforms" / "buffer_layouts")
+    passes = {path.stem for folder in folders_of_passes for path in folder.glob("*.py")} - {"__init__"}
     assert passes == {name.replace("-", "_") for name in PASSES}
     assert {f.name for f in folders() if f.parent == PACKAGE / "transforms"} == PASS_HELPERS
 

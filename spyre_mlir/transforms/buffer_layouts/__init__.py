@@ -1,0 +1,1 @@
+"""Passes that lay out the buffers of kernels otherwise, or let kernels use them as they lie."""

@@ -3,6 +3,9 @@
 More trips read what has no rows more often, fewer trips hold more in the scratchpads. So the counts to try are those
 about the least number with which everything that the group makes and uses fits, and for one loop those that leave a
 trip without a batch, because products are quicker without one.
+
+A count of pieces that no number of cores divides well is cut unequally: blocks of which every core has as many pieces,
+then the remainder in blocks of its own.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from spyre_mlir.hw.division import divisors
 
@@ -27,6 +31,37 @@ class LoopChoice:
     def counts(self, most: int) -> list[int]:
         """Numbers of equal trips, ascending."""
         return divisors(self.pieces, most)
+
+
+@dataclass(frozen=True)
+class Span:
+    """Trips of a loop over equal blocks of something that consists of pieces.
+
+    Attributes:
+        trips: how many blocks.
+        size: pieces in each block.
+        pieces: in all.
+        first: how many blocks of this size are before the first.
+    """
+
+    trips: int
+    size: int
+    pieces: int
+    first: int = 0
+
+    @classmethod
+    def of_all(cls, trips: int) -> Span:
+        """All pieces, in so many blocks."""
+        return cls(trips, 1, trips)
+
+    @property
+    def last(self) -> int:
+        """The number of blocks of this size up to its end."""
+        return self.first + self.trips
+
+    def extent(self, whole: int) -> int:
+        """The part of an extent that a block has."""
+        return whole * self.size // self.pieces
 
 
 Trips = tuple[int, int]  # of the outer and of the inner loop; 1 for no loop
@@ -53,9 +88,27 @@ def worth_trying(outer: LoopChoice, inner: LoopChoice | None, needed: int, most:
     return found
 
 
+def shared_equally(pieces: int, cores: int, needed: int) -> list[tuple[Span, Span]]:
+    """Return blocks of which all cores have as many pieces, and those of the remainder; none if there is no remainder.
+
+    Args:
+        pieces: to share.
+        cores: that share them.
+        needed: equal trips with which the intermediates of all pieces fit the scratchpads.
+    """
+    rounds, rest = divmod(pieces, cores)
+    if rounds == 0 or rest == 0:
+        return []
+    most = pieces - rest
+    size = gcd(most, rest)
+    behind = Span(rest // size, size, pieces, most // size)
+    counts = divisors(rounds, rounds)
+    return [(Span(n, most // n, pieces), behind) for n in _near(counts, -(-needed * most // pieces), 1)]
+
+
 def _near(counts: Sequence[int], needed: int, around: int) -> Iterator[int]:
     place = bisect_left(counts, needed)
     return iter(counts[max(0, place - 1) : place + around])
 
 
-__all__ = ["LoopChoice", "Trips", "worth_trying"]
+__all__ = ["LoopChoice", "Span", "Trips", "shared_equally", "worth_trying"]

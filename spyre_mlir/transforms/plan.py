@@ -11,7 +11,7 @@ Decision: docs/decisions/0129-kernels-are-planned-together.md
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Literal
@@ -28,15 +28,16 @@ from spyre_mlir.dialects.spyre.hints import HintError
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.planning.divisions import divide_within
-from spyre_mlir.planning.trips import LoopChoice, worth_trying
-from spyre_mlir.transforms.kernel_plans.cut_sums import cut_sum, parts_of_sum
+from spyre_mlir.planning.divisions import WIDTH, divide_within
+from spyre_mlir.planning.trips import LoopChoice, Span, shared_equally, worth_trying
+from spyre_mlir.transforms.kernel_plans.cut_sums import PartedSum, parts_of_sum, parts_of_weight, products_of
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlannedBlock, PlanRecord
-from spyre_mlir.transforms.kernel_plans.repeated_copies import repeats
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
+from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
+from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from
 from spyre_mlir.transforms.kernel_plans.running_sums import RunningSum
-from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
+from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
+from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
 from spyre_mlir.transforms.kernel_plans.trials import (
     CLEAR_GAIN,
     InnerLoop,
@@ -47,7 +48,7 @@ from spyre_mlir.transforms.kernel_plans.trials import (
     held_in_trip,
     local_operands,
 )
-from spyre_mlir.transforms.kernel_plans.wished_buffers import STORED_WIDE_US, divide_or_refuse
+from spyre_mlir.transforms.kernel_plans.wished_buffers import WideWeights, divide_or_refuse
 from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.hints import hinted_place, settle_hints
@@ -56,7 +57,6 @@ from spyre_mlir.transforms.utils.loops import counted_along, divided
 from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.transforms.utils.widened_weights import counted_as_read, widens_any
 
-ROUNDING = 1e-9
 WORTH_TRYING_US = 100.0  # of a group that fits the scratchpads: too little to gain for the time of the search
 TRIAL_WIDTH = 6  # of the search for divisions while a loop is tried
 
@@ -90,6 +90,8 @@ class PlanPass(ModulePass):
         for function in functions(op):
             block = function.body.block
             settle_hints(_kernels(block), choices.spec)
+            if self.together and self.loops and choices.narrow:
+                cut_rows(block, choices.is_widened, choices.parameters)
             if not (self.together and _divide_as_usual(block, choices)):
                 for value in [op.output for op in _kernels(block) if hinted_place(op.output) == "lx"]:
                     _move(value, "lx")  # `place-lx` finds room for it, or refuses
@@ -157,25 +159,22 @@ class _Loops:
     shortest_us: float
     record: PlanRecord
     _slow: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])
-    # By kernel, the widened weights that it has in device memory without loops.
-    _stored_wide: dict[kernel.KernelOp, frozenset[SSAValue]] = field(
-        default_factory=dict[kernel.KernelOp, frozenset[SSAValue]]
-    )
-    _floors: dict[tuple[kernel.KernelOp, frozenset[int]], float] = field(
-        default_factory=dict[tuple[kernel.KernelOp, frozenset[int]], float]
-    )
+    _wide: WideWeights = field(default_factory=WideWeights)
+    _floors: TimeFloors = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._floors = TimeFloors(self.choices)
 
     def put(self) -> None:
         """Put groups of kernels into loops that are predicted to gain."""
         kernels = _kernels(self.block)
         sequence, buffers = self.choices.sequence(kernels)
         flat = divide_or_refuse(kernels, sequence, self.choices.prices)
-        wide = [frozenset(buffers[b] for b in k.wished - flat.local) for k in sequence]
-        self._stored_wide = dict(zip(kernels, wide, strict=True))
-        extra = sum(map(len, wide)) * STORED_WIDE_US
+        self._wide = WideWeights.of(kernels, sequence, buffers, flat)
+        extra = self._wide.us(kernels)
         # Buffers of the block may be in the scratchpads throughout: no loop saves more than that.
         held = {v for op in kernels for v in op.operands if isinstance(v.owner, kernel.AllocOp)}
-        if extra + flat.us - self._floor_us(kernels, held) <= CLEAR_GAIN * max(self.shortest_us, 0):
+        if extra + flat.us - self._floors.us(kernels, held) <= CLEAR_GAIN * max(self.shortest_us, 0):
             return
         self._slow = {op for op in kernels if self.choices.has_slow_batch(op)}
         times = dict(zip(kernels, flat.times, strict=True))
@@ -183,10 +182,13 @@ class _Loops:
         for op in kernels:
             if op in done:
                 continue
-            trials = [trial for group in grow(op, _from(op.next_op)) for trial in self._trials(group, times)]
+            trials = [trial for group in grow(op, ops_from(op.next_op)) for trial in self._trials(group, times)]
             gain, best = self._best(trials)
             if (parts := self._in_parts(op, times, gain)) is not None:
                 best = parts
+            elif products := self._weight_in_parts(op, times, best, gain):
+                done.update(products)
+                continue
             if best is not None:
                 done.update(best.group.ops)
                 self._install(best)
@@ -196,28 +198,46 @@ class _Loops:
         parts = 1 if op in self.choices.fixed else parts_of_sum(op, self.spec)
         if parts == 1 or not isinstance(op, kernel.ComputeOp):
             return None
-        made = cut_sum(op, parts)
-        self.block.insert_ops_before(made, op)
-        kernels = [part for part in made if isinstance(part, kernel.KernelOp)]
-        following, result, place = op.next_op, op.output, len(op.operands) - 1
-        op.detach()
-        op.operands[place] = op.operands[0]  # nothing but the parts uses the result now
+        parted = PartedSum.put([op], parts)
+        kernels = parted.kernels
         for part in kernels:
             self.choices.divide(part)
         # All of them stand for the product.
         known = {**times, **dict.fromkeys(kernels, 0.0), kernels[-1]: times[op]}
-        self._stored_wide |= {kernels[-1]: self._stored_wide.get(op, frozenset())}
-        groups = grow(kernels[0], [*kernels[1:], *_from(following)])
+        self._wide.stored |= {kernels[-1]: self._wide.stored.get(op, frozenset())}
+        groups = grow(kernels[0], [*kernels[1:], *ops_from(parted.following)])
         gain, best = self._best([trial for group in groups for trial in self._trials(group, known)])
         if best is not None and gain > least_us:
-            op.erase()
+            parted.keep()
             return best
-        op.operands[place] = result
-        self.block.insert_ops_before([op], kernels[-1])
-        for part in reversed(made):
-            part.detach()
-            part.erase()
+        parted.undo()
         return None
+
+    def _weight_in_parts(
+        self, op: kernel.KernelOp, times: Mapping[kernel.KernelOp, float], loops: Trial | None, least_us: float
+    ) -> Sequence[kernel.KernelOp]:
+        """Put a weight and its products in parts, if these gain clearly more than the best loops; return the products.
+
+        The parts are in no loop.
+        """
+        products = products_of(op) if op.output in self._wide.stored.get(op, ()) else []
+        if not products or not isinstance(op, kernel.ConvertOp) or not self.choices.fixed.isdisjoint((op, *products)):
+            return []
+        parts = parts_of_weight(op, products, self.spec)
+        if parts == 1:
+            return []
+        others = [] if loops is None else [other for other in loops.group.ops if other not in (op, *products)]
+        usual_us = sum(times[k] for k in (op, *products, *others)) + self._wide.us([op, *products, *others])
+        parted = PartedSum.put(products, parts, op)
+        for part in parted.kernels:
+            self.choices.divide(part)
+        sequence, _ = self.choices.sequence([*parted.kernels, *others])
+        most_us = (usual_us - least_us) * (1 - CLEAR_GAIN)  # each part rounds its sum: it has to pay
+        if divide_within(sequence, most_us, self.choices.prices) is None:
+            parted.undo()
+            return []
+        parted.keep()
+        return products
 
     @property
     def spec(self) -> SpyreSpec:
@@ -233,7 +253,7 @@ class _Loops:
                 self.record.loops.append(trial.told())
                 continue
             most_us = trial.usual_us - max(clear_gain_us(trial.usual_us), most[0])
-            us = self._us(trial.group, trial.trips, trial.inner, most_us)
+            us = self._us(trial, most_us)
             self.record.loops.append(trial.told(us, most_us))
             gain = 0.0 if us is None else trial.usual_us - us
             if gain > clear_gain_us(trial.usual_us) and (gain, -number) > most:
@@ -242,62 +262,30 @@ class _Loops:
 
     def _trials(self, group: RowGroup, times: Mapping[kernel.KernelOp, float]) -> Iterator[Trial]:
         """Loops around the first kernels of a group that may gain clearly."""
-        for count in cuts(group, self._stored_wide):
+        for count in cuts(group, self._wide.stored):
             ops = group.ops[:count]
             if any(op in self.choices.fixed for op in ops):
                 continue
             part = group.first(count)
-            saved = self._wide_saved_us(part)
+            saved = self._wide.saved_us(part)
             if saved is None or (usual := sum(times[op] for op in ops) + saved) < self.shortest_us:
                 continue
             needed, clearly = self._needed(part, usual), usual - clear_gain_us(usual)
-            if needed is None or (floor := self._floor_us(ops, {*part.internal(), *part.totals})) >= clearly:
+            if needed is None or (floor := self._floors.us(ops, {*part.internal(), *part.totals})) >= clearly:
                 continue
             if cuts_asked_for(part):
                 continue
+            unequal = saved and not part.is_summed  # a sum grows in one loop
+            for spans in shared_equally(part.pieces, self.spec.cores_per_card, needed) if unequal else ():
+                yield Trial(part, spans, None, usual, floor)
             held = held_in_trip(part)
             for trips, inner in self._loops(part, needed):
                 within = 1 if inner is None else inner.trips
                 if floor + trips * within * self.choices.parameters.trip_fixed_us >= clearly:
                     continue
-                least = self._least_us(part, held, trips, inner)
+                least = self._floors.in_loops_us(part, held, trips, inner)
                 if least < clearly:
-                    yield Trial(part, trips, inner, usual, max(least, floor))
-
-    def _wide_saved_us(self, group: RowGroup) -> float | None:
-        """The time that a loop saves by widened weights that it has in the scratchpads, and a plan without it has not.
-
-        None if the loop would write one for a product behind it, which no other loop could then have there.
-        """
-        if not any(self._stored_wide.values()):
-            return 0.0
-        inside, wide = set(group.internal()), self._stored_wide
-        if any(op.output in wide.get(op, ()) and op.output not in inside for op in group.ops):
-            return None
-        return sum(len(inside & wide.get(op, frozenset())) for op in group.ops) * STORED_WIDE_US
-
-    def _least_us(self, group: RowGroup, held: Sequence[frozenset[int]], trips: int, inner: InnerLoop | None) -> float:
-        """A time that no division of a group in loops beats."""
-        once, within = self.choices.parameters.trip_fixed_us, 1 if inner is None else inner.trips
-        for number, (op, loop, local) in enumerate(zip(group.ops, group.loops, held, strict=True)):
-            if repeats(op):
-                continue
-            cuts = {loop: trips}
-            if inner is not None:
-                cuts[inner.loops[number]] = within * cuts.get(inner.loops[number], 1)
-            once += self.choices.trip_floor_us(op, cuts, local)
-        return trips * within * once * (1 - ROUNDING)
-
-    def _floor_us(self, ops: Sequence[kernel.KernelOp], internal: Container[SSAValue]) -> float:
-        """The least time of kernels in any loops, if some buffers stay in the scratchpads throughout."""
-        held = zip(ops, local_operands(ops, internal), strict=True)
-        return sum([self._kernel_floor_us(op, local) for op, local in held if not repeats(op)])
-
-    def _kernel_floor_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
-        """The same of one kernel, which many groups may have."""
-        if (known := self._floors.get((op, local))) is None:
-            known = self._floors[op, local] = self.choices.floor_us(op, local)
-        return known
+                    yield Trial(part, (Span.of_all(trips),), inner, usual, max(least, floor))
 
     def _needed(self, group: RowGroup, usual_us: float) -> int | None:
         """The fewest trips in which what a group holds may fit the scratchpads; None if no loops are worth a try."""
@@ -315,18 +303,27 @@ class _Loops:
             for trips, within in worth_trying(LoopChoice(group.pieces), choice, needed, self.spec.loop_trips):
                 yield trips, None if other is None else InnerLoop(within, other.loops)
 
-    def _us(self, group: RowGroup, trips: int, inner: InnerLoop | None, most_us: float) -> float | None:
+    def _us(self, trial: Trial, most_us: float) -> float | None:
         """Predicted time of a group in loops; None if its kernels cannot be divided then, or it is longer than that."""
-        body = TiledBody(group, trips)
+        total = 0.0
+        for span in trial.spans:
+            us = self._loop_us(trial.group, span, trial.inner, most_us - total)
+            if us is None:
+                return None
+            total += us
+        return total
+
+    def _loop_us(self, group: RowGroup, span: Span, inner: InnerLoop | None, most_us: float) -> float | None:
+        body = TiledBody(group, span)
         try:
             if inner is None:
-                return self._trips_us(body.kernels, trips, most_us, body.total)
+                return self._trips_us(body.kernels, span.trips, most_us, body.total)
             within = body.within(inner.loops)
             if within is None:
                 return None
-            second = TiledBody(within, inner.trips)
+            second = TiledBody(within, Span.of_all(inner.trips))
             try:
-                return self._trips_us(second.kernels, trips * inner.trips, most_us, body.total)
+                return self._trips_us(second.kernels, span.trips * inner.trips, most_us, body.total)
             finally:
                 second.drop()
         except (LoweringError, HintError):
@@ -342,7 +339,9 @@ class _Loops:
             self.choices.divide(op)
         once = most_us / trips - self.choices.parameters.trip_fixed_us
         sequence, buffers = self.choices.sequence(kernels, totals=_added_to(total, kernels))
-        found = divide_within(sequence, once, self.choices.prices, TRIAL_WIDTH)
+        # A widened weight takes most of the scratchpads: few of the quickest combinations have a way on.
+        width = WIDTH if any(k.wished for k in sequence) else TRIAL_WIDTH
+        found = divide_within(sequence, once, self.choices.prices, width)
         if found is None:
             return None
         held = {buffers[number] for number in found.local}
@@ -352,34 +351,31 @@ class _Loops:
     def _install(self, plan: Trial) -> None:
         """Put the loops in place of the group, and divide their body."""
         self.record.taken |= dict.fromkeys(plan.group.ops, plan.told().loops)
-        body = self._put_around(plan.group, plan.trips)
-        total = body.total
-        if plan.inner is not None and (within := body.within(plan.inner.loops)) is not None:
-            body = self._put_around(within, plan.inner.trips)
-        for op in (*body.kernels, *(() if total is None else total.around)):
-            self.choices.divide(op)
-        divide_block(body.block, self.choices, self.record, _added_to(total, body.kernels))
-        if total is not None and kernel.device_tensor(total.value).space == "lx":
-            if total.divide_around():
-                self.choices.fixed.update(total.around)
-            else:
-                _move(total.value, "hbm")
+        for body in self._put_around(plan.group, plan.spans):
+            inner, total = body, body.total
+            if plan.inner is not None and (within := body.within(plan.inner.loops)) is not None:
+                (inner,) = self._put_around(within, [Span.of_all(plan.inner.trips)])
+            for op in (*inner.kernels, *(() if total is None else total.around)):
+                self.choices.divide(op)
+            divide_block(inner.block, self.choices, self.record, _added_to(total, inner.kernels))
+            if total is not None and kernel.device_tensor(total.value).space == "lx":
+                if total.divide_around():
+                    self.choices.fixed.update(total.around)
+                else:
+                    _move(total.value, "hbm")
 
-    def _put_around(self, group: RowGroup, trips: int) -> TiledBody:
-        body = TiledBody(group, trips)
-        ops = [group.ops[number] for number in body.sources]
-        body.install()
-        around = () if body.total is None else body.total.around
-        self.record.moved([*ops, *[group.ops[-1]] * len(around)], [*body.kernels, *around])
-        return body
+    def _put_around(self, group: RowGroup, spans: Sequence[Span]) -> list[TiledBody]:
+        bodies = [TiledBody(group, span) for span in spans]
+        before, after = list[Operation](), list[Operation]()
+        for body in bodies:
+            around = () if body.total is None else body.total.around
+            before += [*(group.ops[number] for number in body.sources), *(group.ops[-1] for _ in around)]
+            after += [*body.kernels, *around]
+        self.record.moved(before, after)
+        install(bodies)
+        return bodies
 
 
 def _added_to(total: RunningSum | None, kernels: Sequence[kernel.KernelOp]) -> set[SSAValue]:
     """The total of a loop, if its kernels add to all of it."""
     return {op.output for op in kernels if total is not None and op.output is total.value}
-
-
-def _from(op: Operation | None) -> Iterator[Operation]:
-    while op is not None:
-        yield op
-        op = op.next_op

@@ -9,7 +9,7 @@ Decision: docs/decisions/0060-interpolation-by-named-matrices.md
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, f64
 from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
@@ -21,7 +21,7 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.arrangement import block
 from spyre_mlir.hw.hashed_once import hashed_once
-from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout
+from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout, round_up
 
 
 @hashed_once
@@ -165,6 +165,13 @@ class DeviceTensor:
     def sticks(self) -> int:
         """Number of sticks of the tensor."""
         return self.layout.sticks(self.lanes)
+
+    def shorter(self, dim: int, extent: int) -> DeviceTensor:
+        """Return a tensor of its own with fewer elements along a dimension, and room for whole blocks of them."""
+        reserved = round_up(extent, self.block if dim == self.layout.stick else 1)
+        extents = (*self.layout.extents[:dim], reserved, *self.layout.extents[dim + 1 :])
+        shape = (*self.shape[:dim], extent, *self.shape[dim + 1 :])
+        return replace(self, shape=shape, layout=replace(self.layout, extents=extents))
 
 
 SPACES = ("hbm", "lx")

@@ -78,7 +78,7 @@ class PlanRecord:
     origins: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
 
     def moved(self, before: Sequence[Operation], after: Sequence[Operation]) -> None:
-        """Note that kernels are now in a loop, or around it; several may have been one."""
+        """Note that kernels are now in loops, or around these; several may have been one."""
         origins = [self.origin(old) for old in before]
         for old in before:
             self.origins.pop(old, None)

@@ -7,7 +7,7 @@ A step of one op's loop may be several rows of another's, as with heads of queri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import gcd
@@ -234,4 +234,11 @@ def grow(op: kernel.KernelOp, following: Iterable[Operation]) -> list[RowGroup]:
     return groups
 
 
-__all__ = ["RowGroup", "grow", "row_loops"]
+def ops_from(op: Operation | None) -> Iterator[Operation]:
+    """Yield an op and all behind it in its block."""
+    while op is not None:
+        yield op
+        op = op.next_op
+
+
+__all__ = ["RowGroup", "grow", "ops_from", "row_loops"]

@@ -15,7 +15,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
-from spyre_mlir.hw.sticks import LinearExpr, round_up
+from spyre_mlir.hw.sticks import LinearExpr
+from spyre_mlir.planning.trips import Span
 from spyre_mlir.transforms.kernel_plans.repeated_copies import Repeated, repeated_copies
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.running_sums import RunningSum
@@ -29,7 +30,7 @@ class TiledBody:
 
     Attributes:
         group: the kernels, which stay where they are.
-        trips: of the loop.
+        span: the blocks that the loop goes through.
         block: the body, without its end.
         allocs: buffers that one block of rows needs.
         sources: for each kernel of the body, the number of the group's kernel that it stands for.
@@ -37,7 +38,7 @@ class TiledBody:
     """
 
     group: RowGroup
-    trips: int
+    span: Span
     block: Block = field(default_factory=lambda: Block(arg_types=[IndexType()]))
     allocs: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
     sources: list[int] = field(default_factory=list[int])
@@ -48,8 +49,8 @@ class TiledBody:
 
     def __post_init__(self) -> None:
         self.block.args[0].name_hint = "i"
-        internal, repeated = set(self.group.internal()), repeated_copies(self.group, self.trips)
-        last = len(self.group.ops) - 1
+        span, last = self.span, len(self.group.ops) - 1
+        internal, repeated = set(self.group.internal()), repeated_copies(self.group, span.pieces // span.size)
         for number, op in enumerate(self.group.ops):
             if number == last and self.group.is_summed and isinstance(op, kernel.ComputeOp):
                 self._add_up(op, internal)
@@ -65,7 +66,7 @@ class TiledBody:
         number, loop, (dim, _) = len(self.group.ops) - 1, self.group.loops[-1], self.group.rows[-1]
         self.total = total = RunningSum.of(op, loop)
         value, index = self._value(op.inputs[0], dim, op.inputs[0] in internal, op), total.first_row()
-        if (rows := op.space.extents[loop] // self.trips) > 1:
+        if (rows := self.span.extent(op.space.extents[loop])) > 1:
             buffer, part = total.part(value, rows)
             self.block.add_op(buffer)
             self.allocs.append(buffer)
@@ -82,7 +83,8 @@ class TiledBody:
             values.append(self._value(value, dim, value in internal, op) if copy is None else copy.source)
             maps.append(index if copy is None else copy.index(index.data))
         dims = [
-            replace(d, extent=d.extent // self.trips if d.name == loop else d.extent, split=1) for d in op.space.data
+            replace(d, extent=self.span.extent(d.extent) if d.name == loop else d.extent, split=1)
+            for d in op.space.data
         ]
         if not repeated.keys().isdisjoint(op.operands):
             # One row, which is all that a trip has: without its loop a product has one loop of columns.
@@ -114,36 +116,16 @@ class TiledBody:
         if self.total is not None:
             self.total.drop()
 
-    def install(self) -> Block:
-        """Put the loop in place of the group; return its body."""
-        group, first, last = self.group, self.group.ops[0], self.group.ops[-1]
-        block, internal = first.parent_block(), group.internal()
-        if block is None:
-            raise ValueError("a group of kernels outside of a block")
-        # What is made between the ops of the group is made before the loop.
-        between, own = first, set[Operation](group.ops)
-        while between is not None and between is not last:
-            following = between.next_op
-            if between not in own:
-                between.detach()
-                block.insert_op_before(between, first)
-            between = following
-        bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (0, self.trips, 1)]
+    def loop(self) -> list[Operation]:
+        """Return the loop behind its bounds, between the kernels around it."""
+        bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (self.span.first, self.span.last, 1)]
         self.block.add_op(scf.YieldOp())
         lower, upper, step = (b.result for b in bounds)
         loop = scf.ForOp(lower, upper, step, [], Region(self.block))
-        loop.location = first.location
+        loop.location = self.group.ops[0].location
         total = self.total
         before, behind = ([], []) if total is None else ([total.zero, total.total, total.fill], [total.copy])
-        block.insert_ops_before([*before, *bounds, loop, *behind], first)
-        for op in reversed(group.ops):
-            op.detach()
-            op.erase()
-        for value in internal:
-            if isinstance(alloc := value.owner, kernel.AllocOp):
-                alloc.detach()
-                alloc.erase()
-        return self.block
+        return [*before, *bounds, loop, *behind]
 
     def _value(self, value: SSAValue, dim: int | None, internal: bool, user: Operation) -> SSAValue:
         """Return the operand's value in the loop: itself, a tile of it, or a buffer for one block."""
@@ -162,23 +144,45 @@ class TiledBody:
         return self._values[value, dim]
 
     def _alloc(self, tensor: DeviceTensor, dim: int, attributes: Mapping[str, Attribute]) -> Operation:
-        rows = tensor.shape[dim] // self.trips
-        reserved = round_up(rows, tensor.block if dim == tensor.layout.stick else 1)
-        extents = _with(tensor.layout.extents, dim, reserved)
-        small = replace(tensor, shape=_with(tensor.shape, dim, rows), layout=replace(tensor.layout, extents=extents))
-        alloc = kernel.AllocOp(DeviceTensorType(small))
+        alloc = kernel.AllocOp(DeviceTensorType(tensor.shorter(dim, self.span.extent(tensor.shape[dim]))))
         alloc.attributes |= attributes
         self.allocs.append(alloc)
         return alloc
 
     def _tile(self, value: SSAValue, tensor: DeviceTensor, dim: int) -> Operation:
-        rows = tensor.shape[dim] // self.trips
+        rows = self.span.extent(tensor.shape[dim])
         type_ = DeviceTensorType(replace(tensor, shape=_with(tensor.shape, dim, rows)))
         return TileOp(value, dim, self.block.args[0], rows, type_)
+
+
+def install(bodies: Sequence[TiledBody]) -> None:
+    """Put loops in place of the group whose blocks of rows they go through together."""
+    group = bodies[0].group
+    first, last, internal = group.ops[0], group.ops[-1], group.internal()
+    block = first.parent_block()
+    if block is None:
+        raise ValueError("a group of kernels outside of a block")
+    # What is made between the ops of the group is made before the loops.
+    between, own = first, set[Operation](group.ops)
+    while between is not None and between is not last:
+        following = between.next_op
+        if between not in own:
+            between.detach()
+            block.insert_op_before(between, first)
+        between = following
+    for body in bodies:
+        block.insert_ops_before(body.loop(), first)
+    for op in reversed(group.ops):
+        op.detach()
+        op.erase()
+    for value in internal:
+        if isinstance(alloc := value.owner, kernel.AllocOp):
+            alloc.detach()
+            alloc.erase()
 
 
 def _with(values: Sequence[int], place: int, value: int) -> tuple[int, ...]:
     return (*values[:place], value, *values[place + 1 :])
 
 
-__all__ = ["TiledBody"]
+__all__ = ["TiledBody", "install"]

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.planning.trips import Span
 from spyre_mlir.transforms.kernel_plans.plan_record import TriedLoop
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
 from spyre_mlir.transforms.utils.hints import hinted_place
@@ -32,22 +33,23 @@ class Trial:
 
     Attributes:
         group: the kernels.
-        trips: of the loop around them.
+        spans: the blocks that the loops around them go through, one loop after the other.
         inner: the loop inside of it, if there is one.
         usual_us: predicted time without loops.
         least_us: a time that the loops do not beat.
     """
 
     group: RowGroup
-    trips: int
+    spans: tuple[Span, ...]
     inner: InnerLoop | None
     usual_us: float
     least_us: float
 
     def told(self, us: float | None = None, most_us: float | None = None) -> TriedLoop:
         """Return it for the record, with its predicted time if it was built."""
-        inner = [] if self.inner is None else [(self.inner.loops[0], self.inner.trips)]
-        loops = [(self.group.loops[0], self.trips), *inner]
+        name = self.group.loops[0]
+        loops = [(name if s.first == 0 else f"{name} from block {s.first}", s.trips) for s in self.spans]
+        loops += [] if self.inner is None else [(self.inner.loops[0], self.inner.trips)]
         return TriedLoop(tuple(self.group.ops), tuple(loops), self.usual_us, self.least_us, us, most_us)
 
 

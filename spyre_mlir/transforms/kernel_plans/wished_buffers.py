@@ -5,17 +5,64 @@ Decision: docs/decisions/0156-narrow-weights-stay-narrow.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
+from typing import Self
+
+from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.hints import HintError
 from spyre_mlir.planning.divisions import Division, Kernel, Prices, divide_within
+from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
 
 # The time that a loop is taken to save which keeps such a buffer out of device memory: more than any loop costs.
 STORED_WIDE_US = 1e6
+
+
+@dataclass
+class WideWeights:
+    """Widened weights of the kernels of a block, by where a plan without loops has them.
+
+    Attributes:
+        stored: by kernel, those that it has in device memory.
+        held: those that the plan has in the scratchpads.
+    """
+
+    stored: dict[kernel.KernelOp, frozenset[SSAValue]] = field(
+        default_factory=dict[kernel.KernelOp, frozenset[SSAValue]]
+    )
+    held: set[SSAValue] = field(default_factory=set[SSAValue])
+
+    @classmethod
+    def of(
+        cls, ops: Sequence[kernel.KernelOp], kernels: Sequence[Kernel], buffers: Sequence[SSAValue], flat: Division
+    ) -> Self:
+        """Return those of kernels by their division without loops."""
+        stored = [frozenset(buffers[b] for b in k.wished - flat.local) for k in kernels]
+        held = {buffers[b] for k in kernels for b in k.wished & flat.local}
+        return cls(dict(zip(ops, stored, strict=True)), held)
+
+    def us(self, ops: Iterable[kernel.KernelOp]) -> float:
+        """Return the time that kernels are taken to need for those in device memory."""
+        return sum(len(self.stored[op]) for op in ops) * STORED_WIDE_US
+
+    def saved_us(self, group: RowGroup) -> float | None:
+        """Return the time that a loop saves by those that it has in the scratchpads, and a plan without it has not.
+
+        None if the loop would write one for a product behind it, which no other loop could then have there, or has only
+        one of the kernels that write and read one that is there without the loop.
+        """
+        if not any(self.stored.values()) and not self.held:
+            return 0.0
+        inside = set(group.internal())
+        if any(v in self.held and v not in inside for op in group.ops for v in op.operands):
+            return None
+        if any(op.output in self.stored.get(op, ()) and op.output not in inside for op in group.ops):
+            return None
+        return sum(len(inside & self.stored.get(op, frozenset())) for op in group.ops) * STORED_WIDE_US
 
 
 def not_wished(found: Kernel) -> Kernel:
@@ -62,4 +109,4 @@ def _asking(found: Kernel, buffer: int) -> Kernel:
     return replace(found, required=found.required & {buffer})
 
 
-__all__ = ["STORED_WIDE_US", "divide_or_refuse", "not_wished", "without_impossible"]
+__all__ = ["STORED_WIDE_US", "WideWeights", "divide_or_refuse", "not_wished", "without_impossible"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,17 @@ import pytest
 import torch
 from safetensors import safe_open
 from torch import nn
+from xdsl.dialects.scf import ForOp
 
 import spyre_mlir
+from spyre_mlir.backend.check import check_path
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dialects.spyre.kernel import ConvertOp, ToDeviceOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import ConvertOp, KernelOp, ToDeviceOp, device_tensor
+from spyre_mlir.dialects.spyre.static_loop import loop_bounds
+from spyre_mlir.frontend import import_program
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.options import CompileOptions
+from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 
@@ -124,6 +132,83 @@ def test_each_of_several_large_weights_is_in_a_loop_with_its_product(tokens: int
     assert wide_stores(program) == []
     if tokens == 1:
         assert program.timeline().total_us < 1.1 * program.timeline().roofline_us
+
+
+def test_pieces_that_no_number_of_cores_divides_well_are_cut_unequally(tmp_path: Path) -> None:
+    """36 sticks of rows: 32 on all cores, then the other four; what a core holds has no room for two of them."""
+    small = replace(SPYRE, lx_usable_bytes=24_000)
+    model, x = Linear8(36 * 128, 64, scaled_first=True), inputs(4, 64)
+    program = import_program(model, (x,))
+    levels = lower(program.module, make_context(small))
+    loops = [op for op in levels.modules["spyre.kernel"].walk() if isinstance(op, ForOp)]
+    assert [list(loop_bounds(op).values) for op in loops] == [[0], [8]]
+    converted = [op for op in levels.modules["spyre.kernel"].walk() if isinstance(op, ConvertOp)]
+    assert [(op.space.extents["d0"], op.space_splits()["d0"]) for op in converted] == [(4096, 32), (512, 4)]
+    made = CompiledModel(program, levels, CompileOptions())
+    checked = made.verify(x)
+    assert checked, str(checked)
+    wanted = reference(model, x)
+    assert float((made(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
+    made.save(tmp_path / "saved")
+    assert [f for f in check_path(tmp_path / "saved", make_context(small)) if f.severity == "error"] == []
+
+
+def test_a_weight_whose_columns_fit_nowhere_is_converted_in_parts_of_the_sum(tmp_path: Path) -> None:
+    """A core has one of 32 sticks of columns, half of whose elements at a time fit: two conversions, two products."""
+    small = replace(SPYRE, lx_usable_bytes=40_000)
+    model, x = Linear8(32 * 128, 256, scaled_first=True), inputs(4, 256)
+    program = import_program(model, (x,))
+    levels = lower(program.module, make_context(small))
+    kernels = [op for op in levels.modules["spyre.kernel"].walk() if isinstance(op, KernelOp)]
+    assert [op.function_name for op in kernels] == [*["fp8todl16", "batchmatmul"] * 2, "add", "mul"]
+    assert [(op.space_splits(), op.space.extents["k"]) for op in kernels if op.is_product] == [
+        ({"m": 1, "n": 32, "k": 1}, 128)
+    ] * 2
+    assert all(op.tensors[-1].space == "lx" for op in kernels[:-1])
+    made = CompiledModel(program, levels, CompileOptions())
+    checked = made.verify(x)
+    assert checked, str(checked)
+    wanted = reference(model, x)
+    assert float((made(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
+    made.save(tmp_path / "saved")
+    assert [f for f in check_path(tmp_path / "saved", make_context(small)) if f.severity == "error"] == []
+
+
+class Scaled8(nn.Module):
+    """An output layer behind a normalisation, whose rows would take less time in a loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = Linear8(1024, 4096, scaled_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(nn.functional.rms_norm(x, (4096,)))
+
+
+@pytest.mark.parametrize("tokens", [128, 512, 2048])
+def test_no_loop_parts_a_product_from_the_conversion_of_its_weight(tokens: int) -> None:
+    """The weight fits the scratchpads as DL16: what a loop around the product saves is less than storing it takes."""
+    with torch.device("meta"), torch.no_grad():
+        program = compiled(Scaled8(), torch.empty(tokens, 4096).half())
+    assert wide_stores(program) == []
+
+
+def test_rows_that_make_a_core_read_again_are_in_blocks_that_share_a_converted_weight(tmp_path: Path) -> None:
+    """2,048 rows of a stick of 128 columns are twice the tile that a core holds."""
+    model, x = Mlp8(128, 256), inputs(2048, 128)
+    program = compiled(model, x)
+    module = parse_module(program.mlir("spyre.kernel"), make_context())
+    products = [op for op in module.walk() if isinstance(op, KernelOp) and op.is_product]
+    assert [op.space.extents["m"] for op in products] == [1024] * 6
+    assert len([op for op in module.walk() if isinstance(op, ConvertOp)]) == 3
+    assert wide_stores(program) == []
+    checked = program.verify(x)
+    assert checked, str(checked)
+    gate, up = (reference(linear, x) for linear in (model.gate, model.up))
+    wanted = reference(model.down, nn.functional.silu(gate) * up)
+    assert float((program(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
+    program.save(tmp_path / "saved")
+    assert [f for f in check_path(tmp_path / "saved", make_context()) if f.severity == "error"] == []
 
 
 def test_the_files_hold_its_codes_in_the_published_order(tmp_path: Path) -> None:

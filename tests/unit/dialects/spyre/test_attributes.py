@@ -83,6 +83,24 @@ def test_device_tensor_round_trip(tensor: DeviceTensor) -> None:
     assert reread(attribute) == attribute
 
 
+@pytest.mark.parametrize(
+    ("arrangement", "dim", "extent", "extents"),
+    [
+        ("standard", 0, 3, (3, 128)),
+        ("standard", 1, 70, (8, 96)),
+        ("dl16_to_fp32", 1, 32, (8, 64)),
+    ],
+)
+def test_a_shorter_tensor_has_room_for_whole_blocks(
+    arrangement: str, dim: int, extent: int, extents: tuple[int, ...]
+) -> None:
+    """A stick has 32 floats; those in the order of a widening stay together in two."""
+    layout = StickLayout.published((8, 128), 1, 64)
+    small = DeviceTensor((8, 128), "IEEE_FP32", layout, "lx", arrangement).shorter(dim, extent)
+    assert (small.shape[dim], small.shape[1 - dim], small.layout.extents) == (extent, (8, 128)[1 - dim], extents)
+    assert (small.space, small.arrangement, small.layout.order) == ("lx", arrangement, layout.order)
+
+
 TENSOR = "!spyre.tensor<[2, 100] x SEN169_FP16, order [1, 0], stick 1, hbm>"
 SPARSE = "!spyre.tensor<[7] x IEEE_FP32, order [0, unit], stick unit, lx>"
 

@@ -11,9 +11,10 @@ from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.hw.arrangement import WIDENED
 from spyre_mlir.hw.formats import FP32
 from spyre_mlir.hw.sticks import StickLayout
+from spyre_mlir.planning.trips import Span
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
-from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
+from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
 from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
@@ -29,7 +30,7 @@ def rows_of(module: object) -> RowGroup:
 def test_a_body_leaves_the_program_alone_until_it_is_installed() -> None:
     module = passed(softmax(64, 128))
     before, group = str(module), rows_of(module)
-    body = TiledBody(group, 4)
+    body = TiledBody(group, Span.of_all(4))
     assert [op.space.extents["m"] for op in body.kernels] == [16] * 5
     assert [device_tensor(a.result).shape[0] for a in body.allocs] == [16] * 4
     body.drop()
@@ -38,10 +39,11 @@ def test_a_body_leaves_the_program_alone_until_it_is_installed() -> None:
 
 def test_an_installed_loop_verifies_and_takes_the_place_of_the_group() -> None:
     module = passed(softmax(64, 128))
-    block = TiledBody(rows_of(module), 4).install()
+    body = TiledBody(rows_of(module), Span.of_all(4))
+    install([body])
     verify_module(module)
     (loop,) = ops(module, ForOp)
-    assert loop_bounds(loop).trips == 4 and loop.body.block is block
+    assert loop_bounds(loop).trips == 4 and loop.body.block is body.block
     assert all(op.parent_op() is loop for op in ops(module, KernelOp))
     # x and the result are tiles; what is between is made in every trip.
     assert [tile.step.value.data for tile in ops(module, TileOp)] == [16, 16]
@@ -50,8 +52,20 @@ def test_an_installed_loop_verifies_and_takes_the_place_of_the_group() -> None:
 
 def test_a_buffer_of_a_block_keeps_the_sticks_of_widened_floats_together() -> None:
     """Floats in widened order lie in blocks of two sticks, and 32 columns of one trip take a whole block."""
-    body = TiledBody(rows_of(passed(softmax(64, 128))), 2)
+    body = TiledBody(rows_of(passed(softmax(64, 128))), Span.of_all(2))
     whole = DeviceTensor((8, 64), FP32.name, StickLayout.published((8, 64), 1, 64), arrangement=WIDENED)
     made = body._alloc(whole, 1, {})
     assert device_tensor(made.results[0]).layout.extents == (8, 64)
     assert device_tensor(made.results[0]).shape == (8, 32)
+
+
+def test_two_loops_share_the_rows_of_a_group() -> None:
+    """48 rows in three trips, then the other 16 in blocks of eight."""
+    module = passed(softmax(64, 128))
+    group = rows_of(module)
+    install([TiledBody(group, Span(3, 2, 8)), TiledBody(group, Span(2, 1, 8, first=6))])
+    verify_module(module)
+    bounds = [loop_bounds(loop) for loop in ops(module, ForOp)]
+    steps = [tile.step.value.data for tile in ops(module, TileOp)]
+    assert [list(b.values) for b in bounds] == [[0, 1, 2], [6, 7]] and steps == [16, 16, 8, 8]
+    assert [op.space.extents["m"] for op in ops(module, KernelOp)] == [16] * 5 + [8] * 5

@@ -6,6 +6,8 @@ trip without a batch, because products are quicker without one.
 
 A count of pieces that no number of cores divides well is cut unequally: blocks of which every core has as many pieces,
 then the remainder in blocks of its own.
+
+Decision: docs/decisions/0172-narrow-weights-in-blocks-and-parts.md
 """
 
 from __future__ import annotations

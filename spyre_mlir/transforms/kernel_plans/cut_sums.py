@@ -7,7 +7,7 @@ holds that in the scratchpads.
 So may a weight of few bits that does not fit the scratchpads if only its columns are divided: parts of it do.
 
 Decision: docs/decisions/0146-sums-in-parts.md
-Decision: docs/decisions/0156-narrow-weights-stay-narrow.md
+Decision: docs/decisions/0172-narrow-weights-in-blocks-and-parts.md
 """
 
 from __future__ import annotations

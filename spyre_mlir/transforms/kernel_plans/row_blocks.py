@@ -4,7 +4,7 @@ Where a weight of few bits goes from its conversion to its product in the scratc
 own, and each has all rows: a tile of the result too large for a core makes it read operands again. Blocks of rows have
 smaller tiles, and the weight is still converted once for all of them.
 
-Decision: docs/decisions/0156-narrow-weights-stay-narrow.md
+Decision: docs/decisions/0172-narrow-weights-in-blocks-and-parts.md
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ STAGES = (
     ),
     Stage(
         "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,@spyre.kernel,view-copies,order-batches,plan,divide-work,"
-        "place-lx,assign-pool",
+        "forward-results,place-lx,assign-pool",
         legality.KERNEL,
     ),
     Stage("convert-spyre-kernel-to-superdsc", legality.SUPERDSC),

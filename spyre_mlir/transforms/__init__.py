@@ -33,6 +33,7 @@ PASSES = (
     "order-batches",
     "plan",
     "divide-work",
+    "forward-results",
     "place-lx",
     "assign-pool",
     "convert-spyre-kernel-to-ktdp",
@@ -40,7 +41,7 @@ PASSES = (
 )
 """Names of our passes. `place-lx` is `PlaceLxPass` of `place_lx.py`; `spyre_mlir.pipeline` says which run, and when."""
 
-_FOLDERS = {"view-copies": "buffer_layouts", "order-batches": "buffer_layouts"}
+_FOLDERS = dict.fromkeys(("view-copies", "order-batches", "forward-results"), "buffer_layouts")
 
 
 def _load(name: str) -> type[ModulePass]:

@@ -38,7 +38,7 @@ TO_LOOP = (
 )
 TO_KERNEL = (
     "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
-    "view-copies,order-batches,plan,divide-work,place-lx,assign-pool"
+    "view-copies,order-batches,plan,divide-work,forward-results,place-lx,assign-pool"
 )
 
 

@@ -41,7 +41,7 @@ PASSES = (
 )
 """Names of our passes. `place-lx` is `PlaceLxPass` of `place_lx.py`; `spyre_mlir.pipeline` says which run, and when."""
 
-_FOLDERS = dict.fromkeys(("view-copies", "order-batches", "forward-results"), "buffer_layouts")
+_FOLDERS: dict[str, str] = dict.fromkeys(("view-copies", "order-batches", "forward-results"), "buffer_layouts")
 
 
 def _load(name: str) -> type[ModulePass]:

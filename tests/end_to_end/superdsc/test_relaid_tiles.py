@@ -14,9 +14,9 @@ import spyre_mlir
 from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.transforms import convert_spyre_loop_to_spyre_kernel
+from spyre_mlir.transforms.buffer_layouts.order_batches import OrderBatchesPass
 from spyre_mlir.transforms.loop_to_kernel.data_formats import cast
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
-from spyre_mlir.transforms.buffer_layouts.order_batches import OrderBatchesPass
 from tests.oracles.superdsc_decoder import Decoder
 
 HEADS, WIDTH, LENGTH = 4, 8, 16

@@ -16,9 +16,9 @@ from spyre_mlir.ops.value import Value
 # size of its multiple of pi.
 PI_PARTS = (3.0, 0.140625, pi - 3.140625)
 # sin(r) / r in powers of r squared for |r| <= 1.75: more than half of pi, as a rounded count of periods needs. Up to 3
-# it stays between -1 and 1.
+# it stays between -1 and 1. At half of pi it is 1 to the last bit of float64, for the floor and the ceiling of cos 0.
 _WIDEST = 3.0
-_SINE = (0.9999999836, -0.1666664234, 0.008332735923, -0.0001978886623, 2.564897572e-06)
+_SINE = (0.999999982756235, -0.16666641874, 0.008332729442, -0.0001978859669, 2.564561661e-06)
 # tan(r) / r for |r| <= 0.85, and near it up to 1.25.
 _WIDEST_OF_TANGENT = 1.25
 _TANGENT = (1.000000067, 0.3333244776, 0.1335229211, 0.05246797179, 0.02739769373, -0.001159319322, 0.01168795994)

@@ -36,15 +36,24 @@ def where_first(b: Build, overload: str, self: Value, dim: int | None, keepdim: 
     return found.amin(dims, keepdim=keepdim)
 
 
+def _check_numbers(self: Value, name: str) -> None:
+    if self.is_bool:
+        raise UnsupportedError(
+            f"{name} of truth values, which eager refuses", hint="convert them to integers first: x.int()"
+        )
+
+
 @ATEN.composed(aten=["argmax"], ulps=0)
 def argmax(b: Build, self: Value, *, dim: int | None = None, keepdim: bool = False) -> Value:
     """Position of the first largest element along `dim`, or among all elements in row-major order."""
+    _check_numbers(self, "argmax")
     return where_first(b, "amax", self, dim, keepdim)
 
 
 @ATEN.composed(aten=["argmin"], ulps=0)
 def argmin(b: Build, self: Value, *, dim: int | None = None, keepdim: bool = False) -> Value:
     """Position of the first smallest element along `dim`, or among all elements in row-major order."""
+    _check_numbers(self, "argmin")
     return where_first(b, "amin", self, dim, keepdim)
 
 

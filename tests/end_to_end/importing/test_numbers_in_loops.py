@@ -56,7 +56,7 @@ def fibonacci(x: Tensor, n: Tensor) -> Any:
 
 
 def arithmetic(x: Tensor, n: Tensor) -> Any:
-    return looped(lambda i, y: i < n, lambda i, y: (i + 1, y + (7 - i) % 3 * 2 + (-i)), (0, x))
+    return looped(lambda i, y: i < n, lambda i, y: (i + 1, y + (i - 7) % 3 * 2 + (9 - i) // 4 - (i & 1) + (-i)), (0, x))
 
 
 def constants(x: Tensor, _n: Tensor) -> Any:

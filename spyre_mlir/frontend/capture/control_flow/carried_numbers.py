@@ -28,6 +28,7 @@ from spyre_mlir.frontend.torch_private import (
 )
 
 _ATEN = torch.ops.aten
+_OPERATOR, _TORCH = cast(Any, operator), cast(Any, torch)
 _READS = (_ATEN.item.default, _ATEN._local_scalar_dense.default)
 _FUNCTIONS: dict[Any, Operator] = {
     operator.add: _ATEN.add.Tensor,
@@ -41,11 +42,12 @@ _FUNCTIONS: dict[Any, Operator] = {
     operator.ge: _ATEN.ge.Tensor,
     operator.eq: _ATEN.eq.Tensor,
     operator.ne: _ATEN.ne.Tensor,
-    operator.and_: _ATEN.logical_and.default,
-    operator.or_: _ATEN.logical_or.default,
-    torch.sym_not: _ATEN.logical_not.default,
-    torch.sym_max: _ATEN.maximum.default,
-    torch.sym_min: _ATEN.minimum.default,
+    _OPERATOR.floordiv: _ATEN.floor_divide.default,
+    _OPERATOR.and_: _ATEN.bitwise_and.Tensor,  # of truth values, too
+    _OPERATOR.or_: _ATEN.bitwise_or.Tensor,
+    _TORCH.sym_not: _ATEN.logical_not.default,
+    _TORCH.sym_max: _ATEN.maximum.default,
+    _TORCH.sym_min: _ATEN.minimum.default,
 }
 
 
@@ -100,11 +102,21 @@ def _can_convert(module: GraphModule, places: Sequence[int]) -> bool:
         if node.target in _READS:
             numbers.add(node)
         elif read and node.op == "call_function":
-            if not (node.target in _FUNCTIONS or is_kept(node) or _form_of(node, read) is not None):
+            if not (_is_of_integers(node) or is_kept(node) or _form_of(node, read) is not None):
                 return False
-            if isinstance(node.meta.get("val"), (torch.SymInt, torch.SymBool)):
+            if _is_integer(node):
                 numbers.add(node)
     return True
+
+
+def _is_of_integers(node: Node) -> bool:
+    """Whether a function of Python gives an integer or truth value for integers: others are in double precision."""
+    given = (n for n in node.args if not isinstance(n, Node))
+    return node.target in _FUNCTIONS and _is_integer(node) and all(isinstance(n, int) for n in given)
+
+
+def _is_integer(node: Node) -> bool:
+    return isinstance(node.meta.get("val"), (torch.SymInt, torch.SymBool))
 
 
 def _given(module: GraphModule, places: Sequence[int]) -> set[Node]:
@@ -189,12 +201,12 @@ class _Rewrite:
             self._results([place for place in self._places if place < carried])
 
     def _tensor(self, write: CallWriter, number: Any) -> Node:
-        made = write(_ATEN.scalar_tensor.default, 0, dtype=torch.int64)
-        made.meta["val"] = self._form()
+        made = write(_ATEN.scalar_tensor.default, 0, dtype=torch.bool if isinstance(number, bool) else torch.int64)
+        made.meta["val"] = self._form(made.kwargs["dtype"])
         made.args = (number,)
         return made
 
-    def _form(self, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+    def _form(self, dtype: Any = torch.int64) -> torch.Tensor:
         with self._mode:
             return torch.empty((), dtype=dtype)
 
@@ -212,14 +224,15 @@ class _Rewrite:
             elif node.op == "output":
                 self._output(write, node)
             elif (read := [n for n in node.all_input_nodes if n in numbers]) and not is_kept(node):
-                is_number = isinstance(node.meta.get("val"), (torch.SymInt, torch.SymBool))
+                is_number = _is_integer(node)
                 made = self._function(write, node) if node.target in _FUNCTIONS else self._call(write, node, read)
                 replace_node(node, made)
                 if is_number:
                     numbers.add(made)
 
     def _function(self, write: CallWriter, node: Node) -> Node:
-        given = (n if isinstance(n, Node) else self._tensor(write, n) for n in node.args)
+        is_tensor = (isinstance(n, Node) and isinstance(n.meta.get("val"), torch.Tensor) for n in node.args)
+        given = (n if ready else self._tensor(write, n) for n, ready in zip(node.args, is_tensor, strict=True))
         return write(_FUNCTIONS[node.target], *given)
 
     def _call(self, write: CallWriter, node: Node, numbers: Sequence[Node]) -> Node:

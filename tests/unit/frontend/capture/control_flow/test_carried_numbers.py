@@ -1,4 +1,4 @@
-"""Numbers that control flow carries become tensors, in every graph; what uses one as a size stays as it is."""
+"""Integers that control flow carries become tensors, in every graph; what uses one as a size stays as it is."""
 
 from __future__ import annotations
 
@@ -78,9 +78,11 @@ def test_branches_within_take_tensors() -> None:
         lambda y, i: y + torch.ones(i).sum(),
         lambda y, i: y + torch.full((i,), i).sum(),
         lambda y, i: y + torch.arange(i).sum(),
+        lambda y, i: y + i / 3,
+        lambda y, i: y * (i * 0.1),
     ],
-    ids=["ones", "full", "arange"],
+    ids=["ones", "full", "arange", "quotient", "product"],
 )
-def test_a_number_that_is_a_size_leaves_the_loop_as_it_is(used: Callable[[Tensor, Any], Tensor]) -> None:
+def test_sizes_and_doubles_leave_the_loop_as_it_is(used: Callable[[Tensor, Any], Tensor]) -> None:
     before = exported(lambda x, n: while_loop(lambda i, y: i < n, lambda i, y: (i + 1, used(y, i)), (1, x)))
     assert with_numbers_as_tensors(before) is before

@@ -1,4 +1,4 @@
-"""A Llama as Meta published it: rotary positions turn pairs of channels by complex numbers, `freqs_cis`."""
+"""A Llama as Meta published it: rotary positions turn pairs of channels as complex numbers, by a table `freqs_cis`."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Checkpoints of 4-bit weights have a number a byte in memory. The first of two is in the low bits. The file's metadata
 says `int4` under their names; to other readers of safetensors they are bytes, half as many along the last dimension.
 
-Decision: docs/decisions/0150-integers-of-few-bits-are-sent-as-halves.md
+Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
 """
 
 from __future__ import annotations

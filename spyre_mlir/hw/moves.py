@@ -17,6 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
+from spyre_mlir.hw.words import Words
 
 Array = NDArray[Any]
 
@@ -64,11 +65,12 @@ class Move:
         return made
 
 
-def moved(values: Array, moves: Iterable[Move]) -> Array:
-    """Return a host tensor after moves, one after the other.
+def moved(values: Array, moves: Iterable[Move | Words]) -> Array:
+    """Return a host tensor after moves, one after the other, or as the words of its digits.
 
     Raises:
         IndexError: a move leaves the tensor.
+        OverflowError: a number is no digit.
     """
     for move in moves:
         values = move.apply(values)

@@ -23,6 +23,7 @@ PASSES = (
     "decompose-aten",
     "convert-aten-to-spyre-loop",
     "scale-results",
+    "pack-weights",
     "update-in-place",
     "forward-copies",
     "schedule-host-steps",

@@ -68,6 +68,7 @@ from spyre_mlir.transforms.loop_to_kernel.reductions import (
     split_write,
 )
 from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion, check_host_step
+from spyre_mlir.transforms.loop_to_kernel.unpacking import packed_digit
 from spyre_mlir.transforms.utils.function_constants import function_constants
 from spyre_mlir.transforms.utils.integer_origins import Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, holds, inside, is_integer, wraps
@@ -119,6 +120,8 @@ def lower_nest(p: LayoutPlanner, op: loop.NestOp) -> None:
         lower_nest(p, made)
         lower_nest(p, copy)
         p.versions[op.result] = p.of(copy.result)
+        return
+    if packed_digit(p, op):
         return
     entry = body_function(op.body.block)
     if op.combine is None:

@@ -11,7 +11,7 @@ from spyre_mlir.dialects.spyre.attributes import (
     ResampleAttr,
     SpaceAttr,
 )
-from spyre_mlir.dialects.spyre.moves import MoveAttr
+from spyre_mlir.dialects.spyre.moves import MoveAttr, WordsAttr
 from spyre_mlir.dialects.target import TargetAttr
 
 Spyre = Dialect(
@@ -41,5 +41,5 @@ Spyre = Dialect(
         host.LoopHostOp,
         host.KernelHostOp,
     ],
-    [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr, ResampleAttr, MoveAttr, TargetAttr],
+    [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr, ResampleAttr, MoveAttr, WordsAttr, TargetAttr],
 )

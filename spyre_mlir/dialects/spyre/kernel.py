@@ -33,7 +33,7 @@ from spyre_mlir.dialects.spyre.kernel_memory import (
 )
 from spyre_mlir.dialects.spyre.kernel_op import ATTRIBUTES, KERNEL_FORMAT, KernelOp, device_tensor
 from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED
-from spyre_mlir.hw.formats import DL16, FP8, FP32
+from spyre_mlir.hw.formats import DL16, FP8, FP32, INT32
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.hardware_functions import COPY, function_of
@@ -45,6 +45,8 @@ CONVERSIONS = {
     (DL16.name, FP8.name): ("qfp8ch", (STANDARD, PACKED)),
     (FP8.name, DL16.name): ("fp8todl16", (PACKED, STANDARD)),
     (FP32.name, DL16.name): ("fp32todl16", (WIDENED, STANDARD)),
+    (INT32.name, FP32.name): ("int32tofp32", (WIDENED, WIDENED)),
+    (FP32.name, INT32.name): ("fp32toint32", (WIDENED, WIDENED)),
 }
 RESTICKIFY = {"hbm": "ReStickifyOpHBM", "lx": "ReStickifyOpLx"}
 

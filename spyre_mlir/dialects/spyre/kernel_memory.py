@@ -38,11 +38,12 @@ from spyre_mlir.dialects.directives import Number
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
-from spyre_mlir.dialects.spyre.moves import MoveAttr
+from spyre_mlir.dialects.spyre.moves import MoveAttr, WordsAttr
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.spec import STICK_BYTES
+from spyre_mlir.hw.words import Words
 from spyre_mlir.hw.sticks import StickError
 
 
@@ -210,7 +211,7 @@ class ToDeviceOp(ArgumentOp):
     saturate = opt_prop_def(UnitAttr)
     zero_padding = opt_prop_def(UnitAttr)
     from_end = opt_prop_def(IntegerAttr[I64])
-    moved = opt_prop_def(ArrayAttr[MoveAttr])
+    moved = opt_prop_def(ArrayAttr[MoveAttr | WordsAttr])
     result = result_def(DeviceTensorType)
 
     traits = traits_def(_CANONICAL)
@@ -229,7 +230,7 @@ class ToDeviceOp(ArgumentOp):
         return None if self.from_end is None else self.from_end.value.data
 
     @property
-    def moves(self) -> tuple[Move, ...]:
+    def moves(self) -> tuple[Move | Words, ...]:
         """Moves that the host makes before it lays the tensor out."""
         return () if self.moved is None else tuple(m.data for m in self.moved)
 
@@ -237,8 +238,7 @@ class ToDeviceOp(ArgumentOp):
         """Shapes agree (C1), and the host reaches the memory."""
         shape = shape_of(self.source)
         for move in self.moved or ():
-            move.check_source(shape)
-            shape = move.data.shape
+            shape = move.shape_from(shape)
         _same_shape(shape, self.result)
         _host_reaches(self.result)
 

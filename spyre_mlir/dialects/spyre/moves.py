@@ -1,6 +1,9 @@
-"""The attribute of a move: `#spyre.move<[m = 4, n = 6] [n, m] -> [m * 6 + n] of [24]>`.
+"""What the host does to a tensor before it lays it out, as attributes: moves, and words of digits.
+
+`#spyre.move<[m = 4, n = 6] [n, m] -> [m * 6 + n] of [24]>` and `#spyre.words<8>`.
 
 Decision: docs/decisions/0138-weights-are-rearranged-at-load.md
+Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from spyre_mlir.dialects.spyre.loop import check_map
 from spyre_mlir.hw.hashed_once import hashed_once
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import IndexMap
+from spyre_mlir.hw.words import DIGITS, Words
 
 
 def _parse_map(parser: AttrParser) -> IndexMap:
@@ -66,9 +70,44 @@ class MoveAttr(Data[Move]):
                 "reach of those below it"
             )
 
-    def check_source(self, shape: tuple[int, ...]) -> None:
-        """Raise VerifyException unless the move stays inside a tensor of a shape."""
+    def shape_from(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of what is made; raise VerifyException unless the move stays inside a tensor of a shape."""
         check_map(IndexMapAttr(self.data.source), shape, self.space, "the source of a move")
+        return self.data.shape
 
 
-__all__ = ["MoveAttr"]
+@hashed_once
+@irdl_attr_definition
+class WordsAttr(Data[Words]):
+    """Words of digits of so many bits, of the first dimension of a tensor.
+
+    Constraints:
+        C1: kernels take digits of 8 or 4 bits out of words.
+    """
+
+    name = "spyre.words"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Words:
+        """Reads what stands between angle brackets."""
+        with parser.in_angle_brackets():
+            return Words(parser.parse_integer())
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Writes it between angle brackets."""
+        printer.print_string(f"<{self.data.bits}>")
+
+    def verify(self) -> None:
+        """Checks C1."""
+        if self.data.bits not in DIGITS:
+            raise VerifyException(f"words have digits of {' or '.join(map(str, DIGITS))} bits, here {self.data.bits}")
+
+    def shape_from(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of the words; raise VerifyException unless the first dimension makes whole ones."""
+        try:
+            return self.data.shape(shape)
+        except ValueError as error:
+            raise VerifyException(str(error)) from error
+
+
+__all__ = ["MoveAttr", "WordsAttr"]

@@ -96,7 +96,7 @@ def convert(op: ConvertOp, source: WalkedOperand, out: WalkedOperand) -> None:
     values, states = source.values(axes), source.initialised(axes)
     if out.buffer.tensor.format == FP8.name:
         values = fp8.round_trip(values)
-    if out.access.lane is not None:
+    if out.access.lane is not None and out.buffer.tensor.lanes != source.buffer.tensor.lanes:
         narrow = max(source.buffer.tensor.lanes, out.buffer.tensor.lanes)
         lanes = LaneOrder.WIDENED if out.buffer.tensor.lanes < narrow else LaneOrder.NARROWED
         whole, axis = [grid.extents[n] for n in names], names.index(out.access.lane)

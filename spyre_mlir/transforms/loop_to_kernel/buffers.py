@@ -24,6 +24,7 @@ from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED, block
 from spyre_mlir.hw.legality import multiples
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout, round_up
+from spyre_mlir.hw.words import Words
 
 
 def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:
@@ -79,7 +80,7 @@ class PlannedBuffer:
     saturate: bool = False
     rows: int | None = None
     argument: SSAValue | None = None
-    moves: tuple[Move, ...] = ()
+    moves: tuple[Move | Words, ...] = ()
     fixed: bool = False
     steps: dict[int, int] = field(default_factory=dict[int, int])
 
@@ -91,7 +92,7 @@ class PlannedBuffer:
     @property
     def arrangement(self) -> str:
         """Order of the elements in its sticks; see `spyre_mlir.transforms.loop_to_kernel.layout_planner`."""
-        kept = {formats.FP32.name: WIDENED, formats.FP8.name: PACKED}
+        kept = {formats.FP32.name: WIDENED, formats.INT32.name: WIDENED, formats.FP8.name: PACKED}
         return kept.get(self.format, STANDARD) if self.layout.stick != UNIT else STANDARD
 
     @property

@@ -5,7 +5,7 @@ Decision: docs/decisions/0138-weights-are-rearranged-at-load.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import prod
 
@@ -55,6 +55,7 @@ class DeviceForms:
         saturate: whether the host limits the numbers to what comparisons need; see `PlannedBuffer`.
         argument: the argument of a region's function that it is, if the caller has it on the device.
         block: the block of another tensor that it is, if it is one.
+        maker: of a tensor that kernels can make in any layout: what plans them, by the dimension in the sticks.
     """
 
     shape: tuple[int, ...]
@@ -68,6 +69,7 @@ class DeviceForms:
     saturate: bool = False
     argument: SSAValue | None = None
     block: Block | None = None
+    maker: Callable[[int], PlannedBuffer] | None = None
 
     def given(self, host: SSAValue, *, prepared: bool) -> DeviceForms:
         """Return these forms as those of a host tensor.
@@ -86,7 +88,7 @@ class DeviceForms:
         if self.block is not None:
             return self.block.whole.free_layout
         comes = self.host or self.argument
-        return self.prepared or self.constant is not None or (comes is not None and not self.buffers)
+        return self.prepared or self.constant is not None or self.maker is not None or (comes is not None and not self.buffers)
 
     @property
     def provided(self) -> bool:

@@ -11,9 +11,11 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.argument_notes import new_values
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.moves import MoveAttr
+from spyre_mlir.dialects.spyre.moves import MoveAttr, WordsAttr
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
+from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.words import Words
 from spyre_mlir.transforms.loop_to_kernel.buffers import (
     BlockBuffer,
     Define,
@@ -124,7 +126,7 @@ def _definition(buffer: PlannedBuffer, hosts: Mapping[SSAValue, SSAValue]) -> Op
         if buffer.zero_padding:
             op.zero_padding = UnitAttr()
         if buffer.moves:
-            op.moved = ArrayAttr([MoveAttr(move) for move in buffer.moves])
+            op.moved = ArrayAttr([_move(move) for move in buffer.moves])
         if buffer.rows is not None:
             op.from_end = IntegerAttr(buffer.rows, i64)
         return op
@@ -133,6 +135,10 @@ def _definition(buffer: PlannedBuffer, hosts: Mapping[SSAValue, SSAValue]) -> Op
         if buffer.constant is None
         else kernel.KernelConstantOp(buffer.constant, buffer.type)
     )
+
+
+def _move(move: Move | Words) -> MoveAttr | WordsAttr:
+    return WordsAttr(move) if isinstance(move, Words) else MoveAttr(move)
 
 
 Emit = Callable[[LayoutPlanner, func.ReturnOp, Emitter, SpyreSpec], None]

@@ -6,8 +6,9 @@ conversion is one kernel then, the host sends and fetches that order, and reduct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f64
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -15,7 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IterDim
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.arrangement import SLICE_BYTES, STANDARD, WIDENED, block
-from spyre_mlir.hw.formats import DL16, FP8, FP32, device_format
+from spyre_mlir.hw.formats import DL16, FP8, FP32, INT32, device_format
 from spyre_mlir.hw.legality import multiples, stick_for
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
@@ -46,7 +47,7 @@ def lanes_of(form: str) -> int:
 
 def block_of(form: str) -> int:
     """Return the elements along a stick dimension that stay together in a format."""
-    return block(lanes_of(form), WIDENED if form == FP32.name else STANDARD)
+    return block(lanes_of(form), WIDENED if form in (FP32.name, INT32.name) else STANDARD)
 
 
 class LayoutPlanner:
@@ -63,6 +64,7 @@ class LayoutPlanner:
         self.written = set[SSAValue]()  # host tensors that the program gives new values
         self.carried: dict[SSAValue, int | None] = {}  # what a loop carries, and the result that is its next value
         self.room = WeightRoom()
+        self.packed: dict[Hashable, Any] = {}  # weights of words; see `unpacking`
         self.versions: dict[SSAValue, DeviceForms] = {}
         self.origin: Operation | None = None
         self.ranges = Ranges()
@@ -201,6 +203,9 @@ class LayoutPlanner:
         found = versions.find(stick)
         if found is not None:
             return found
+        if versions.maker is not None:
+            versions.buffers.append(versions.maker(stick))
+            return versions.buffers[-1]
         if versions.block is not None and (versions.block.whole.free_layout or not versions.buffers):
             versions.buffers.append(self._block(versions, versions.block, stick))
             return versions.find(stick) or self.buffer(versions, stick)

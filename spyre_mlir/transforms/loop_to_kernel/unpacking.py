@@ -1,0 +1,167 @@
+"""Digits of words, taken out of them by kernels: weights of 8-bit and 4-bit integers become DL16 in the scratchpads.
+
+A word `w` is `h * 2**16 + l`, of which float32 has 24 bits. So its upper half comes from `w` rounded to a float32, and
+what is left is an exact sum of integers:
+
+    g = floor(float(w) * -2**-16)        about -h - 1
+    r = float(w + int(g * 2**16))        l, less a small multiple of 2**16
+    k = floor(r * 2**-16)                that multiple
+    h = k - g
+
+Rounding may make `g` a neighbour, which `k` makes good again, so that how the conversion rounds does not matter. The
+factor is less than 2**-16 by one place of float32, which keeps `g * 2**16` inside of 32 bits. Halves are two bytes and
+bytes are two nibbles, by `floor` and a difference each. No integer overflows on the way.
+
+Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import SSAValue
+
+from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.hw.formats import DL16, FP32, INT32
+from spyre_mlir.hw.moves import Move
+from spyre_mlir.hw.sticks import IndexMap, LinearExpr, StickLayout
+from spyre_mlir.hw.words import NIBBLE, Words
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, Use
+from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import CONVERT_STEP, LayoutPlanner, block_of
+from spyre_mlir.transforms.pack_weights import DIGITS
+
+_ADD = "addi32toi32"
+_HALF_BITS = 16
+# -2**-16, nearer to 0 by one place of float32.
+_TO_UPPER = -(2.0**-16) * (1 - 2.0**-24)
+
+
+@dataclass(eq=False)
+class PackedWeight:
+    """A weight that the host sends as words, and its digits by the dimension in their sticks.
+
+    Attributes:
+        host: the weight.
+        dim: its dimension whose parts are the digits.
+        words: the size of a digit.
+    """
+
+    host: SSAValue
+    dim: int
+    words: Words
+    digits: dict[int, list[PlannedBuffer]] = field(default_factory=dict[int, list[PlannedBuffer]])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of a digit."""
+        whole = shape_of(self.host)
+        return tuple(e // self.words.count if d == self.dim else e for d, e in enumerate(whole))
+
+    def digit(self, p: LayoutPlanner, number: int, stick: int) -> PlannedBuffer:
+        """Return a digit as DL16; the steps that take words apart are planned at the first one."""
+        if stick not in self.digits:
+            self.digits[stick] = _Unpacking(p, self, stick).run()
+        return self.digits[stick][number]
+
+    def move(self) -> Move:
+        """The parts of the weight, one after the other."""
+        shape = self.shape
+        loops = (("j", self.words.count), *((f"d{d}", e) for d, e in enumerate(shape)))
+        own = tuple(LinearExpr.of(f"d{d}") for d in range(len(shape)))
+        joined = LinearExpr(0, (("j", shape[self.dim]), (f"d{self.dim}", 1)))
+        source = tuple(joined if d == self.dim else e for d, e in enumerate(own))
+        return Move(loops, source, (LinearExpr.of("j"), *own), (self.words.count, *shape))
+
+
+def packed_digit(p: LayoutPlanner, op: loop.NestOp) -> bool:
+    """Let the result of a nest be a digit of words, if `pack-weights` made it one; say whether it is."""
+    noted = op.attributes.get(DIGITS)
+    if not isinstance(noted, IntegerAttr):
+        return False
+    (host,), (index,), words = op.inputs, op.input_maps, Words(noted.value.data)
+    parts = zip(shape_of(host), shape_of(op.result), strict=True)
+    dim = next(d for d, (whole, part) in enumerate(parts) if whole != part)
+    weight = p.packed.setdefault((host, dim, words), PackedWeight(host, dim, words))
+    number = index.data[dim].const // shape_of(op.result)[dim]
+    p.versions[op.result] = DeviceForms(shape_of(op.result), DL16.name, maker=partial(weight.digit, p, number))
+    return True
+
+
+class _Unpacking:
+    """The steps from words to their digits, in buffers of one layout."""
+
+    def __init__(self, p: LayoutPlanner, weight: PackedWeight, stick: int) -> None:
+        self.planner, self.weight, self.stick = p, weight, stick
+        self.shape = weight.shape
+        self.space, self.index = p.whole(self.shape)
+
+    def run(self) -> list[PlannedBuffer]:
+        """Plan them; returns the digits, the highest first."""
+        lower, upper = self._halves()
+        third = self._step("floor", scaled := self._step("mul", lower, 256.0))
+        fourth = self._step("sub", scaled, third)
+        made = [self._narrow(third), self._narrow(fourth)]
+        first = self._step("floor", scaled := self._step("mul", upper, 2.0**-8))
+        second = self._step("sub", scaled, first)
+        top, rest = self._narrow(first), self._narrow(second)
+        if self.weight.words.bits == NIBBLE:
+            scaled = [self._step("mul", top, 2.0**-4), self._step("mul", rest, 16.0)]
+            scaled += [self._step("mul", made[0], 2.0**-4), self._step("mul", made[1], 16.0)]
+            return [digit for number, byte in enumerate(scaled) for digit in self._nibbles(byte, top=number == 0)]
+        return [top, self._fraction(rest, 256.0), self._step("sub", made[0], 128.0), self._fraction(made[1], 256.0)]
+
+    def _halves(self) -> tuple[PlannedBuffer, PlannedBuffer]:
+        """The lower half of words as a part of 1, and the upper one with its sign."""
+        # Words are read twice, from device memory once.
+        words = self._step(_ADD, self._sent(), 0.0)
+        about = self._step("floor", self._step("mul", self._converted(words, FP32.name), _TO_UPPER))
+        less = self._converted(self._step("mul", about, 2.0**_HALF_BITS), INT32.name)
+        rest = self._converted(self._step(_ADD, words, less), FP32.name)
+        scaled = self._step("mul", rest, 2.0**-_HALF_BITS)
+        multiple = self._step("floor", scaled)
+        return self._step("sub", scaled, multiple), self._step("sub", multiple, about)
+
+    def _nibbles(self, scaled: PlannedBuffer, *, top: bool) -> list[PlannedBuffer]:
+        """The two digits of bytes of which the upper one is the whole part, with its sign at the top of the word."""
+        upper = self._step("floor", scaled)
+        lower = self._fraction(self._step("sub", scaled, upper), 16.0)
+        return [upper if top else self._step("sub", upper, 8.0), lower]
+
+    def _fraction(self, part: PlannedBuffer, count: float) -> PlannedBuffer:
+        """The digit of which a part of 1 is left."""
+        return self._step("sub", self._step("mul", part, count), count / 2)
+
+    def _sent(self) -> PlannedBuffer:
+        layout = StickLayout.published(self.shape, self.stick, block_of(INT32.name))
+        moves = (self.weight.move(), self.weight.words)
+        host = self.weight.host
+        return self.planner.define(
+            PlannedBuffer(self.shape, INT32.name, layout, host, zero_padding=True, moves=moves)
+        )
+
+    def _narrow(self, source: PlannedBuffer) -> PlannedBuffer:
+        return self._converted(source, DL16.name)
+
+    def _converted(self, source: PlannedBuffer, form: str) -> PlannedBuffer:
+        return self._add(CONVERT_STEP, [source], form)
+
+    def _step(self, function: str, first: PlannedBuffer, second: PlannedBuffer | float | None = None) -> PlannedBuffer:
+        operands = [first]
+        if second is not None:
+            number = isinstance(second, float)
+            operands.append(self.planner.number(second, first.format) if number else second)
+        return self._add(function, operands, first.format)
+
+    def _add(self, function: str, operands: list[PlannedBuffer], form: str) -> PlannedBuffer:
+        made = self.planner.fresh(self.shape, form, self.stick)
+        none: IndexMap = ()
+        through: list[Use] = [(b, self.index if b.shape else none) for b in operands]
+        self.planner.step(function, self.space, through, (made, self.index))
+        return made
+
+
+__all__ = ["PackedWeight", "packed_digit"]

@@ -1,0 +1,241 @@
+"""Pass `pack-weights`: products of weights of few bits become one product per digit of 32-bit words.
+
+```mlir
+%w = spyre.loop.nest [n = 1024, k = 512] ins(%weight[n, k] : tensor<1024x512xi8>) -> [n, k] : tensor<1024x512xf16>
+%y = spyre.loop.nest [n = 1024, k = 512] ins(%x[0, k], %w[n, k]) -> [0, n] : tensor<1x1024xf16> reduce "arith.addf"
+```
+becomes four of each over 256 columns, and the products fill one tensor part by part. A part of the weight is a digit of
+the words that the host makes of four such parts: its nest has the attribute `digits`, the bits of one. The words take as
+many bytes as the integers. Kernels take them apart in the scratchpads, digit by digit, so all columns of a product come
+from the same digit.
+
+A weight is packed if all that reads it are such products, and if words take fewer bytes on the card than DL16 does.
+
+Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, TensorType, i8, i64
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp, body_function, combiner
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.formats import DL16, INT32
+from spyre_mlir.hw.sticks import IndexMap, LinearExpr, round_up
+from spyre_mlir.hw.words import BYTE, NIBBLE, Words
+from spyre_mlir.ops.native import pointwise, reductions
+from spyre_mlir.transforms.utils.integer_ranges import inside, stated_bounds
+from spyre_mlir.transforms.utils.rebuild import functions
+
+DIGITS = "digits"
+# Of smaller weights nobody counts the bytes, and unpacking them is many kernels.
+LEAST_ELEMENTS = 1 << 16
+_LANES = DL16.elements_per_stick()
+# Elements that a last stick of float32 has at least, so that both sticks it was widened into begin with something.
+_HALF_SLICE = 4
+
+
+@dataclass(frozen=True)
+class PackWeightsPass(ModulePass):
+    """Divides products of weights of 8-bit and 4-bit integers by the digits of words.
+
+    Attributes:
+        enabled: whether it does.
+    """
+
+    name = "pack-weights"
+
+    enabled: bool = True
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Divide all products of every weight that is to be packed."""
+        for function in functions(op) if self.enabled else ():
+            found: dict[BlockArgument, list[_Read]] = {}
+            for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
+                if (read := _read(nest)) is not None:
+                    found.setdefault(read.weight, []).append(read)
+            for weight, reads in found.items():
+                bits = _bits(function, weight, reads)
+                for read in reads if bits is not None else ():
+                    _divide(read, Words(bits or 0))
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A product, and the nests between a weight and it.
+
+    Attributes:
+        product: the product.
+        operand: the number of its operand.
+        chain: the nests from the weight on, each with the number of the operand before and the loop along the columns.
+        column: the loop of the product along the columns.
+        weight: the weight.
+        dim: its dimension along the columns.
+    """
+
+    product: NestOp
+    operand: int
+    chain: tuple[tuple[NestOp, int, str], ...]
+    column: str
+    weight: BlockArgument
+    dim: int
+
+    @property
+    def columns(self) -> int:
+        """Columns of the product."""
+        return self.product.space.extents[self.column]
+
+
+def _read(product: NestOp) -> _Read | None:
+    """How a product reads a weight of 8-bit integers, if it does so by nests of elements alone."""
+    if product.combine is None or product.dest is not None or len(product.inputs) != 2:
+        return None
+    if combiner(product.combine.data) is not reductions.sum or body_function(product.body.block) is not pointwise.mul:
+        return None
+    maps = [m.data for m in product.input_maps]
+    for operand in (1, 0):
+        own, others = _names(maps[operand]), _names(maps[1 - operand])
+        columns = [n for n in product.output_map.names if n in own and n not in others]
+        out = [e for e in product.output_map.data if columns and columns[0] in dict(e.terms)]
+        if len(columns) != 1 or out != [LinearExpr.of(columns[0])]:
+            continue
+        if (found := _chain(product.inputs[operand], maps[operand], columns[0])) is not None:
+            chain, weight, dim = found
+            return _Read(product, operand, chain, columns[0], weight, dim)
+    return None
+
+
+def _chain(
+    value: SSAValue, index: IndexMap, column: str
+) -> tuple[tuple[tuple[NestOp, int, str], ...], BlockArgument, int] | None:
+    """The nests from a weight to a value that is read at `index`, the weight, and its dimension along `column`."""
+    dims = [d for d, e in enumerate(index) if column in dict(e.terms)]
+    if len(dims) != 1 or index[dims[0]] != LinearExpr.of(column):
+        return None
+    if isinstance(value, BlockArgument):
+        return ((), value, dims[0]) if element_of(value) == i8 else None
+    nest = value.owner
+    if not isinstance(nest, NestOp) or nest.combine is not None or nest.dest is not None or value.uses.get_length() != 1:
+        return None
+    written = nest.output_map.data[dims[0]]
+    if len(written.terms) != 1 or written != LinearExpr.of(written.terms[0][0]):
+        return None
+    loop = written.terms[0][0]
+    if nest.space.extents[loop] != shape_of(value)[dims[0]] or not isinstance(element_of(value), AnyFloat):
+        return None
+    for number, (inner, at) in enumerate(zip(nest.inputs, nest.input_maps, strict=True)):
+        if (found := _chain(inner, at.data, loop)) is not None:
+            chain, weight, dim = found
+            if not chain and not _converts_whole(nest):
+                return None
+            return (*chain, (nest, number, loop)), weight, dim
+    return None
+
+
+def _converts_whole(nest: NestOp) -> bool:
+    """Whether a nest is a conversion of every element of a tensor, each to the same place."""
+    (index, *_), value = nest.input_maps, nest.inputs[0]
+    same = index.data == nest.output_map.data and shape_of(value) == shape_of(nest.result)
+    return body_function(nest.body.block) is None and same
+
+
+def _names(index: IndexMap) -> set[str]:
+    return {name for expr in index for name, _ in expr.terms}
+
+
+def _bits(function: func.FuncOp, weight: BlockArgument, reads: Sequence[_Read]) -> int | None:
+    """The bits of a digit of a weight's words; None if it is not to be packed."""
+    kept = kind_of(function, weight.index) in PREPARED_KINDS and weight.index not in new_values(function)
+    if not kept or len({read.dim for read in reads}) > 1 or weight.uses.get_length() != len(reads):
+        return None
+    if prod(shape_of(weight)) < LEAST_ELEMENTS or any(r.columns != shape_of(weight)[r.dim] for r in reads):
+        return None
+    bounds = stated_bounds(weight)
+    few = bounds is not None and inside(bounds, (Words(NIBBLE).least, -Words(NIBBLE).least - 1))
+    possible = [bits for bits in ((NIBBLE, BYTE) if few else (BYTE,)) if _gains(reads[0], Words(bits))]
+    return min(possible, key=lambda bits: _bytes(reads[0].columns, Words(bits)), default=None)
+
+
+def _gains(read: _Read, words: Words) -> bool:
+    """Whether words are whole, begin every stick, and take fewer bytes than DL16."""
+    parts = [read.columns // words.count, *(e for d, e in enumerate(shape_of(read.weight)) if d != read.dim)]
+    if read.columns % words.count or any(0 < extent % _LANES <= _HALF_SLICE for extent in parts):
+        return False
+    return _bytes(read.columns, words) < round_up(read.columns, _LANES) * DL16.bits // 8
+
+
+def _bytes(columns: int, words: Words) -> int:
+    """Bytes of the words of one row of a weight, padding included."""
+    return round_up(columns // words.count, _LANES) * INT32.bits // 8
+
+
+def _divide(read: _Read, words: Words) -> None:
+    """Put one product per digit in the place of a product, with their own nests before them."""
+    product = read.product
+    block, part = product.parent_block(), read.columns // words.count
+    assert block is not None
+    made: list[Operation] = [EmptyOp(product.result.type)]
+    filled: SSAValue = made[0].results[0]
+    for number in range(words.count):
+        value: SSAValue = read.weight
+        for place, (nest, operand, loop) in enumerate(read.chain):
+            made.append(copy := _part(nest, loop, number * part, part, {operand: value}))
+            if place == 0:
+                copy.attributes[DIGITS] = IntegerAttr(words.bits, i64)
+            value = copy.result
+        made.append(copy := _part(product, read.column, number * part, part, {read.operand: value}, filled))
+        filled = copy.result
+    for op in made:
+        op.location = product.location
+        block.insert_op_before(op, product)
+    product.result.replace_all_uses_with(filled)
+    for op in (product, *(nest for nest, _, _ in reversed(read.chain))):
+        op.detach()
+        op.erase()
+
+
+def _part(
+    nest: NestOp, loop: str, start: int, extent: int, given: Mapping[int, SSAValue], dest: SSAValue | None = None
+) -> NestOp:
+    """A nest over a part of one of its loops: `given` operands are parts already, `dest` is the whole."""
+    own = any(isinstance(value, BlockArgument) and element_of(value) == i8 for value in given.values())
+    maps = [
+        IndexMapAttr(m.data if number in given and not own else _moved(m.data, loop, start))
+        for number, m in enumerate(nest.input_maps)
+    ]
+    maps.append(nest.output_map if dest is None else IndexMapAttr(_moved(nest.output_map.data, loop, start)))
+    shape = shape_of(nest.result)
+    if dest is None:
+        shape = tuple(extent if e == LinearExpr.of(loop) else s for e, s in zip(nest.output_map.data, shape, strict=True))
+    space = SpaceAttr(tuple(IterDim(d.name, extent if d.name == loop else d.extent) for d in nest.space.data))
+    made = NestOp(
+        space,
+        [given.get(number, value) for number, value in enumerate(nest.inputs)],
+        maps,
+        TensorType(element_of(nest.result), shape),
+        nest.body.clone(),
+        combine=None if nest.combine is None else nest.combine.data,
+        dest=dest,
+    )
+    made.attributes |= nest.attributes
+    made.wide, made.location, made.result.name_hint = nest.wide, nest.location, nest.result.name_hint
+    return made
+
+
+def _moved(index: IndexMap, loop: str, by: int) -> IndexMap:
+    return tuple(LinearExpr(e.const + by * dict(e.terms).get(loop, 0), e.terms) for e in index)
+
+
+__all__ = ["DIGITS", "LEAST_ELEMENTS", "PackWeightsPass"]

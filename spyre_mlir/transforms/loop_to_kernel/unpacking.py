@@ -17,8 +17,9 @@ Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
@@ -40,6 +41,10 @@ _HALF_BITS = 16
 _TO_UPPER = -(2.0**-16) * (1 - 2.0**-24)
 
 
+# Plans the last steps to a digit, which follow when it is asked for.
+_Digit = Callable[[], PlannedBuffer]
+
+
 @dataclass(eq=False)
 class PackedWeight:
     """A weight that the host sends as words, and its digits by the dimension in their sticks.
@@ -53,7 +58,7 @@ class PackedWeight:
     host: SSAValue
     dim: int
     words: Words
-    digits: dict[int, list[PlannedBuffer]] = field(default_factory=dict[int, list[PlannedBuffer]])
+    digits: dict[int, list[_Digit]] = field(default_factory=dict[int, "list[_Digit]"])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -62,10 +67,10 @@ class PackedWeight:
         return tuple(e // self.words.count if d == self.dim else e for d, e in enumerate(whole))
 
     def digit(self, p: LayoutPlanner, number: int, stick: int) -> PlannedBuffer:
-        """Return a digit as DL16; the steps that take words apart are planned at the first one."""
+        """Return a digit as DL16; the steps that all digits of words share are planned at the first one."""
         if stick not in self.digits:
             self.digits[stick] = _Unpacking(p, self, stick).run()
-        return self.digits[stick][number]
+        return self.digits[stick][number]()
 
     def move(self) -> Move:
         """The parts of the weight, one after the other."""
@@ -99,20 +104,26 @@ class _Unpacking:
         self.shape = weight.shape
         self.space, self.index = p.whole(self.shape)
 
-    def run(self) -> list[PlannedBuffer]:
-        """Plan them; returns the digits, the highest first."""
+    def run(self) -> list[_Digit]:
+        """Plan what all digits share: DL16 of each byte or nothing but a part of it; the highest digit comes first."""
         lower, upper = self._halves()
         third = self._step("floor", scaled := self._step("mul", lower, 256.0))
-        fourth = self._step("sub", scaled, third)
-        made = [self._narrow(third), self._narrow(fourth)]
+        made = [self._narrow(third), self._narrow(self._step("sub", scaled, third))]
         first = self._step("floor", scaled := self._step("mul", upper, 2.0**-8))
-        second = self._step("sub", scaled, first)
-        top, rest = self._narrow(first), self._narrow(second)
+        top, rest = self._narrow(first), self._narrow(self._step("sub", scaled, first))
         if self.weight.words.bits == NIBBLE:
-            scaled = [self._step("mul", top, 2.0**-4), self._step("mul", rest, 16.0)]
-            scaled += [self._step("mul", made[0], 2.0**-4), self._step("mul", made[1], 16.0)]
-            return [digit for number, byte in enumerate(scaled) for digit in self._nibbles(byte, top=number == 0)]
-        return [top, self._fraction(rest, 256.0), self._step("sub", made[0], 128.0), self._fraction(made[1], 256.0)]
+            return [
+                *self._nibbles(top, 2.0**-4, biased=False),
+                *self._nibbles(rest, 16.0),
+                *self._nibbles(made[0], 2.0**-4),
+                *self._nibbles(made[1], 16.0),
+            ]
+        return [
+            lambda: top,
+            partial(self._fraction, rest, 256.0),
+            partial(self._step, "sub", made[0], 128.0),
+            partial(self._fraction, made[1], 256.0),
+        ]
 
     def _halves(self) -> tuple[PlannedBuffer, PlannedBuffer]:
         """The lower half of words as a part of 1, and the upper one with its sign."""
@@ -125,11 +136,21 @@ class _Unpacking:
         multiple = self._step("floor", scaled)
         return self._step("sub", scaled, multiple), self._step("sub", multiple, about)
 
-    def _nibbles(self, scaled: PlannedBuffer, *, top: bool) -> list[PlannedBuffer]:
-        """The two digits of bytes of which the upper one is the whole part, with its sign at the top of the word."""
-        upper = self._step("floor", scaled)
-        lower = self._fraction(self._step("sub", scaled, upper), 16.0)
-        return [upper if top else self._step("sub", upper, 8.0), lower]
+    def _nibbles(self, byte: PlannedBuffer, factor: float, *, biased: bool = True) -> list[_Digit]:
+        """The two digits of bytes, of which the upper one is whole after a factor; that of the word has its sign."""
+
+        @cache
+        def scaled() -> PlannedBuffer:
+            return self._step("mul", byte, factor)
+
+        @cache
+        def upper() -> PlannedBuffer:
+            return self._step("floor", scaled())
+
+        return [
+            lambda: self._step("sub", upper(), 8.0) if biased else upper(),
+            lambda: self._fraction(self._step("sub", scaled(), upper()), 16.0),
+        ]
 
     def _fraction(self, part: PlannedBuffer, count: float) -> PlannedBuffer:
         """The digit of which a part of 1 is left."""

@@ -14,29 +14,33 @@ from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
-from spyre_mlir.hw.formats import FP8
+from spyre_mlir.hw.formats import FP8, INT32
 
-_NARROW = (FP8.name,)
-# Kernels from a weight to its product: the conversion, a scale, a zero point. A longer chain computes something else.
-_MOST_KERNELS = 4
+# Eight-bit floats, and words of integers of few bits: the model's own integers are floats on the device.
+_NARROW = (FP8.name, INT32.name)
+# Kernels from a weight to its product: a conversion, a scale, a zero point, and those that take a digit out of words.
+# A longer chain computes something else.
+_MOST_KERNELS = 20
 
 
 def widens_any(module: ModuleOp) -> bool:
     """Return whether a kernel widens a weight of few bits; if none does, no buffer is `is_widened`."""
-    return any(isinstance(op, kernel.ConvertOp) and _widens_given(op) for op in ops_in(module))
+    return any(isinstance(op, kernel.KernelOp) and _widens_given(op) for op in ops_in(module))
 
 
 def is_widened(value: SSAValue) -> bool:
     """Return whether a buffer has a weight of few bits in a wider format, or what few kernels made of its elements."""
-    return _is_widened(value, _MOST_KERNELS)
+    return _kernels_before(value, {}) is not None
 
 
-def _is_widened(value: SSAValue, kernels: int) -> bool:
-    if kernels == 0 or not isinstance(value.owner, kernel.AllocOp):
-        return False
-    users = (use.operation for use in value.uses)
-    writers = [op for op in users if isinstance(op, kernel.KernelOp) and op.output is value]
-    return len(writers) == 1 and _widens(writers[0], kernels - 1)
+def _kernels_before(value: SSAValue, known: dict[SSAValue, int | None]) -> int | None:
+    """How many kernels made a buffer of a weight of few bits, one after the other; None if it is no such buffer."""
+    if value not in known:
+        known[value] = None
+        users = [use.operation for use in value.uses] if isinstance(value.owner, kernel.AllocOp) else []
+        writers = [op for op in users if isinstance(op, kernel.KernelOp) and op.output is value]
+        known[value] = _kernels_of(writers[0], known) if len(writers) == 1 else None
+    return known[value]
 
 
 def counted_as_read(op: kernel.KernelOp) -> SpaceAttr:
@@ -72,17 +76,21 @@ def keeps_widened(op: kernel.KernelOp) -> bool:
     return any(is_widened(value) and kernel.device_tensor(value).space == "lx" for value in op.operands)
 
 
-def _widens(op: kernel.KernelOp, behind: int) -> bool:
-    """Return whether a kernel makes such a buffer, with at most so many kernels before it."""
-    if isinstance(op, kernel.ConvertOp):
-        return _widens_given(op) or _is_widened(op.inputs[0], behind)
-    if not all(op.is_elementwise(number) for number in range(len(op.inputs))):
-        return False
+def _kernels_of(op: kernel.KernelOp, known: dict[SSAValue, int | None]) -> int | None:
+    """The same of what a kernel writes."""
+    if _widens_given(op):
+        return 1
+    if not isinstance(op, kernel.ConvertOp) and not all(op.is_elementwise(number) for number in range(len(op.inputs))):
+        return None
     made = [value for value in op.inputs if isinstance(buffer_behind(value).owner, kernel.AllocOp)]
-    return bool(made) and all(_is_widened(value, behind) for value in made)
+    before = [_kernels_before(value, known) for value in made]
+    if not before or None in before:
+        return None
+    most = max(n for n in before if n is not None) + 1
+    return most if most <= _MOST_KERNELS else None
 
 
-def _widens_given(op: kernel.ConvertOp) -> bool:
+def _widens_given(op: kernel.KernelOp) -> bool:
     source = op.inputs[0]
     return _format(source) in _NARROW and not isinstance(buffer_behind(source).owner, kernel.AllocOp)
 

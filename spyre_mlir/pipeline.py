@@ -73,9 +73,8 @@ POINT = "@"
 STAGES = (
     Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
-        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,scale-results,pack-weights,"
-        "update-in-place,"
-        "forward-copies,schedule-host-steps,@spyre.loop",
+        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,scale-results,update-in-place,"
+        "forward-copies,pack-weights,schedule-host-steps,@spyre.loop",
         legality.LOOP,
     ),
     Stage(

@@ -35,6 +35,7 @@ from spyre_mlir.hw.formats import DL16, INT32
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr, round_up
 from spyre_mlir.hw.words import BYTE, NIBBLE, Words
 from spyre_mlir.ops.native import pointwise, reductions
+from spyre_mlir.transforms.aten_to_loop.nests import body_of
 from spyre_mlir.transforms.utils.integer_ranges import inside, stated_bounds
 from spyre_mlir.transforms.utils.rebuild import functions
 
@@ -186,8 +187,9 @@ def _divide(read: _Read, words: Words) -> None:
     product = read.product
     block, part = product.parent_block(), read.columns // words.count
     assert block is not None
-    made: list[Operation] = [EmptyOp(product.result.type)]
-    filled: SSAValue = made[0].results[0]
+    made, copies = list[Operation](), list[NestOp]()
+    empty = EmptyOp(product.result.type)
+    filled: SSAValue = empty.results[0]
     for number in range(words.count):
         value: SSAValue = read.weight
         for place, (nest, operand, loop) in enumerate(read.chain):
@@ -195,8 +197,11 @@ def _divide(read: _Read, words: Words) -> None:
             if place == 0:
                 copy.attributes[DIGITS] = IntegerAttr(words.bits, i64)
             value = copy.result
-        made.append(copy := _part(product, read.column, number * part, part, {read.operand: value}, filled))
-        filled = copy.result
+        made.append(copy := _part(product, read.column, number * part, part, {read.operand: value}))
+        copies.append(_put(copy.result, product, read.column, number * part, filled))
+        filled = copies[-1].result
+    # The products stay next to each other, so that one loop may have them and the kernels that all digits share.
+    made += [empty, *copies]
     for op in made:
         op.location = product.location
         block.insert_op_before(op, product)
@@ -206,35 +211,38 @@ def _divide(read: _Read, words: Words) -> None:
         op.erase()
 
 
-def _part(
-    nest: NestOp, loop: str, start: int, extent: int, given: Mapping[int, SSAValue], dest: SSAValue | None = None
-) -> NestOp:
-    """A nest over a part of one of its loops: `given` operands are parts already, `dest` is the whole."""
-    own = any(isinstance(value, BlockArgument) and element_of(value) == i8 for value in given.values())
+def _part(nest: NestOp, loop: str, start: int, extent: int, given: Mapping[int, SSAValue]) -> NestOp:
+    """A nest over a part of one of its loops; `given` operands are parts already, but for the weight."""
     maps = [
-        IndexMapAttr(m.data if number in given and not own else _moved(m.data, loop, start))
+        m if number in given and not isinstance(given[number], BlockArgument) else IndexMapAttr(_at(m.data, loop, start))
         for number, m in enumerate(nest.input_maps)
     ]
-    maps.append(nest.output_map if dest is None else IndexMapAttr(_moved(nest.output_map.data, loop, start)))
-    shape = shape_of(nest.result)
-    if dest is None:
-        shape = tuple(extent if e == LinearExpr.of(loop) else s for e, s in zip(nest.output_map.data, shape, strict=True))
-    space = SpaceAttr(tuple(IterDim(d.name, extent if d.name == loop else d.extent) for d in nest.space.data))
+    own = LinearExpr.of(loop)
+    shape = [extent if e == own else s for e, s in zip(nest.output_map.data, shape_of(nest.result), strict=True)]
     made = NestOp(
-        space,
+        SpaceAttr(tuple(IterDim(d.name, extent if d.name == loop else d.extent) for d in nest.space.data)),
         [given.get(number, value) for number, value in enumerate(nest.inputs)],
-        maps,
+        [*maps, nest.output_map],
         TensorType(element_of(nest.result), shape),
         nest.body.clone(),
         combine=None if nest.combine is None else nest.combine.data,
-        dest=dest,
     )
     made.attributes |= nest.attributes
     made.wide, made.location, made.result.name_hint = nest.wide, nest.location, nest.result.name_hint
     return made
 
 
-def _moved(index: IndexMap, loop: str, by: int) -> IndexMap:
+def _put(part: SSAValue, product: NestOp, column: str, start: int, dest: SSAValue) -> NestOp:
+    """A copy of some columns of a product to their place in all of them."""
+    index, extents = product.output_map.data, dict(product.space.extents)
+    extents[column] = shape_of(part)[index.index(LinearExpr.of(column))]
+    space = SpaceAttr(tuple(IterDim(d.name, extents[d.name]) for d in product.space.data if d.name in _names(index)))
+    body = body_of(None, [part], element_of(part))
+    maps = [IndexMapAttr(index), IndexMapAttr(_at(index, column, start))]
+    return NestOp(space, [part], maps, product.result.type, body, dest=dest)
+
+
+def _at(index: IndexMap, loop: str, by: int) -> IndexMap:
     return tuple(LinearExpr(e.const + by * dict(e.terms).get(loop, 0), e.terms) for e in index)
 
 

@@ -29,6 +29,7 @@ from spyre_mlir.errors import InputError
 NAME = "aten.name"
 KIND = "aten.kind"
 BOUNDS = "aten.bounds"
+BITS = "aten.bits"  # of a weight of 8-bit integers: how many bits its numbers need when it is imported
 MUTATES = "aten.mutates"
 PLACES = "aten.places"
 
@@ -139,6 +140,7 @@ def places_of(function: FuncOp, number: int) -> list[NamedPlaces]:
 
 
 __all__ = [
+    "BITS",
     "BOUNDS",
     "KIND",
     "MUTATES",

@@ -42,6 +42,10 @@ class Words:
         """The smallest digit."""
         return -(1 << self.bits - 1)
 
+    def holds(self, low: int, high: int) -> bool:
+        """Return whether all integers from one to another are digits."""
+        return self.least <= low and high < -self.least
+
     def shape(self, given: tuple[int, ...]) -> tuple[int, ...]:
         """Return the extents of the words of a tensor.
 
@@ -64,7 +68,7 @@ class Words:
         self.shape(values.shape)
         if values.dtype.kind == "b":
             return np.asarray(values.any(axis=0))
-        if values.size and (int(values.min()) < self.least or int(values.max()) > -self.least - 1):
+        if values.size and not self.holds(int(values.min()), int(values.max())):
             raise OverflowError(
                 f"{int(values.min())} to {int(values.max())} are not all digits of {self.bits} bits, "
                 f"{self.least} to {-self.least - 1}"

@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, TensorType, i
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values
+from spyre_mlir.dialects.argument_notes import BITS, PREPARED_KINDS, kind_of, new_values, note_of
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp, body_function, combiner
 from spyre_mlir.dialects.tensors import element_of, shape_of
@@ -36,7 +36,6 @@ from spyre_mlir.hw.sticks import IndexMap, LinearExpr, round_up
 from spyre_mlir.hw.words import BYTE, NIBBLE, Words
 from spyre_mlir.ops.native import pointwise, reductions
 from spyre_mlir.transforms.aten_to_loop.nests import body_of
-from spyre_mlir.transforms.utils.integer_ranges import inside, stated_bounds
 from spyre_mlir.transforms.utils.rebuild import functions
 
 DIGITS = "digits"
@@ -163,8 +162,8 @@ def _bits(function: func.FuncOp, weight: BlockArgument, reads: Sequence[_Read]) 
         return None
     if prod(shape_of(weight)) < LEAST_ELEMENTS or any(r.columns != shape_of(weight)[r.dim] for r in reads):
         return None
-    bounds = stated_bounds(weight)
-    few = bounds is not None and inside(bounds, (Words(NIBBLE).least, -Words(NIBBLE).least - 1))
+    noted = note_of(function, weight.index, BITS)
+    few = isinstance(noted, IntegerAttr) and noted.value.data <= NIBBLE
     possible = [bits for bits in ((NIBBLE, BYTE) if few else (BYTE,)) if _gains(reads[0], Words(bits))]
     return min(possible, key=lambda bits: _bytes(reads[0].columns, Words(bits)), default=None)
 
@@ -205,6 +204,9 @@ def _divide(read: _Read, words: Words) -> None:
     for op in made:
         op.location = product.location
         block.insert_op_before(op, product)
+    for op in made:
+        if isinstance(op, NestOp):
+            _write_as_copied(op)
     product.result.replace_all_uses_with(filled)
     for op in (product, *(nest for nest, _, _ in reversed(read.chain))):
         op.detach()
@@ -240,6 +242,36 @@ def _put(part: SSAValue, product: NestOp, column: str, start: int, dest: SSAValu
     body = body_of(None, [part], element_of(part))
     maps = [IndexMapAttr(index), IndexMapAttr(_at(index, column, start))]
     return NestOp(space, [part], maps, product.result.type, body, dest=dest)
+
+
+def _write_as_copied(copy: NestOp) -> None:
+    """Let the nest before a copy within a chain write where the copy would, if each of its loops walks a dimension."""
+    value = copy.inputs[0]
+    before = value.owner
+    if copy.dest is not None or copy.combine is not None or body_function(copy.body.block) is not None:
+        return
+    if not isinstance(before, NestOp) or before.combine is not None or DIGITS in before.attributes:
+        return
+    written, read = before.output_map.data, copy.input_maps[0].data
+    loops = [e.terms[0][0] if len(e.terms) == 1 else "" for e in (*written, *read)]
+    if list(map(LinearExpr.of, loops)) != [*written, *read] or copy.space.extents != {
+        name: size for name, size in zip(loops[len(written) :], shape_of(value), strict=True)
+    }:
+        return
+    places = {own: LinearExpr.of(name) for name, own in zip(loops[: len(written)], loops[len(written) :], strict=True)}
+    index = IndexMapAttr(tuple(e.at(places) for e in copy.output_map.data))
+    made = NestOp(
+        before.space, before.inputs, [*before.input_maps, index], copy.result.type, before.body.clone()
+    )
+    made.wide, made.location, made.result.name_hint = before.wide, before.location, copy.result.name_hint
+    made.attributes |= before.attributes
+    block = before.parent_block()
+    assert block is not None
+    block.insert_op_before(made, before)
+    copy.result.replace_all_uses_with(made.result)
+    for op in (copy, before):
+        op.detach()
+        op.erase()
 
 
 def _at(index: IndexMap, loop: str, by: int) -> IndexMap:

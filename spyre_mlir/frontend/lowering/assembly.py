@@ -11,7 +11,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Region
 
-from spyre_mlir.dialects.argument_notes import PLACES
+from spyre_mlir.dialects.argument_notes import BITS, PLACES
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, symbols_attribute
 from spyre_mlir.frontend.capture.constant_folding import Earlier, Folded
@@ -24,6 +24,7 @@ from spyre_mlir.frontend.program.plain_trees import text_of_tree
 from spyre_mlir.frontend.program.program import Origin, OutputMemory, Program, TreeConstant
 from spyre_mlir.frontend.reference.half_precision import has_halves, keep_wide
 from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number
+from spyre_mlir.hw.words import NIBBLE, Words
 
 # float32 has every whole number up to here; what is larger does not count anything.
 _MOST_COUNTED = 2**24
@@ -117,10 +118,12 @@ def _by_recipe(
 def _module(
     name: str, signature: Signature, lowering: NodeLowering, sizes: Sizes, places: Mapping[str, Attribute]
 ) -> ModuleOp:
+    weights = {s.argument.name: s.value for s in signature.slots if s.argument.kind in ("parameter", "buffer")}
     arguments = [
         {"aten.name": a.name, "aten.kind": a.kind}
         | (INTERLEAVED if a.is_complex else {})
         | _bounds(lowering.values.get(a.name) if a.kind == "constant" else None)
+        | _bits(weights.get(a.name))
         | ({PLACES: places[a.name]} if a.name in places else {})
         for a in lowering.arguments
     ]
@@ -167,6 +170,17 @@ def _bounds(value: torch.Tensor | None) -> dict[str, tuple[int, int]]:
     if value.is_floating_point() and not (1 < high - low <= _MOST_COUNTED and bool((value == value.floor()).all())):
         return {}
     return {"aten.bounds": (int(low), int(high))}
+
+
+def _bits(value: torch.Tensor | None) -> dict[str, int]:
+    """The bits that the numbers of a weight of 8-bit integers need, if they are fewer.
+
+    Other values may be bound later: what sends the weight in so few bits looks at them.
+    """
+    if value is None or value.dtype is not torch.int8 or value.is_meta or value.dim() < 2 or not value.numel():
+        return {}
+    low, high = (int(n) for n in torch.aminmax(value))
+    return {BITS: NIBBLE} if Words(NIBBLE).holds(low, high) else {}
 
 
 def _dictionaries(entries: list[dict[str, Any]]) -> ArrayAttr[DictionaryAttr]:

@@ -17,7 +17,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, LocationAttr, ModuleOp
 from xdsl.ir import Block, BlockArgument, Region, SSAValue
 
-from spyre_mlir.dialects.argument_notes import BOUNDS, KIND, PREPARED_KINDS, kind_of, note_of
+from spyre_mlir.dialects.argument_notes import BITS, BOUNDS, KIND, PREPARED_KINDS, kind_of, note_of
 from spyre_mlir.dialects.ir.control import CondOp, ControlOp, WhileLoopOp
 from spyre_mlir.frontend.capture.constant_folding import Folded
 from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, operands_of
@@ -142,7 +142,7 @@ def hand_down_notes(module: ModuleOp) -> None:
 def _handed_down(caller: func.FuncOp, value: SSAValue) -> DictionaryAttr:
     if not isinstance(value, BlockArgument) or kind_of(caller, value.index) not in PREPARED_KINDS:
         return DictionaryAttr({})
-    found = {name: note_of(caller, value.index, name) for name in (KIND, BOUNDS)}
+    found = {name: note_of(caller, value.index, name) for name in (KIND, BITS, BOUNDS)}
     return DictionaryAttr({name: note for name, note in found.items() if note is not None})
 
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.ir import Region as Body
 from xdsl.traits import SymbolTable
 
-from spyre_mlir.dialects.argument_notes import BOUNDS, KIND, PREPARED_KINDS
+from spyre_mlir.dialects.argument_notes import BITS, BOUNDS, KIND, PREPARED_KINDS
 from spyre_mlir.dialects.ir.call_effects import CallEffects, keeps_order
 from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.dialects.places import Source, common_module, location_of, source_of
@@ -146,7 +146,7 @@ def _notes(caller: func.FuncOp, values: Sequence[SSAValue]) -> dict[str, Attribu
         return {}
     common = kinds.pop() if len(kinds) == 1 else "buffer" if kinds <= set(PREPARED_KINDS) else "input"
     notes: dict[str, Attribute] = {KIND: StringAttr(common)}
-    return notes | _bounds(given)
+    return notes | _bounds(given) | _bits(given)
 
 
 def _bounds(given: Sequence[Mapping[str, Attribute]]) -> dict[str, Attribute]:
@@ -154,6 +154,11 @@ def _bounds(given: Sequence[Mapping[str, Attribute]]) -> dict[str, Attribute]:
     if len(pairs) != len(given):
         return {}
     return {BOUNDS: DenseArrayBase.from_list(i64, [min(low for low, _ in pairs), max(high for _, high in pairs)])}
+
+
+def _bits(given: Sequence[Mapping[str, Attribute]]) -> dict[str, Attribute]:
+    noted = [bits for entry in given if isinstance(bits := entry.get(BITS), IntegerAttr)]
+    return {BITS: max(noted, key=lambda bits: bits.value.data)} if len(noted) == len(given) else {}
 
 
 def _pair(bounds: Attribute | None) -> tuple[int, int] | None:

@@ -45,6 +45,13 @@ def _swiglu8(w: dict[str, Any]) -> Work:
     return 3 * rows * hidden * inner, 2 * rows * hidden + 3 * hidden * inner // BYTES + 2 * inner + hidden
 
 
+def _swiglu_integers(w: dict[str, Any]) -> Work:
+    rows, hidden, inner = w["sizes"]
+    weights = 3 * hidden * inner
+    scales = weights // 32 if w["bits"] == 4 else 2 * inner + hidden
+    return 3 * rows * hidden * inner, 2 * rows * hidden + weights * w["bits"] // (8 * BYTES) + scales
+
+
 def _in_and_out(w: dict[str, Any]) -> Work:
     rows, columns = w["sizes"]
     return 0, (w.get("inputs", 1) + 1) * rows * columns
@@ -104,4 +111,5 @@ KINDS: dict[str, Callable[[dict[str, Any]], Work]] = {
     "softmax": _in_and_out,
     "swiglu": _swiglu,
     "swiglu8": _swiglu8,
+    "swiglu_integers": _swiglu_integers,
 }

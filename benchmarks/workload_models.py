@@ -86,6 +86,30 @@ def _swiglu8(w: dict[str, Any]) -> Case:
     return Case(Weighted(mlp, [*weights, *scales]), (_half(rows, hidden),))
 
 
+def _swiglu_integers(w: dict[str, Any]) -> Case:
+    """The same with weights of 8-bit integers and a scale per row, or of 4-bit ones and a scale per 32 of a row."""
+    rows, hidden, inner = w["sizes"]
+    shapes = [(inner, hidden), (inner, hidden), (hidden, inner)]
+
+    def of(weight: Tensor, scale: Tensor) -> Tensor:
+        groups = weight.half().reshape(weight.shape[0], scale.shape[1], -1)
+        return (groups * scale[:, :, None]).reshape(weight.shape)
+
+    def mlp(x: Tensor, gate: Tensor, up: Tensor, down: Tensor, *scales: Tensor) -> Tensor:
+        if w["bits"] == 4:
+            wide = [of(weight, scale) for weight, scale in zip((gate, up, down), scales, strict=True)]
+        else:
+            wide = [weight.half() * scale for weight, scale in zip((gate, up, down), scales, strict=True)]
+        return functional.linear(
+            functional.silu(functional.linear(x, wide[0])) * functional.linear(x, wide[1]), wide[2]
+        )
+
+    # How many bits the numbers need is looked up, so there are numbers.
+    weights = [torch.zeros(shape, dtype=torch.int8, device="cpu" if w["bits"] == 4 else None) for shape in shapes]
+    scales = [_half(n, k // 32 if w["bits"] == 4 else 1) for n, k in shapes]
+    return Case(Weighted(mlp, [*weights, *scales]), (_half(rows, hidden),))
+
+
 def _attention(w: dict[str, Any]) -> Case:
     kept = (1, w["shared_heads"], w["keys"], 128)
 
@@ -207,4 +231,5 @@ KINDS: dict[str, Callable[[dict[str, Any]], Case]] = {
     "softmax": _softmax,
     "swiglu": _swiglu,
     "swiglu8": _swiglu8,
+    "swiglu_integers": _swiglu_integers,
 }

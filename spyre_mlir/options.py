@@ -142,6 +142,13 @@ class CompileOptions:
         "the host says where the block starts. Off, and with addresses in files, the new value is a tensor of its own",
         sets=("update-in-place", "enabled"),
     )
+    packed_weights: bool = _option(
+        True,
+        "weights of 8-bit integers that products read are words of four on the card, or of eight if four bits hold "
+        "them: a half and a quarter of the bytes of float16. Kernels take the words apart in the scratchpads; bound "
+        "later, the numbers must fit these bits. Off, the weights are sent as DL16",
+        sets=("pack-weights", "enabled"),
+    )
     loops: LoopForm = _option(
         "loop",
         "``loop`` writes a loop into ``bundle.mlir``, ``unroll`` a file for every kernel of every trip, which is what "

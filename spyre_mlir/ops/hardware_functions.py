@@ -225,6 +225,7 @@ _ALL = (
         1,
         "x; also gathers and slices",
         Seen.BOTH,
+        "DL16, FP32, INT32",
         exact=True,
         picks=True,
         form=forms.same,

@@ -56,7 +56,7 @@ class RowGroup:
         for op, rows in zip(self.ops, self.rows, strict=True):
             for tensor, dim in zip(op.tensors, rows, strict=True):
                 if dim is not None and dim == tensor.layout.stick:
-                    whole, rest = divmod(tensor.shape[dim], tensor.lanes)
+                    whole, rest = divmod(tensor.shape[dim], tensor.block)
                     counts.append(1 if rest else whole)
         return gcd(*counts)
 

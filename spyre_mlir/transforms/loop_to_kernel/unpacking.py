@@ -30,6 +30,7 @@ from spyre_mlir.hw.formats import DL16, FP32, INT32
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr, StickLayout
 from spyre_mlir.hw.words import NIBBLE, Words
+from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, Use
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import CONVERT_STEP, LayoutPlanner, block_of
@@ -128,7 +129,7 @@ class _Unpacking:
     def _halves(self) -> tuple[PlannedBuffer, PlannedBuffer]:
         """The lower half of words as a part of 1, and the upper one with its sign."""
         # Words are read twice, from device memory once.
-        words = self._step(_ADD, self._sent(), 0.0)
+        words = self._step(COPY, self._sent())
         about = self._step("floor", self._step("mul", self._converted(words, FP32.name), _TO_UPPER))
         less = self._converted(self._step("mul", about, 2.0**_HALF_BITS), INT32.name)
         rest = self._converted(self._step(_ADD, words, less), FP32.name)

@@ -192,7 +192,9 @@ def _divide(read: _Read, words: Words) -> None:
     for number in range(words.count):
         value: SSAValue = read.weight
         for place, (nest, operand, loop) in enumerate(read.chain):
-            made.append(copy := _part(nest, loop, number * part, part, {operand: value}))
+            parts = _cut(nest, operand, loop, number * part, part)
+            made += [cut.owner for cut in parts.values() if isinstance(cut.owner, NestOp)]
+            made.append(copy := _part(nest, loop, number * part, part, {operand: value, **parts}))
             if place == 0:
                 copy.attributes[DIGITS] = IntegerAttr(words.bits, i64)
             value = copy.result
@@ -211,6 +213,24 @@ def _divide(read: _Read, words: Words) -> None:
     for op in (product, *(nest for nest, _, _ in reversed(read.chain))):
         op.detach()
         op.erase()
+
+
+def _cut(nest: NestOp, operand: int, loop: str, start: int, extent: int) -> dict[int, SSAValue]:
+    """Parts of the other operands that a loop walks along a dimension, as tensors: no loop of trips takes an offset."""
+    found: dict[int, SSAValue] = {}
+    for number, (value, index) in enumerate(zip(nest.inputs, nest.input_maps, strict=True)):
+        dims = [d for d, e in enumerate(index.data) if loop in dict(e.terms)]
+        if number == operand or len(dims) != 1 or index.data[dims[0]] != LinearExpr.of(loop):
+            continue
+        shape = [extent if d == dims[0] else e for d, e in enumerate(shape_of(value))]
+        if shape_of(value)[dims[0]] != nest.space.extents[loop]:
+            continue
+        space = SpaceAttr(tuple(IterDim(f"d{d}", e) for d, e in enumerate(shape)))
+        own = tuple(LinearExpr.of(f"d{d}") for d in range(len(shape)))
+        maps = [IndexMapAttr(_at(own, f"d{dims[0]}", start)), IndexMapAttr(own)]
+        type_ = TensorType(element_of(value), shape)
+        found[number] = NestOp(space, [value], maps, type_, body_of(None, [value], element_of(value))).result
+    return found
 
 
 def _part(nest: NestOp, loop: str, start: int, extent: int, given: Mapping[int, SSAValue]) -> NestOp:

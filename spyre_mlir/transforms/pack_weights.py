@@ -164,7 +164,7 @@ def _bits(function: func.FuncOp, weight: BlockArgument, reads: Sequence[_Read]) 
         return None
     noted = note_of(function, weight.index, BITS)
     few = isinstance(noted, IntegerAttr) and noted.value.data <= NIBBLE
-    possible = [bits for bits in ((NIBBLE, BYTE) if few else (BYTE,)) if _gains(reads[0], Words(bits))]
+    possible = [bits for bits in ((BYTE, NIBBLE) if few else (BYTE,)) if _gains(reads[0], Words(bits))]
     return min(possible, key=lambda bits: _bytes(reads[0].columns, Words(bits)), default=None)
 
 

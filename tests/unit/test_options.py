@@ -37,6 +37,7 @@ def test_fields_of_passes_follow_from_the_options() -> None:
         "convert-spyre-loop-to-spyre-kernel": {"keep_float32": True, "keep_float32_in": ()},
         "decompose-aten": {"prefer_device": False, "integers": "auto"},
         "outline-regions": {},
+        "pack-weights": {"enabled": True},
         "plan": {"loops": True},
         "update-in-place": {"enabled": False},  # an address that is in a file is the same in every call
     }

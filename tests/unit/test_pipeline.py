@@ -34,7 +34,8 @@ from spyre_mlir.universe import make_context
 
 CONTEXT = make_context()
 TO_LOOP = (
-    "decompose-aten,cse,convert-aten-to-spyre-loop,scale-results,update-in-place,forward-copies,schedule-host-steps"
+    "decompose-aten,cse,convert-aten-to-spyre-loop,scale-results,update-in-place,forward-copies,pack-weights,"
+    "schedule-host-steps"
 )
 TO_KERNEL = (
     "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,"

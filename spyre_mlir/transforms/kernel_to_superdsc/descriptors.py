@@ -30,10 +30,10 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
 )
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw import dl16
-from spyre_mlir.hw.formats import DL16, INFINITY_STAND_IN
+from spyre_mlir.hw.formats import DL16, FP32, INFINITY_STAND_IN
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import StickAccess, walk
-from spyre_mlir.ops.hardware_functions import neutral_of
+from spyre_mlir.ops.hardware_functions import function_of, neutral_of
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.utils.function_constants import file_constants
 
@@ -140,8 +140,10 @@ def _placed(op: kernel.KernelOp, masks: Masks) -> Placed:
     function = op.function_name
     own, mask = file_constants(op), _mask_constant(function, masks) if any(d.valid is not None for d in dims) else ()
     unit = op.entry.unit.value if isinstance(op, kernel.ComputeOp) else "sfp"
+    published = function_of(function)
+    kept = FP32.name if published is not None and published.converts_integers else None
     descriptor = Descriptor(
-        0, function, unit, kind, dims, tuple(operands), (*own, *mask), len(own) if mask else -1, slices=table
+        0, function, unit, kind, dims, tuple(operands), (*own, *mask), len(own) if mask else -1, kept, slices=table
     )
     return Placed(descriptor, offsets, MappingProxyType(labels))
 

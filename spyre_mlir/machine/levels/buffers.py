@@ -17,6 +17,7 @@ from spyre_mlir.hw.arrangement import as_read, as_stored
 from spyre_mlir.hw.dl16 import round_trip
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32, device_format
 from spyre_mlir.hw.moves import Move, moved
+from spyre_mlir.hw.words import Words
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, first_index, strided
 from spyre_mlir.machine.eager_rounding import MOST_INTEGER, slot_type
 from spyre_mlir.machine.faults import place_of
@@ -94,7 +95,7 @@ def receive(buffer: DeviceBuffer) -> tuple[Array, Mask]:
     return values[(*box, ...)], known[(*box, ...)]
 
 
-def after_moves(moves: Sequence[Move], host: HostArray) -> HostArray:
+def after_moves(moves: Sequence[Move | Words], host: HostArray) -> HostArray:
     """Return a host tensor after the moves of a transfer; zeros that they add are known."""
     if not moves:
         return host
@@ -126,6 +127,15 @@ def sent_integers(
     """
     values = counted_from_end(op, values)
     form = device_format(tensor.format)
+    for words in (move for move in op.moves if isinstance(move, Words)):
+        low, high = int(values.min(initial=0)), int(values.max(initial=0))
+        if not words.holds(low, high):
+            raise InputError(
+                f"{name} holds {low} to {high}, and the program packs it as integers of {words.bits} bits, "
+                f"{words.least} to {-words.least - 1}",
+                where=place_of(op),
+                hint="compile the model with these weights, or with packed_weights=False",
+            )
     if values.size == 0 or (form.floating and values.dtype.kind != "i"):
         return values
     if op.saturate is not None:

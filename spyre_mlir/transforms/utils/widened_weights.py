@@ -20,7 +20,7 @@ from spyre_mlir.hw.formats import FP8, INT32
 _NARROW = (FP8.name, INT32.name)
 # Kernels from a weight to its product: a conversion, a scale, a zero point, and those that take a digit out of words.
 # A longer chain computes something else.
-_MOST_KERNELS = 20
+_MOST_KERNELS = 24
 
 
 def widens_any(module: ModuleOp) -> bool:

@@ -4,10 +4,10 @@
 %w = spyre.loop.nest [n = 1024, k = 512] ins(%weight[n, k] : tensor<1024x512xi8>) -> [n, k] : tensor<1024x512xf16>
 %y = spyre.loop.nest [n = 1024, k = 512] ins(%x[0, k], %w[n, k]) -> [0, n] : tensor<1x1024xf16> reduce "arith.addf"
 ```
-becomes four of each over 256 columns, and the products fill one tensor part by part. A part of the weight is a digit of
-the words that the host makes of four such parts: its nest has the attribute `digits`, the bits of one. The words take as
-many bytes as the integers. Kernels take them apart in the scratchpads, digit by digit, so all columns of a product come
-from the same digit.
+becomes four of each over 256 columns, and the products fill one tensor part by part. A part of the weight is a digit
+of the words that the host makes of four such parts: its nest has the attribute `digits`, the bits of one. The words
+take as many bytes as the integers. Kernels take them apart in the scratchpads, digit by digit, so all columns of a
+product come from the same digit.
 
 A weight is packed if all that reads it are such products, and if words take fewer bytes on the card than DL16 does.
 
@@ -29,7 +29,7 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.argument_notes import BITS, PREPARED_KINDS, kind_of, new_values, note_of
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp, body_function, combiner
+from spyre_mlir.dialects.spyre.loop import DIGITS, EmptyOp, NestOp, body_function, combiner
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16, INT32
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr, round_up
@@ -38,7 +38,6 @@ from spyre_mlir.ops.native import pointwise, reductions
 from spyre_mlir.transforms.aten_to_loop.nests import body_of
 from spyre_mlir.transforms.utils.rebuild import functions
 
-DIGITS = "digits"
 # Of smaller weights nobody counts the bytes, and unpacking them is many kernels.
 LEAST_ELEMENTS = 1 << 16
 _LANES = DL16.elements_per_stick()
@@ -127,7 +126,12 @@ def _chain(
     if isinstance(value, BlockArgument):
         return ((), value, dims[0]) if element_of(value) == i8 else None
     nest = value.owner
-    if not isinstance(nest, NestOp) or nest.combine is not None or nest.dest is not None or value.uses.get_length() != 1:
+    if (
+        not isinstance(nest, NestOp)
+        or nest.combine is not None
+        or nest.dest is not None
+        or value.uses.get_length() != 1
+    ):
         return None
     written = nest.output_map.data[dims[0]]
     if len(written.terms) != 1 or written != LinearExpr.of(written.terms[0][0]):
@@ -236,7 +240,9 @@ def _cut(nest: NestOp, operand: int, loop: str, start: int, extent: int) -> dict
 def _part(nest: NestOp, loop: str, start: int, extent: int, given: Mapping[int, SSAValue]) -> NestOp:
     """A nest over a part of one of its loops; `given` operands are parts already, but for the weight."""
     maps = [
-        m if number in given and not isinstance(given[number], BlockArgument) else IndexMapAttr(_at(m.data, loop, start))
+        m
+        if number in given and not isinstance(given[number], BlockArgument)
+        else IndexMapAttr(_at(m.data, loop, start))
         for number, m in enumerate(nest.input_maps)
     ]
     own = LinearExpr.of(loop)
@@ -274,15 +280,12 @@ def _write_as_copied(copy: NestOp) -> None:
         return
     written, read = before.output_map.data, copy.input_maps[0].data
     loops = [e.terms[0][0] if len(e.terms) == 1 else "" for e in (*written, *read)]
-    if list(map(LinearExpr.of, loops)) != [*written, *read] or copy.space.extents != {
-        name: size for name, size in zip(loops[len(written) :], shape_of(value), strict=True)
-    }:
+    whole = dict(zip(loops[len(written) :], shape_of(value), strict=True))
+    if list(map(LinearExpr.of, loops)) != [*written, *read] or copy.space.extents != whole:
         return
     places = {own: LinearExpr.of(name) for name, own in zip(loops[: len(written)], loops[len(written) :], strict=True)}
     index = IndexMapAttr(tuple(e.at(places) for e in copy.output_map.data))
-    made = NestOp(
-        before.space, before.inputs, [*before.input_maps, index], copy.result.type, before.body.clone()
-    )
+    made = NestOp(before.space, before.inputs, [*before.input_maps, index], copy.result.type, before.body.clone())
     made.wide, made.location, made.result.name_hint = before.wide, before.location, copy.result.name_hint
     made.attributes |= before.attributes
     block = before.parent_block()
@@ -298,4 +301,4 @@ def _at(index: IndexMap, loop: str, by: int) -> IndexMap:
     return tuple(LinearExpr(e.const + by * dict(e.terms).get(loop, 0), e.terms) for e in index)
 
 
-__all__ = ["DIGITS", "LEAST_ELEMENTS", "PackWeightsPass"]
+__all__ = ["LEAST_ELEMENTS", "PackWeightsPass"]

@@ -43,8 +43,8 @@ from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.hw.words import Words
 from spyre_mlir.hw.sticks import StickError
+from spyre_mlir.hw.words import Words
 
 
 class ArgumentOp(IRDLOperation):

@@ -88,6 +88,11 @@ def check_map(index: IndexMapAttr, shape: Sequence[int], space: SpaceAttr, what:
             )
 
 
+# Note on a nest that converts a part of a weight: the part is a digit of so many bits of 32-bit words. It says how the
+# weight is sent; a program without it means the same.
+DIGITS = "digits"
+
+
 @irdl_op_definition
 class NestOp(IRDLOperation):
     """A loop nest: body per point, optional combination, result or update of `dest`.
@@ -306,6 +311,7 @@ class LoopConstantOp(IRDLOperation):
 
 
 __all__ = [
+    "DIGITS",
     "EmptyOp",
     "LoopConstantOp",
     "LoopGatherOp",

@@ -1,4 +1,4 @@
-"""What the host does to a tensor before it lays it out, as attributes: moves, and words of digits.
+"""Steps of the host before it lays a tensor out, as attributes: moves, and words of digits.
 
 `#spyre.move<[m = 4, n = 6] [n, m] -> [m * 6 + n] of [24]>` and `#spyre.words<8>`.
 

@@ -28,8 +28,8 @@ from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.hw import dl16, encoding, image
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.moves import Move
-from spyre_mlir.hw.words import Words
 from spyre_mlir.hw.spec import STICK_BYTES, USER_SEGMENTS, segment_base
+from spyre_mlir.hw.words import Words
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, first_index, tensor_type
 from spyre_mlir.machine.bundle.device_program import DeviceProgram, check_held, takes_none
 from spyre_mlir.machine.bundle.host_code import driven
@@ -105,7 +105,9 @@ class HostFunctions(InterpreterFunctions):
             raise InputError(f"segment {segment} is none of the {USER_SEGMENTS} for tensors", where=place_of(op))
         return segment_base(segment)
 
-    def _send(self, op: Operation, host: HostArray, moves: tuple[Move | Words, ...] = (), *, zero_padding: bool) -> _Placed:
+    def _send(
+        self, op: Operation, host: HostArray, moves: tuple[Move | Words, ...] = (), *, zero_padding: bool
+    ) -> _Placed:
         tensor, values = device_tensor(op.results[0]), host.values
         placed = self._place(op, zeroed=not (zero_padding or fills(tensor)))
         key, region = (tensor, zero_padding, self.options, moves), self.memory.locate(placed.base, placed.base + 1)

@@ -19,8 +19,8 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.moves import Move
-from spyre_mlir.hw.words import Words
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
+from spyre_mlir.hw.words import Words
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers
 from spyre_mlir.machine.bundle.transfers import fetch
 from spyre_mlir.machine.levels.run import argument_name, bind_input
@@ -48,7 +48,12 @@ class Form:
 
     @classmethod
     def of(
-        cls, tensor: DeviceTensor, options: MachineOptions, *, zero_padding: bool = False, moves: tuple[Move | Words, ...] = ()
+        cls,
+        tensor: DeviceTensor,
+        options: MachineOptions,
+        *,
+        zero_padding: bool = False,
+        moves: tuple[Move | Words, ...] = (),
     ) -> Form:
         """Return a form; where there is no padding, nothing is said about it."""
         return cls(tensor, zero_padding and prod(tensor.shape) < tensor.sticks * tensor.lanes, options, moves)

@@ -88,7 +88,12 @@ class DeviceForms:
         if self.block is not None:
             return self.block.whole.free_layout
         comes = self.host or self.argument
-        return self.prepared or self.constant is not None or self.maker is not None or (comes is not None and not self.buffers)
+        return (
+            self.prepared
+            or self.constant is not None
+            or self.maker is not None
+            or (comes is not None and not self.buffers)
+        )
 
     @property
     def provided(self) -> bool:

@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.spyre.loop import DIGITS
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.formats import DL16, FP32, INT32
 from spyre_mlir.hw.moves import Move
@@ -34,7 +35,6 @@ from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, Use
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import CONVERT_STEP, LayoutPlanner, block_of
-from spyre_mlir.transforms.pack_weights import DIGITS
 
 _ADD = "addi32toi32"
 _HALF_BITS = 16
@@ -161,9 +161,7 @@ class _Unpacking:
         layout = StickLayout.published(self.shape, self.stick, block_of(INT32.name))
         moves = (self.weight.move(), self.weight.words)
         host = self.weight.host
-        return self.planner.define(
-            PlannedBuffer(self.shape, INT32.name, layout, host, zero_padding=True, moves=moves)
-        )
+        return self.planner.define(PlannedBuffer(self.shape, INT32.name, layout, host, zero_padding=True, moves=moves))
 
     def _narrow(self, source: PlannedBuffer) -> PlannedBuffer:
         return self._converted(source, DL16.name)

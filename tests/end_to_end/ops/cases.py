@@ -40,6 +40,7 @@ ELSEWHERE = frozenset(
         "empty_like",
         "new_empty",
         "spyre::floor_divide_integers",  # no operator of torch's
+        "spyre::add_words",
     }
 )
 # Overloads that take a first tensor of one rank only.

@@ -101,7 +101,9 @@ def test_every_level_agrees_with_torch(kind: type[Linear8 | Linear4], rows: int,
 
 @pytest.mark.parametrize(("kind", "share"), [(Linear8, 0.55), (Linear4, 0.30)])
 @pytest.mark.parametrize(("rows", "columns", "tokens"), [(512, 512, 32), (1024, 1024, 1)])
-def test_the_card_holds_few_bits(kind: type[Linear8 | Linear4], share: float, rows: int, columns: int, tokens: int) -> None:
+def test_the_card_holds_few_bits(
+    kind: type[Linear8 | Linear4], share: float, rows: int, columns: int, tokens: int
+) -> None:
     program = compiled(kind(rows, columns), inputs(tokens, columns))
     assert large_stores(program, rows * columns // 8) == []
     assert sent_bytes(program, "b_weight") == rows * columns // (2 if kind is Linear4 else 1)

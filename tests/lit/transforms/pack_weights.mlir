@@ -1,0 +1,26 @@
+// RUN: spyre-opt -p pack-weights %s | filecheck %s
+
+// Each digit of the words is a part of the weight's rows, and makes its part of the result's columns.
+
+// CHECK-LABEL: func.func @main
+// CHECK-NEXT: [[A:%.*]] = spyre.loop.nest [a = 64, b = 256] ins(%weight[a, b] : tensor<256x256xi8>) -> [a, b] : tensor<64x256xf16> attributes {digits = 8 : i64}
+// CHECK: [[P:%.*]] = spyre.loop.nest [m = 4, n = 64, k = 256] ins(%x[m, k] : tensor<4x256xf16>, [[A]][n, k] : tensor<64x256xf16>) -> [m, n] : tensor<4x64xf16> reduce "arith.addf"
+// CHECK: [[B:%.*]] = spyre.loop.nest [a = 64, b = 256] ins(%weight[a + 64, b] : tensor<256x256xi8>)
+// CHECK: [[Q:%.*]] = spyre.loop.nest [m = 4, n = 64, k = 256] ins(%x[m, k] : tensor<4x256xf16>, [[B]][n, k] : tensor<64x256xf16>)
+// CHECK: spyre.loop.nest [a = 64, b = 256] ins(%weight[a + 128, b] : tensor<256x256xi8>)
+// CHECK: spyre.loop.nest [a = 64, b = 256] ins(%weight[a + 192, b] : tensor<256x256xi8>)
+// CHECK: [[EMPTY:%.*]] = spyre.loop.empty : tensor<4x256xf16>
+// CHECK: [[FIRST:%.*]] = spyre.loop.nest [m = 4, n = 64] ins([[P]][m, n] : tensor<4x64xf16>) outs([[EMPTY]][m, n] : tensor<4x256xf16>)
+// CHECK: spyre.loop.nest [m = 4, n = 64] ins([[Q]][m, n] : tensor<4x64xf16>) outs([[FIRST]][m, n + 64] : tensor<4x256xf16>)
+func.func @main(%x: tensor<4x256xf16>, %weight: tensor<256x256xi8> {aten.kind = "buffer", aten.name = "weight"}) -> tensor<4x256xf16> {
+  %0 = spyre.loop.nest [a = 256, b = 256] ins(%weight[a, b] : tensor<256x256xi8>) -> [a, b] : tensor<256x256xf16> {
+  ^bb0(%p : i8):
+    spyre.loop.yield %p : i8
+  }
+  %1 = spyre.loop.nest [m = 4, n = 256, k = 256] ins(%x[m, k] : tensor<4x256xf16>, %0[n, k] : tensor<256x256xf16>) -> [m, n] : tensor<4x256xf16> reduce "arith.addf" {
+  ^bb0(%p : f16, %q : f16):
+    %s = arith.mulf %p, %q : f16
+    spyre.loop.yield %s : f16
+  }
+  func.return %1 : tensor<4x256xf16>
+}

@@ -10,8 +10,8 @@
 // CHECK: spyre.loop.nest [a = 64, b = 256] ins(%weight[a + 128, b] : tensor<256x256xi8>)
 // CHECK: spyre.loop.nest [a = 64, b = 256] ins(%weight[a + 192, b] : tensor<256x256xi8>)
 // CHECK: [[EMPTY:%.*]] = spyre.loop.empty : tensor<4x256xf16>
-// CHECK: [[FIRST:%.*]] = spyre.loop.nest [m = 4, n = 64] ins([[P]][m, n] : tensor<4x64xf16>) outs([[EMPTY]][m, n] : tensor<4x256xf16>)
-// CHECK: spyre.loop.nest [m = 4, n = 64] ins([[Q]][m, n] : tensor<4x64xf16>) outs([[FIRST]][m, n + 64] : tensor<4x256xf16>)
+// CHECK: [[FIRST:%.*]] = spyre.loop.nest [m = 4, n = 64] ins([[P]][m, n] : tensor<4x64xf16>) into [[EMPTY]] -> [m, n] : tensor<4x256xf16>
+// CHECK: spyre.loop.nest [m = 4, n = 64] ins([[Q]][m, n] : tensor<4x64xf16>) into [[FIRST]] -> [m, n + 64] : tensor<4x256xf16>
 func.func @main(%x: tensor<4x256xf16>, %weight: tensor<256x256xi8> {aten.kind = "buffer", aten.name = "weight"}) -> tensor<4x256xf16> {
   %0 = spyre.loop.nest [a = 256, b = 256] ins(%weight[a, b] : tensor<256x256xi8>) -> [a, b] : tensor<256x256xf16> {
   ^bb0(%p : i8):

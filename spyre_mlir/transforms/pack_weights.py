@@ -197,7 +197,7 @@ def _divide(read: _Read, words: Words) -> None:
         value: SSAValue = read.weight
         for place, (nest, operand, loop) in enumerate(read.chain):
             parts = _cut(nest, operand, loop, number * part, part)
-            made += [cut.owner for cut in parts.values() if isinstance(cut.owner, NestOp)]
+            made += [op for cut in parts.values() for op in _new_before(cut)]
             made.append(copy := _part(nest, loop, number * part, part, {operand: value, **parts}))
             if place == 0:
                 copy.attributes[DIGITS] = IntegerAttr(words.bits, i64)
@@ -215,8 +215,13 @@ def _divide(read: _Read, words: Words) -> None:
             _write_as_copied(op)
     product.result.replace_all_uses_with(filled)
     for op in (product, *(nest for nest, _, _ in reversed(read.chain))):
+        unread = [v.owner for v in op.operands if isinstance(v.owner, NestOp) and v.uses.get_length() == 1]
         op.detach()
         op.erase()
+        for other in unread:
+            if not any(nest is other for nest, _, _ in read.chain):
+                other.detach()
+                other.erase()
 
 
 def _cut(nest: NestOp, operand: int, loop: str, start: int, extent: int) -> dict[int, SSAValue]:
@@ -229,12 +234,28 @@ def _cut(nest: NestOp, operand: int, loop: str, start: int, extent: int) -> dict
         shape = [extent if d == dims[0] else e for d, e in enumerate(shape_of(value))]
         if shape_of(value)[dims[0]] != nest.space.extents[loop]:
             continue
-        space = SpaceAttr(tuple(IterDim(f"d{d}", e) for d, e in enumerate(shape)))
-        own = tuple(LinearExpr.of(f"d{d}") for d in range(len(shape)))
-        maps = [IndexMapAttr(_at(own, f"d{dims[0]}", start)), IndexMapAttr(own)]
-        type_ = TensorType(element_of(value), shape)
-        found[number] = NestOp(space, [value], maps, type_, body_of(None, [value], element_of(value))).result
+        found[number] = _part_of(value, dims[0], start, shape)
     return found
+
+
+def _new_before(value: SSAValue) -> list[Operation]:
+    """The nests that make a value and are in no program yet."""
+    op = value.owner
+    return [*_new_before(op.inputs[0]), op] if isinstance(op, NestOp) and op.parent is None else []
+
+
+def _part_of(value: SSAValue, dim: int, start: int, shape: Sequence[int]) -> SSAValue:
+    """A copy of a part of a tensor along a dimension; of a converted weight that of the weight, which the host makes."""
+    before, kinds = value.owner, [element_of(value)]
+    if isinstance(before, NestOp) and isinstance(before.inputs[0], BlockArgument) and _converts_whole(before):
+        value, kinds = before.inputs[0], [element_of(before.inputs[0]), *kinds]
+    space = SpaceAttr(tuple(IterDim(f"d{d}", e) for d, e in enumerate(shape)))
+    own = tuple(LinearExpr.of(f"d{d}") for d in range(len(shape)))
+    at = _at(own, f"d{dim}", start)
+    for kind in kinds:
+        maps = [IndexMapAttr(at), IndexMapAttr(own)]
+        value, at = NestOp(space, [value], maps, TensorType(kind, shape), body_of(None, [value], kind)).result, own
+    return value
 
 
 def _part(nest: NestOp, loop: str, start: int, extent: int, given: Mapping[int, SSAValue]) -> NestOp:

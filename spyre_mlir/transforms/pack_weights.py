@@ -245,7 +245,7 @@ def _new_before(value: SSAValue) -> list[Operation]:
 
 
 def _part_of(value: SSAValue, dim: int, start: int, shape: Sequence[int]) -> SSAValue:
-    """A copy of a part of a tensor along a dimension; of a converted weight that of the weight, which the host makes."""
+    """A copy of a part of a tensor along a dimension; of a converted weight a part of the weight, made by the host."""
     before, kinds = value.owner, [element_of(value)]
     if isinstance(before, NestOp) and isinstance(before.inputs[0], BlockArgument) and _converts_whole(before):
         value, kinds = before.inputs[0], [element_of(before.inputs[0]), *kinds]

@@ -172,8 +172,7 @@ class _Unpacking:
     def _step(self, function: str, first: PlannedBuffer, second: PlannedBuffer | float | None = None) -> PlannedBuffer:
         operands = [first]
         if second is not None:
-            number = isinstance(second, float)
-            operands.append(self.planner.number(second, first.format) if number else second)
+            operands.append(second if isinstance(second, PlannedBuffer) else self.planner.number(second, first.format))
         return self._add(function, operands, first.format)
 
     def _add(self, function: str, operands: list[PlannedBuffer], form: str) -> PlannedBuffer:

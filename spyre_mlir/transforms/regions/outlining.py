@@ -157,8 +157,8 @@ def _bounds(given: Sequence[Mapping[str, Attribute]]) -> dict[str, Attribute]:
 
 
 def _bits(given: Sequence[Mapping[str, Attribute]]) -> dict[str, Attribute]:
-    noted = [bits for entry in given if isinstance(bits := entry.get(BITS), IntegerAttr)]
-    return {BITS: max(noted, key=lambda bits: bits.value.data)} if len(noted) == len(given) else {}
+    noted = [bits.value.data for entry in given if isinstance(bits := entry.get(BITS), IntegerAttr)]
+    return {BITS: IntegerAttr(max(noted), i64)} if len(noted) == len(given) else {}
 
 
 def _pair(bounds: Attribute | None) -> tuple[int, int] | None:

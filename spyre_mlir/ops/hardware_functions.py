@@ -225,7 +225,6 @@ _ALL = (
         1,
         "x; also gathers and slices",
         Seen.BOTH,
-        "DL16, FP32, INT32",
         exact=True,
         picks=True,
         form=forms.same,

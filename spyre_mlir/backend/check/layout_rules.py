@@ -30,7 +30,7 @@ from spyre_mlir.dialects.spyre.kernel import LaunchOp, device_tensor, segment_of
 from spyre_mlir.dialects.superdsc.check import Problem
 from spyre_mlir.dialects.superdsc.check.rule import error
 from spyre_mlir.dialects.superdsc.model import keys
-from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind, Operand
+from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind, Operand, labelled_format
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import ReadError
 from spyre_mlir.hw.spec import SEGMENT_BYTES, STICK_BYTES
@@ -197,8 +197,9 @@ def _wrong(one: _Walked, memory: _Memory, offset: _Offset | None, name: str) -> 
             yield f"a view of up to {whole.sticks} sticks", f"{tensor.sticks}"
             return
     text = str(DeviceTensorType(tensor)).removeprefix("!spyre.tensor")
-    if (one.operand.format, one.operand.component) != (tensor.format, tensor.space):
-        yield f"{tensor.format} in {tensor.space}", f"{one.operand.format} in {one.operand.component}"
+    form = labelled_format(one.view.op_func, tensor.format)
+    if (one.operand.format, one.operand.component) != (form, tensor.space):
+        yield f"{form} in {tensor.space}", f"{one.operand.format} in {one.operand.component}"
         return
     try:
         acc = one.access(tensor)

@@ -7,19 +7,23 @@ that met a fault on the way to its plan has none: it meets the fault again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
+from spyre_mlir.hw.formats import FP32, INT32
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.faults import FaultKind, Place, fault
-from spyre_mlir.machine.hardware_functions import Meaning, meaning_of
+from spyre_mlir.machine.hardware_functions import Meaning, Movement, meaning_of
 from spyre_mlir.machine.memory.exact import Bools, Ints, Memory
 from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, slice_table
+from spyre_mlir.machine.memory.shadow import FORMAT_TAGS
 from spyre_mlir.machine.superdsc.gather import share_table
 from spyre_mlir.machine.superdsc.races import require_no_race
 from spyre_mlir.machine.superdsc.work import Tile, TileWork
+from spyre_mlir.ops.function_facts import LaneOrder
 
 Symbols = Mapping[int, int]
 
@@ -136,7 +140,10 @@ def make_plan(view: Descriptor, memory: Memory, symbols: Symbols | None) -> Laun
         UnsupportedError: the machine has no rule for what the descriptor asks.
     """
     meaning = meaning_of(view.op_func)
-    layouts = tuple(OperandLayout(view, index, memory, symbols) for index in range(len(view.operands)))
+    layouts = _layouts(view, memory, symbols)
+    if _copies_integers(view, meaning, int(layouts[0].starts[0]), memory):
+        view = replace(view, operands=tuple(replace(operand, format=INT32.name) for operand in view.operands))
+        layouts = _layouts(view, memory, symbols)
     slices = _schedule(view, memory)
     for layout in layouts:
         share_table(layout, memory.log)
@@ -149,6 +156,21 @@ def make_plan(view: Descriptor, memory: Memory, symbols: Symbols | None) -> Laun
         return LaunchPlan(view, meaning, layouts, None, tiles)
     require_no_race([tile.accesses], memory.log, lambda: [[x.core(core) for x in layouts] for core in cores])
     return LaunchPlan(view, meaning, layouts, tile)
+
+
+def _layouts(view: Descriptor, memory: Memory, symbols: Symbols | None) -> tuple[OperandLayout, ...]:
+    return tuple(OperandLayout(view, index, memory, symbols) for index in range(len(view.operands)))
+
+
+def _copies_integers(view: Descriptor, meaning: Meaning, start: int, memory: Memory) -> bool:
+    """Return whether a copy labelled FP32 moves the bits of 32-bit integers, as torch-spyre labels copies of those."""
+    if not isinstance(meaning, Movement) or meaning.lanes is not LaneOrder.KEPT or not memory.tracked:
+        return False
+    if {operand.format for operand in view.operands} != {FP32.name}:
+        return False
+    found = next((region for region in memory.regions if region.base <= start < region.end), None)
+    # A start outside of memory is a fault of the access.
+    return found is not None and found.states.tags[(start - found.base) // STICK_BYTES] == FORMAT_TAGS[INT32.name]
 
 
 def _schedule(view: Descriptor, memory: Memory) -> Ints:

@@ -26,6 +26,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
     Operand,
     Slices,
     core_slices,
+    labelled_format,
     start_offsets,
 )
 from spyre_mlir.errors import LoweringError
@@ -129,7 +130,7 @@ def _placed(op: kernel.KernelOp, masks: Masks) -> Placed:
     dims = tuple(Dim(labels[lp.name], lp.extent, lp.split, lp.valid) for lp in loops)
     if kind is OpClass.GATHER:
         walked[1] = _whole_rows(op, walked[1])
-    operands = [_operand(w, labels) for w in walked]
+    operands = [_operand(w, labels, op.function_name) for w in walked]
     table = _table(op, labels, dims, kind)
     offsets = tuple(
         tuple(w.access.offset * STICK_BYTES + o for o in start_offsets(dims, x, kind, table))
@@ -229,12 +230,12 @@ def _labels(names: list[str], kind: OpClass) -> dict[str, str]:
     return dict(zip(names, known, strict=True))
 
 
-def _operand(w: _Walked, labels: dict[str, str]) -> Operand:
+def _operand(w: _Walked, labels: dict[str, str], function: str) -> Operand:
     return Operand(
         order=tuple(labels[n] for n in w.order),
         extents=w.extents,
         stick=None if w.lane is None else labels[w.lane],
-        format=w.tensor.format,
+        format=labelled_format(function, w.tensor.format),
         start=(),
         component=w.tensor.space,
     )

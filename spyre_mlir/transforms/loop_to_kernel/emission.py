@@ -26,9 +26,8 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import lengthen, settle
-from spyre_mlir.transforms.loop_to_kernel.host_ops import brought, host_op
 from spyre_mlir.transforms.loop_to_kernel.kept_layouts import align
-from spyre_mlir.transforms.loop_to_kernel.kernel_ops import kernel_op
+from spyre_mlir.transforms.loop_to_kernel.kernel_ops import brought, host_op, kernel_op
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import is_narrowed, is_rounded
 from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import bring_within_reach

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 import spyre_mlir
+from spyre_mlir.backend.check import check_bundle
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, KernelOp, ToDeviceOp, device_tensor
 from spyre_mlir.errors import InputError
@@ -120,7 +121,8 @@ def test_a_weight_larger_than_the_scratchpads_is_unpacked_in_a_loop(kind: type[L
     program = compiled(model, inputs(1, 4096).to("meta"))
     assert large_stores(program, 4096 * 12800 // 8) == []
     assert "scf.for" in program.mlir("spyre.kernel")
-    assert program.timeline().total_us < 1.8 * program.timeline().roofline_us if kind is Linear8 else 2.2
+    most = 1.8 if kind is Linear8 else 2.2
+    assert program.timeline().total_us < most * program.timeline().roofline_us
 
 
 @pytest.mark.parametrize("numerics", ["device", "exact"])
@@ -140,6 +142,16 @@ def test_every_number_arrives(least: int, numerics: Any) -> None:
     x = torch.eye(1024).half()
     got = compiled(model, x, numerics=numerics)(x)
     np.testing.assert_array_equal(got.numpy(), model.weight.t().numpy())
+
+
+@pytest.mark.parametrize("kind", [Linear8, Linear4])
+def test_files_have_published_functions_and_formats_alone(kind: type[Linear8 | Linear4], tmp_path: Path) -> None:
+    """Copies of words are labelled as torch-spyre labels copies of 32-bit integers; no rule has a remark."""
+    compiled(kind(512, 512), inputs(2, 512)).save(tmp_path / "saved")
+    texts = [file.read_text() for file in (tmp_path / "saved").rglob("sdsc_*.json")]
+    copies = [text for text in texts if '"opFuncName": "identity"' in text and '"wordLength": 4' in text]
+    assert copies and not any("IEEE_INT32" in text for text in copies)
+    assert [str(one) for one in check_bundle(tmp_path / "saved", make_context())] == []
 
 
 def test_equal_layers_share_the_kernels_of_one() -> None:

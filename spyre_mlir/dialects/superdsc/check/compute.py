@@ -13,12 +13,7 @@ from spyre_mlir.hw.formats import DL16, FORMATS, FP32, INT32
 from spyre_mlir.ops.hardware_functions import Group, HardwareFunction, Seen, function_of
 
 _LIST = "SuperDSC interface specification, supported functions"
-_FORMATS = {
-    "DL16": (DL16.name,),
-    "DL16, FP32": (DL16.name, FP32.name),
-    "DL16, FP32, INT32": (DL16.name, FP32.name, INT32.name),
-    "INT32": (INT32.name,),
-}
+_FORMATS = {"DL16": (DL16.name,), "DL16, FP32": (DL16.name, FP32.name), "INT32": (INT32.name,)}
 _MASK = "samv-maskvalue"
 _FRONT_END = "torch-spyre code generation, real files"
 

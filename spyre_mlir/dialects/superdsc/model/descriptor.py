@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
 
-from spyre_mlir.hw.formats import device_format
+from spyre_mlir.hw.formats import FP32, INT32, device_format
 from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.ops.hardware_functions import NONSTICK, function_of
+from spyre_mlir.ops.hardware_functions import COPY, NONSTICK, function_of
 
 Slices = tuple[Mapping[str, int], ...]
 
@@ -299,6 +299,15 @@ class Descriptor:
             if dim.label == label:
                 return dim
         raise KeyError(label)
+
+
+def labelled_format(function: str, form: str) -> str:
+    """Return the format that a file gives to operands of a function that are stored in a format.
+
+    Copies of 32-bit integers are labelled FP32, and move their bits (torch-spyre code generation; likely): the
+    published list has no integers under `identity`.
+    """
+    return FP32.name if function == COPY and form == INT32.name else form
 
 
 def slice_order(dims: Sequence[Dim], op_class: OpClass) -> tuple[Dim, ...]:

@@ -12,11 +12,12 @@ import pytest
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
 from spyre_mlir.errors import FaultKind, MachineFault
 from spyre_mlir.machine.faults import FaultLog
+from spyre_mlir.machine.memory.device_numerics import DeviceMemory
 from spyre_mlir.machine.memory.exact import ExactMemory, Memory
 from spyre_mlir.machine.superdsc.launch_plans import LaunchPlan, LaunchPlans, make_plan
 from spyre_mlir.machine.superdsc.run import execute
 
-DL16 = "SEN169_FP16"
+DL16, FP32, INT32 = "SEN169_FP16", "IEEE_FP32", "IEEE_INT32"
 DIMS = (Dim("mb", 4, 2), Dim("out", 64))
 AT_0_AND_4 = {-1: 0, -2: 256, -3: 512, -4: 768}
 AT_0_AND_8 = {-1: 0, -2: 256, -3: 1024, -4: 1280}
@@ -139,3 +140,47 @@ def test_a_plan_knows_where_it_works() -> None:
     assert (plan.name, plan.picks, plan.in_scratchpads, plan.in_place) == ("0:neg", False, False, False)
     same = make_plan(negation(), memory(), {-1: 0, -2: 256, -3: 0, -4: 256})
     assert same.in_place
+
+
+# Among them the words of infinity, of a NaN that signals and of one that is quiet, and a float that is no normal one.
+WORDS = np.resize(np.array([0x7F800000, 0x7F800001, -1, 0x7FFFFFFF, -(2**31), 1, 0, 12345]), 128)
+
+
+def labelled_as_floats(function: str) -> Descriptor:
+    """Four rows of a stick of 32-bit numbers, on two cores."""
+    operands = tuple(
+        Operand(("out", "mb"), (32, 4), "out", FP32, start, symbolic=True) for start in (("-1", "-2"), ("-3", "-4"))
+    )
+    return Descriptor(0, function, "sfp", OpClass.POINTWISE, (Dim("mb", 4, 2), Dim("out", 32)), operands)
+
+
+@pytest.mark.parametrize("kind", [ExactMemory, DeviceMemory])
+def test_a_copy_labelled_as_floats_moves_the_bits_of_integers(kind: type[Memory]) -> None:
+    """As torch-spyre writes copies of 32-bit integers."""
+    one, plans = kind(), LaunchPlans()
+    one.nan_is_a_fault = True
+    one.add_region("HBM", 0, 16 * 128)
+    one.store(4 * np.arange(128), WORDS, INT32)
+    for _ in range(2):
+        execute(labelled_as_floats("identity"), one, AT_0_AND_4, plans=plans)
+    values, written = one.load(512 + 4 * np.arange(128), INT32)
+    assert written.all()
+    assert values.tolist() == WORDS.tolist()
+
+
+@pytest.mark.parametrize("kind", [ExactMemory, DeviceMemory])
+def test_a_copy_labelled_as_floats_is_one_of_floats_where_those_are(kind: type[Memory]) -> None:
+    one = kind()
+    one.add_region("HBM", 0, 16 * 128)
+    one.store(4 * np.arange(128), np.arange(128) / 4, FP32)
+    execute(labelled_as_floats("identity"), one, AT_0_AND_4)
+    assert one.load(512 + 4 * np.arange(128), FP32)[0].tolist() == [n / 4 for n in range(128)]
+
+
+def test_what_computes_on_floats_takes_no_integers() -> None:
+    one = ExactMemory()
+    one.add_region("HBM", 0, 16 * 128)
+    one.store(4 * np.arange(128), WORDS, INT32)
+    with pytest.raises(MachineFault) as caught:
+        execute(labelled_as_floats("neg"), one, AT_0_AND_4)
+    assert caught.value.kind == FaultKind.WRONG_FORMAT

@@ -23,6 +23,7 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
     Version,
     Window,
     core_slices,
+    labelled_format,
     slice_order,
     start_offsets,
 )
@@ -193,3 +194,17 @@ def test_parts_are_values() -> None:
     assert hash(local) == hash(small_add().operands[0])  # rows are no part of it
     assert local != small_add().operands[0]
     assert hash(small_add()) == hash(small_add())
+
+
+@pytest.mark.parametrize(
+    ("function", "stored", "label"),
+    [
+        ("identity", "IEEE_INT32", "IEEE_FP32"),  # torch-spyre's re-labelling: the same 32 bits
+        ("identity", "SENUINT32", "SENUINT32"),
+        ("identity", DL16, DL16),
+        ("int32tofp32", "IEEE_INT32", "IEEE_INT32"),  # a tensor of a conversion keeps its label there
+        ("addi32toi32", "IEEE_INT32", "IEEE_INT32"),
+    ],
+)
+def test_copies_of_integers_are_labelled_as_floats(function: str, stored: str, label: str) -> None:
+    assert labelled_format(function, stored) == label

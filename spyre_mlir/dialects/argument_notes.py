@@ -29,6 +29,7 @@ from spyre_mlir.errors import InputError
 NAME = "aten.name"
 KIND = "aten.kind"
 BOUNDS = "aten.bounds"
+ZERO = "aten.zero"  # of integers that the program takes for zeros: the operator that subtracted them
 BITS = "aten.bits"  # of a weight of 8-bit integers: how many bits its numbers need when it is imported
 MUTATES = "aten.mutates"
 PLACES = "aten.places"
@@ -147,6 +148,7 @@ __all__ = [
     "NAME",
     "PLACES",
     "PREPARED_KINDS",
+    "ZERO",
     "NamedPlaces",
     "kind_of",
     "new_values",

@@ -11,7 +11,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Region
 
-from spyre_mlir.dialects.argument_notes import BITS, PLACES
+from spyre_mlir.dialects.argument_notes import BITS, PLACES, ZERO
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, symbols_attribute
 from spyre_mlir.frontend.capture.constant_folding import Earlier, Folded
@@ -20,6 +20,7 @@ from spyre_mlir.frontend.lowering.control_flow import hand_down_notes
 from spyre_mlir.frontend.lowering.named_places import named_places
 from spyre_mlir.frontend.lowering.nodes import NodeLowering
 from spyre_mlir.frontend.lowering.signature import Signature
+from spyre_mlir.frontend.lowering.zero_points import drop_zero_points, is_zero
 from spyre_mlir.frontend.program.plain_trees import text_of_tree
 from spyre_mlir.frontend.program.program import Origin, OutputMemory, Program, TreeConstant
 from spyre_mlir.frontend.reference.half_precision import has_halves, keep_wide
@@ -119,13 +120,18 @@ def _module(
     name: str, signature: Signature, lowering: NodeLowering, sizes: Sizes, places: Mapping[str, Attribute]
 ) -> ModuleOp:
     weights = {s.argument.name: s.value for s in signature.slots if s.argument.kind in ("parameter", "buffer")}
+    written = {r.mutates for r in signature.results}
+    kept = [n for n, a in enumerate(lowering.arguments) if a.name not in written]
+    zeros = [n for n in kept if is_zero(weights.get(lowering.arguments[n].name))]
+    dropped = drop_zero_points(lowering.block, zeros)
     arguments = [
         {"aten.name": a.name, "aten.kind": a.kind}
         | (INTERLEAVED if a.is_complex else {})
         | _bounds(lowering.values.get(a.name) if a.kind == "constant" else None)
         | _bits(weights.get(a.name))
         | ({PLACES: places[a.name]} if a.name in places else {})
-        for a in lowering.arguments
+        | ({ZERO: dropped[number]} if number in dropped else {})
+        for number, a in enumerate(lowering.arguments)
     ]
     results = [
         {"aten.name": r.name}

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
-from spyre_mlir.dialects.argument_notes import places_of
+from spyre_mlir.dialects.argument_notes import ZERO, note_of, places_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
 from spyre_mlir.errors import InputError
@@ -168,8 +168,8 @@ def argument_of(main: FuncOp, number: int, value: Array | KeptTensor | None, *, 
 
     if not all(isinstance(use.operation, ToDeviceOp) for use in main.args[number].uses):
         return bound()
-    if read is not None and places_of(main, number):
-        bound()  # looks at indices in every run, also at those that are on the card already
+    if read is not None and (places_of(main, number) or note_of(main, number, ZERO) is not None):
+        bound()  # looks at the numbers in every run, also at those that are on the card already
     return KeptInput(value, bound)
 
 

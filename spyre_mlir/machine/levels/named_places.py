@@ -1,4 +1,4 @@
-"""Check of the integers of a call that name places: an index outside has nothing to name on the device.
+"""Checks of the integers of a call: those that name places have one to name, those taken for zeros are zeros.
 
 Decision: docs/decisions/0063-positions-are-compared.md
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 
-from spyre_mlir.dialects.argument_notes import NamedPlaces, places_of
+from spyre_mlir.dialects.argument_notes import ZERO, NamedPlaces, note_of, places_of
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.arrays import Array, first_index
 
@@ -40,6 +41,28 @@ def check_places(function: FuncOp, number: int, name: str, values: Array, sizes:
             raise _error(asked, name, values, first_index(wrong), low, high)
 
 
+def check_zeros(function: FuncOp, number: int, name: str, values: Array) -> None:
+    """Check that the integers of an argument are zeros, where the program takes them for zeros.
+
+    Args:
+        function: with a note on the argument, if it does.
+        number: of the argument.
+        name: of the argument, for messages.
+        values: its integers.
+
+    Raises:
+        InputError: one is not.
+    """
+    note = note_of(function, number, ZERO)
+    if isinstance(note, StringAttr) and values.any():
+        at = first_index(values != 0)
+        raise InputError(
+            f"{name} holds {int(values[tuple(at)]):,} at {at}, and was zero when the model was compiled: the program "
+            f"leaves out the {note.data} that subtracts it",
+            hint="compile the model with these weights",
+        )
+
+
 def _error(asked: NamedPlaces, name: str, values: Array, at: list[int], low: int, high: int) -> InputError:
     taken = f"{low:,} to {high:,}" if low <= high else "none"
     taken += "" if asked.but is None else f", and {asked.but}"
@@ -50,4 +73,4 @@ def _error(asked: NamedPlaces, name: str, values: Array, at: list[int], low: int
     )
 
 
-__all__ = ["check_places"]
+__all__ = ["check_places", "check_zeros"]

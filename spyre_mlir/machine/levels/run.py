@@ -22,7 +22,7 @@ from spyre_mlir.machine.levels.host_blocks import BlockFunctions
 from spyre_mlir.machine.levels.host_ops import HostExecutor, HostStepFunctions
 from spyre_mlir.machine.levels.kernel import KernelFunctions
 from spyre_mlir.machine.levels.loop import LoopFunctions, scalar_rules
-from spyre_mlir.machine.levels.named_places import check_places
+from spyre_mlir.machine.levels.named_places import check_places, check_zeros
 
 
 def run_function(
@@ -123,6 +123,7 @@ def bind_input(function: FuncOp, number: int, array: Array, *, narrow: bool = Fa
     kind, name = function.function_type.inputs.data[number], argument_name(function, number)
     bound = _bind(np.asarray(array), kind, name, f"@{function.sym_name.data}", narrow)
     check_places(function, number, name, bound.values)
+    check_zeros(function, number, name, bound.values)
     return bound
 
 

@@ -173,6 +173,33 @@ def test_numbers_of_more_bits_are_refused_when_they_are_sent() -> None:
         program(x)
 
 
+class Symmetric4(Linear4):
+    """The same with zero points, as torchao stores them: all of symmetric weights are zero."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        super().__init__(rows, columns)
+        self.register_buffer("zero", torch.zeros_like(self.scale, dtype=torch.int8))
+        self.zero: torch.Tensor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows, columns = self.weight.shape
+        groups = self.weight.to(x.dtype).reshape(rows, -1, 32) - self.zero.to(x.dtype)[:, :, None]
+        return x @ (groups * self.scale[:, :, None]).reshape(rows, columns).t()
+
+
+def test_zero_points_that_are_zero_are_not_sent() -> None:
+    model, x = Symmetric4(512, 512), inputs(3, 512)
+    program = compiled(model, x)
+    assert large_stores(program, 512 * 512 // 8) == []
+    assert sent_bytes(program, "b_zero") == 0
+    assert sent_bytes(program, "b_weight") + sent_bytes(program, "b_scale") <= 0.30 * 2 * 512 * 512
+    checked = program.verify(x)
+    assert checked, str(checked)
+    model.zero[3, 2] = 1
+    with pytest.raises(InputError, match=r"'zero' holds 1 at \[3, 2\], and was zero when the model was compiled"):
+        program(x)
+
+
 def test_an_option_sends_them_as_dl16() -> None:
     model, x = Linear8(512, 512), inputs(1, 512)
     program = compiled(model, x, packed_weights=False)

@@ -9,7 +9,7 @@ from xdsl.dialects.func import FuncOp
 from spyre_mlir.dialects.argument_notes import NamedPlaces, places_attribute
 from spyre_mlir.dialects.aten_sizes import SizeAttr
 from spyre_mlir.errors import InputError
-from spyre_mlir.machine.levels.named_places import check_places
+from spyre_mlir.machine.levels.named_places import check_places, check_zeros
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 
@@ -74,3 +74,14 @@ def test_sizes_with_symbols() -> None:
 
 def test_arguments_without_a_note() -> None:
     check_places(function(ROWS), 0, "x", np.array([99, -99]))
+
+
+def test_what_the_program_takes_for_zeros_is_zero() -> None:
+    text = 'func.func @main(%z: tensor<2x2xi8> {aten.zero = "aten.sub.Tensor"}, %o: tensor<2x2xi8>) { func.return }'
+    main = next(op for op in parse_module(text, make_context()).ops if isinstance(op, FuncOp))
+    zeros, others = np.zeros((2, 2), np.int8), np.array([[0, 0], [-3, 1]], np.int8)
+    check_zeros(main, 0, "argument 0", zeros)
+    check_zeros(main, 1, "argument 1", others)
+    with pytest.raises(InputError, match=r"argument 0 holds -3 at \[1, 0\], .* leaves out the aten.sub.Tensor") as one:
+        check_zeros(main, 0, "argument 0", others)
+    assert one.value.hint == "compile the model with these weights"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from spyre_mlir.backend.digest import Summed
 from spyre_mlir.errors import ReadError
-from spyre_mlir.hw.four_bits import fits, metadata, names_in, packed, unpacked
+from spyre_mlir.hw.few_bits import fits, metadata, names_in, packed, unpacked
 
 Array = NDArray[Any]
 Read = TypeVar("Read")

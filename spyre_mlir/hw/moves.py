@@ -16,8 +16,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
-from spyre_mlir.hw.words import Words
 
 Array = NDArray[Any]
 

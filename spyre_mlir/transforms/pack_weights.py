@@ -31,9 +31,9 @@ from spyre_mlir.dialects.argument_notes import BITS, PREPARED_KINDS, kind_of, ne
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import DIGITS, EmptyOp, NestOp, body_function, combiner
 from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.few_bits import BYTE, NIBBLE, Words
 from spyre_mlir.hw.formats import DL16, INT32
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr, round_up
-from spyre_mlir.hw.words import BYTE, NIBBLE, Words
 from spyre_mlir.ops.native import pointwise, reductions
 from spyre_mlir.transforms.aten_to_loop.nests import body_of
 from spyre_mlir.transforms.utils.rebuild import functions

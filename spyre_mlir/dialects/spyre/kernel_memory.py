@@ -41,10 +41,10 @@ from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.moves import MoveAttr, WordsAttr
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import StickError
-from spyre_mlir.hw.words import Words
 
 
 class ArgumentOp(IRDLOperation):

@@ -16,10 +16,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr, parse_dim, parse_expr
 from spyre_mlir.dialects.spyre.loop import check_map
+from spyre_mlir.hw.few_bits import DIGITS, Words
 from spyre_mlir.hw.hashed_once import hashed_once
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import IndexMap
-from spyre_mlir.hw.words import DIGITS, Words
 
 
 def _parse_map(parser: AttrParser) -> IndexMap:

@@ -25,7 +25,7 @@ from spyre_mlir.frontend.program.plain_trees import text_of_tree
 from spyre_mlir.frontend.program.program import Origin, OutputMemory, Program, TreeConstant
 from spyre_mlir.frontend.reference.half_precision import has_halves, keep_wide
 from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number
-from spyre_mlir.hw.words import NIBBLE, Words
+from spyre_mlir.hw.few_bits import NIBBLE, Words
 
 # float32 has every whole number up to here; what is larger does not count anything.
 _MOST_COUNTED = 2**24

@@ -17,7 +17,7 @@ import torch
 
 from spyre_mlir.errors import BindingError
 from spyre_mlir.frontend.capture.export import load_pt2
-from spyre_mlir.hw.four_bits import names_in, unpacked
+from spyre_mlir.hw.few_bits import names_in, unpacked
 
 _INDEX = ".index.json"
 _TORCH_FILES = (".bin", ".pt", ".pth")

@@ -18,9 +18,9 @@ from spyre_mlir.dialects.argument_notes import ZERO, note_of, places_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
 from spyre_mlir.errors import InputError
+from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
-from spyre_mlir.hw.words import Words
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers
 from spyre_mlir.machine.bundle.transfers import fetch
 from spyre_mlir.machine.levels.run import argument_name, bind_input

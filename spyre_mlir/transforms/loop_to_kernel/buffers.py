@@ -21,10 +21,10 @@ from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED, block
+from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.legality import multiples
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout, round_up
-from spyre_mlir.hw.words import Words
 
 
 def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:

@@ -12,10 +12,10 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from spyre_mlir.dialects.argument_notes import new_values
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.moves import MoveAttr, WordsAttr
+from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.hw.words import Words
 from spyre_mlir.transforms.loop_to_kernel.buffers import (
     BlockBuffer,
     Define,

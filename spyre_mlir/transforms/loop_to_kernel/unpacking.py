@@ -27,10 +27,10 @@ from xdsl.ir import SSAValue
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.loop import DIGITS
 from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.hw.few_bits import NIBBLE, Words
 from spyre_mlir.hw.formats import DL16, FP32, INT32
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr, StickLayout
-from spyre_mlir.hw.words import NIBBLE, Words
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, Use
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
 from spyre_mlir.frontend import import_program
-from spyre_mlir.hw.words import Words
+from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.pipeline import lower
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.levels import ops

@@ -36,7 +36,7 @@ class LoopChoice:
 
 
 @dataclass(frozen=True)
-class Span:
+class TripSpan:
     """Trips of a loop over equal blocks of something that consists of pieces.
 
     Attributes:
@@ -52,7 +52,7 @@ class Span:
     first: int = 0
 
     @classmethod
-    def of_all(cls, trips: int) -> Span:
+    def of_all(cls, trips: int) -> TripSpan:
         """All pieces, in so many blocks."""
         return cls(trips, 1, trips)
 
@@ -90,7 +90,7 @@ def worth_trying(outer: LoopChoice, inner: LoopChoice | None, needed: int, most:
     return found
 
 
-def shared_equally(pieces: int, cores: int, needed: int) -> list[tuple[Span, Span]]:
+def shared_equally(pieces: int, cores: int, needed: int) -> list[tuple[TripSpan, TripSpan]]:
     """Return blocks of which all cores have as many pieces, and those of the remainder; none if there is no remainder.
 
     Args:
@@ -103,9 +103,9 @@ def shared_equally(pieces: int, cores: int, needed: int) -> list[tuple[Span, Spa
         return []
     most = pieces - rest
     size = gcd(most, rest)
-    behind = Span(rest // size, size, pieces, most // size)
+    behind = TripSpan(rest // size, size, pieces, most // size)
     counts = divisors(rounds, rounds)
-    return [(Span(n, most // n, pieces), behind) for n in _near(counts, -(-needed * most // pieces), 1)]
+    return [(TripSpan(n, most // n, pieces), behind) for n in _near(counts, -(-needed * most // pieces), 1)]
 
 
 def _near(counts: Sequence[int], needed: int, around: int) -> Iterator[int]:
@@ -113,4 +113,4 @@ def _near(counts: Sequence[int], needed: int, around: int) -> Iterator[int]:
     return iter(counts[max(0, place - 1) : place + around])
 
 
-__all__ = ["LoopChoice", "Span", "Trips", "shared_equally", "worth_trying"]
+__all__ = ["LoopChoice", "TripSpan", "Trips", "shared_equally", "worth_trying"]

@@ -29,7 +29,7 @@ from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.divisions import WIDTH, divide_within
-from spyre_mlir.planning.trips import LoopChoice, Span, shared_equally, worth_trying
+from spyre_mlir.planning.trips import LoopChoice, TripSpan, shared_equally, worth_trying
 from spyre_mlir.transforms.kernel_plans.cut_sums import PartedSum, parts_of_sum, parts_of_weight, products_of
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlannedBlock, PlanRecord
@@ -285,7 +285,7 @@ class _Loops:
                     continue
                 least = self._floors.in_loops_us(part, held, trips, inner)
                 if least < clearly:
-                    yield Trial(part, (Span.of_all(trips),), inner, usual, max(least, floor))
+                    yield Trial(part, (TripSpan.of_all(trips),), inner, usual, max(least, floor))
 
     def _needed(self, group: RowGroup, usual_us: float) -> int | None:
         """The fewest trips in which what a group holds may fit the scratchpads; None if no loops are worth a try."""
@@ -313,7 +313,7 @@ class _Loops:
             total += us
         return total
 
-    def _loop_us(self, group: RowGroup, span: Span, inner: InnerLoop | None, most_us: float) -> float | None:
+    def _loop_us(self, group: RowGroup, span: TripSpan, inner: InnerLoop | None, most_us: float) -> float | None:
         body = TiledBody(group, span)
         try:
             if inner is None:
@@ -321,7 +321,7 @@ class _Loops:
             within = body.within(inner.loops)
             if within is None:
                 return None
-            second = TiledBody(within, Span.of_all(inner.trips))
+            second = TiledBody(within, TripSpan.of_all(inner.trips))
             try:
                 return self._trips_us(second.kernels, span.trips * inner.trips, most_us, body.total)
             finally:
@@ -354,7 +354,7 @@ class _Loops:
         for body in self._put_around(plan.group, plan.spans):
             inner, total = body, body.total
             if plan.inner is not None and (within := body.within(plan.inner.loops)) is not None:
-                (inner,) = self._put_around(within, [Span.of_all(plan.inner.trips)])
+                (inner,) = self._put_around(within, [TripSpan.of_all(plan.inner.trips)])
             for op in (*inner.kernels, *(() if total is None else total.around)):
                 self.choices.divide(op)
             divide_block(inner.block, self.choices, self.record, _added_to(total, inner.kernels))
@@ -364,7 +364,7 @@ class _Loops:
                 else:
                     _move(total.value, "hbm")
 
-    def _put_around(self, group: RowGroup, spans: Sequence[Span]) -> list[TiledBody]:
+    def _put_around(self, group: RowGroup, spans: Sequence[TripSpan]) -> list[TiledBody]:
         bodies = [TiledBody(group, span) for span in spans]
         before, after = list[Operation](), list[Operation]()
         for body in bodies:

@@ -16,7 +16,7 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.hw.sticks import LinearExpr
-from spyre_mlir.planning.trips import Span
+from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.transforms.kernel_plans.repeated_copies import Repeated, repeated_copies
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.running_sums import RunningSum
@@ -38,7 +38,7 @@ class TiledBody:
     """
 
     group: RowGroup
-    span: Span
+    span: TripSpan
     block: Block = field(default_factory=lambda: Block(arg_types=[IndexType()]))
     allocs: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
     sources: list[int] = field(default_factory=list[int])

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.planning.trips import Span
+from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.transforms.kernel_plans.plan_record import TriedLoop
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
 from spyre_mlir.transforms.utils.hints import hinted_place
@@ -40,7 +40,7 @@ class Trial:
     """
 
     group: RowGroup
-    spans: tuple[Span, ...]
+    spans: tuple[TripSpan, ...]
     inner: InnerLoop | None
     usual_us: float
     least_us: float

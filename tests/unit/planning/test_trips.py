@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spyre_mlir.planning.trips import LoopChoice, Span, shared_equally, worth_trying
+from spyre_mlir.planning.trips import LoopChoice, TripSpan, shared_equally, worth_trying
 
 
 def test_counts_are_divisors_within_the_limit() -> None:
@@ -28,22 +28,20 @@ def test_two_loops_share_the_trips() -> None:
 
 
 def test_a_block_is_a_part_of_an_extent() -> None:
-    assert [Span.of_all(4).extent(100), Span(3, 32, 100).extent(12_800), Span(1, 4, 100, first=24).extent(12_800)] == [
-        25,
-        4096,
-        512,
-    ]
-    assert Span(2, 4, 100, first=3).last == 5
+    assert TripSpan.of_all(4).extent(100) == 25
+    assert TripSpan(3, 32, 100).extent(12_800) == 4096
+    assert TripSpan(1, 4, 100, first=24).extent(12_800) == 512
+    assert TripSpan(2, 4, 100, first=3).last == 5
 
 
 def test_all_cores_have_as_many_pieces_and_the_remainder_follows() -> None:
-    behind = Span(1, 4, 100, first=24)
+    behind = TripSpan(1, 4, 100, first=24)
     # 96 of 100 pieces in one trip, or in three; two do not divide them.
-    assert shared_equally(100, 32, 1) == [(Span(1, 96, 100), behind)]
-    assert shared_equally(100, 32, 2) == [(Span(1, 96, 100), behind), (Span(3, 32, 100), behind)]
-    assert shared_equally(100, 32, 3) == [(Span(1, 96, 100), behind), (Span(3, 32, 100), behind)]
+    assert shared_equally(100, 32, 1) == [(TripSpan(1, 96, 100), behind)]
+    assert shared_equally(100, 32, 2) == [(TripSpan(1, 96, 100), behind), (TripSpan(3, 32, 100), behind)]
+    assert shared_equally(100, 32, 3) == [(TripSpan(1, 96, 100), behind), (TripSpan(3, 32, 100), behind)]
     # Blocks of the remainder divide what is before them: 64 pieces, then eleven times two.
-    assert shared_equally(86, 32, 1)[0][1] == Span(11, 2, 86, first=32)
+    assert shared_equally(86, 32, 1)[0][1] == TripSpan(11, 2, 86, first=32)
     assert shared_equally(96, 32, 1) == shared_equally(20, 32, 1) == []
     for many, few in shared_equally(75, 16, 4):
         rows = [n for span in (many, few) for n in range(span.first * span.size, span.last * span.size)]

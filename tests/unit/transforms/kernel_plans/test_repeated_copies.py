@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, KernelOp
 from spyre_mlir.machine.levels.run import run_function
-from spyre_mlir.planning.trips import Span
+from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.kernel_plans.repeated_copies import repeats
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
@@ -59,7 +59,7 @@ def numpy_experts(x: np.ndarray, w: np.ndarray) -> np.ndarray:  # type: ignore[t
 
 def test_the_product_of_a_trip_reads_the_matrix_itself() -> None:
     module = experts()
-    body = TiledBody(by_matrix(module), Span.of_all(4))
+    body = TiledBody(by_matrix(module), TripSpan.of_all(4))
     assert names(body) == ["batchmatmul", "relufwd"]
     assert body.sources == [1, 2]
     product = body.kernels[0]
@@ -72,7 +72,7 @@ def test_values_are_numpys() -> None:
     module = experts()
     rng = np.random.default_rng(0)
     x, w = rng.uniform(-1, 1, (64, 128)), rng.uniform(-1, 1, (4, 128, 192))
-    install([TiledBody(by_matrix(module), Span.of_all(4))])
+    install([TiledBody(by_matrix(module), TripSpan.of_all(4))])
     verify_module(module)
     assert [op.function_name for op in ops(module, KernelOp)] == ["batchmatmul", "relufwd"]
     (got,) = run_function(module, [x, w])
@@ -86,12 +86,12 @@ def test_rows_inside_of_the_matrices() -> None:
     x, w = rng.uniform(-1, 1, (64, 128)), rng.uniform(-1, 1, (4, 128, 192))
     first, *rest = ops(module, KernelOp)
     rows = next(group for group in grow(first, rest) if group.loops[0] == "b")
-    body = TiledBody(by_matrix(module), Span.of_all(4))
+    body = TiledBody(by_matrix(module), TripSpan.of_all(4))
     install([body])
     within = body.within(rows.loops)
     assert within is not None
     assert within.loops == ["m", "b"]
-    install([TiledBody(within, Span.of_all(2))])
+    install([TiledBody(within, TripSpan.of_all(2))])
     verify_module(module)
     (got,) = run_function(module, [x, w])
     np.testing.assert_allclose(got, numpy_experts(x, w), rtol=1e-12, atol=1e-12)
@@ -102,7 +102,7 @@ def test_a_copy_may_be_in_one_of_two_loops() -> None:
     module = experts()
     rng = np.random.default_rng(2)
     x, w = rng.uniform(-1, 1, (64, 128)), rng.uniform(-1, 1, (4, 128, 192))
-    bodies = [TiledBody(by_matrix(module), Span(1, 2, 4)), TiledBody(by_matrix(module), Span(2, 1, 4, first=2))]
+    bodies = [TiledBody(by_matrix(module), TripSpan(1, 2, 4)), TiledBody(by_matrix(module), TripSpan(2, 1, 4, first=2))]
     assert [body.sources for body in bodies] == [[0, 1, 2], [1, 2]]
     install(bodies)
     verify_module(module)
@@ -111,7 +111,7 @@ def test_a_copy_may_be_in_one_of_two_loops() -> None:
 
 
 def test_a_copy_stays_where_a_trip_has_two_matrices() -> None:
-    body = TiledBody(by_matrix(experts()), Span.of_all(2))
+    body = TiledBody(by_matrix(experts()), TripSpan.of_all(2))
     assert names(body) == ["identity", "batchmatmul", "relufwd"]
     assert list(body.kernels[1].space.extents.values()) == [2, 64, 192, 128]
     body.drop()
@@ -120,12 +120,12 @@ def test_a_copy_stays_where_a_trip_has_two_matrices() -> None:
 def test_a_copy_stays_that_somebody_else_reads() -> None:
     module = experts()
     group = by_matrix(module).first(1)
-    assert names(TiledBody(group, Span.of_all(4))) == ["identity"]
+    assert names(TiledBody(group, TripSpan.of_all(4))) == ["identity"]
 
 
 def test_a_copy_stays_that_a_hint_is_about() -> None:
     module = experts(more='attributes {spyre.hint = {place = "hbm"}}')
-    assert names(TiledBody(by_matrix(module), Span.of_all(4))) == ["identity", "batchmatmul", "relufwd"]
+    assert names(TiledBody(by_matrix(module), TripSpan.of_all(4))) == ["identity", "batchmatmul", "relufwd"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.options import MachineOptions
-from spyre_mlir.planning.trips import Span
+from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.running_sums import MOST_ROWS, may_grow, summed_rows
@@ -87,12 +87,12 @@ def test_a_loop_adds_up_what_its_trips_make(trips: int, body: list[str]) -> None
     module = passed(products(more="element f16"))
     before, group = str(module), group_of(module)
     assert group.is_summed
-    tried = TiledBody(group, Span.of_all(trips))
+    tried = TiledBody(group, TripSpan.of_all(trips))
     assert [op.function_name for op in tried.kernels] == body
     assert tried.sources == [0, 1, 2, 2][: len(body)]
     tried.drop()
     assert str(module) == before
-    install([TiledBody(group, Span.of_all(trips))])
+    install([TiledBody(group, TripSpan.of_all(trips))])
     verify_module(module)
     assert names(module) == ["identity", *body, "identity"]
     # Only the result is rounded to the model's type where numbers are exact.
@@ -105,11 +105,11 @@ def test_a_loop_adds_up_what_its_trips_make(trips: int, body: list[str]) -> None
 def test_blocks_of_rows_inside_add_to_parts_of_the_total() -> None:
     module = passed(products())
     rows = group_of(module, "m")
-    body = TiledBody(group_of(module), Span.of_all(8))
+    body = TiledBody(group_of(module), TripSpan.of_all(8))
     install([body])
     within = body.within(rows.loops)
     assert within is not None
-    install([TiledBody(within, Span.of_all(2))])
+    install([TiledBody(within, TripSpan.of_all(2))])
     verify_module(module)
     assert len(ops(module, ForOp)) == 2
     x, w = numbers()

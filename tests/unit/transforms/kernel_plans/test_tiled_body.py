@@ -11,7 +11,7 @@ from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.hw.arrangement import WIDENED
 from spyre_mlir.hw.formats import FP32
 from spyre_mlir.hw.sticks import StickLayout
-from spyre_mlir.planning.trips import Span
+from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
@@ -30,7 +30,7 @@ def rows_of(module: object) -> RowGroup:
 def test_a_body_leaves_the_program_alone_until_it_is_installed() -> None:
     module = passed(softmax(64, 128))
     before, group = str(module), rows_of(module)
-    body = TiledBody(group, Span.of_all(4))
+    body = TiledBody(group, TripSpan.of_all(4))
     assert [op.space.extents["m"] for op in body.kernels] == [16] * 5
     assert [device_tensor(a.result).shape[0] for a in body.allocs] == [16] * 4
     body.drop()
@@ -39,7 +39,7 @@ def test_a_body_leaves_the_program_alone_until_it_is_installed() -> None:
 
 def test_an_installed_loop_verifies_and_takes_the_place_of_the_group() -> None:
     module = passed(softmax(64, 128))
-    body = TiledBody(rows_of(module), Span.of_all(4))
+    body = TiledBody(rows_of(module), TripSpan.of_all(4))
     install([body])
     verify_module(module)
     (loop,) = ops(module, ForOp)
@@ -52,7 +52,7 @@ def test_an_installed_loop_verifies_and_takes_the_place_of_the_group() -> None:
 
 def test_a_buffer_of_a_block_keeps_the_sticks_of_widened_floats_together() -> None:
     """Floats in widened order lie in blocks of two sticks, and 32 columns of one trip take a whole block."""
-    body = TiledBody(rows_of(passed(softmax(64, 128))), Span.of_all(2))
+    body = TiledBody(rows_of(passed(softmax(64, 128))), TripSpan.of_all(2))
     whole = DeviceTensor((8, 64), FP32.name, StickLayout.published((8, 64), 1, 64), arrangement=WIDENED)
     made = body._alloc(whole, 1, {})
     assert device_tensor(made.results[0]).layout.extents == (8, 64)
@@ -63,7 +63,7 @@ def test_two_loops_share_the_rows_of_a_group() -> None:
     """48 rows in three trips, then the other 16 in blocks of eight."""
     module = passed(softmax(64, 128))
     group = rows_of(module)
-    install([TiledBody(group, Span(3, 2, 8)), TiledBody(group, Span(2, 1, 8, first=6))])
+    install([TiledBody(group, TripSpan(3, 2, 8)), TiledBody(group, TripSpan(2, 1, 8, first=6))])
     verify_module(module)
     bounds = [loop_bounds(loop) for loop in ops(module, ForOp)]
     steps = [tile.step.value.data for tile in ops(module, TileOp)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
-from spyre_mlir.planning.trips import Span
+from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.transforms.kernel_plans.row_groups import grow
 from spyre_mlir.transforms.kernel_plans.trials import CLEAR_GAIN, InnerLoop, Trial, clear_gain_us, cuts, held_in_trip
 from tests.unit.transforms.kernel_plans.test_running_sums import group_of, products
@@ -22,10 +22,10 @@ def test_what_a_trip_of_a_softmax_may_hold() -> None:
 def test_what_a_trial_tells() -> None:
     first, *_ = ops(passed(softmax(8192, 1024), "divide-work"), KernelOp)
     group = grow(first, [])[0]
-    told = Trial(group, (Span.of_all(4),), InnerLoop(2, ["n"]), usual_us=20.0, least_us=10.0).told(12.0, 19.0)
+    told = Trial(group, (TripSpan.of_all(4),), InnerLoop(2, ["n"]), usual_us=20.0, least_us=10.0).told(12.0, 19.0)
     assert told.loops == ((group.loops[0], 4), ("n", 2))
     assert (told.us, told.most_us, told.least_us) == (12.0, 19.0, 10.0)
-    unequal = Trial(group, (Span(3, 32, 100), Span(1, 4, 100, first=24)), None, 20.0, 10.0).told()
+    unequal = Trial(group, (TripSpan(3, 32, 100), TripSpan(1, 4, 100, first=24)), None, 20.0, 10.0).told()
     assert unequal.loops == ((group.loops[0], 3), (f"{group.loops[0]} from block 24", 1))
     assert clear_gain_us(told.usual_us) == CLEAR_GAIN * 20.0
 

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,7 +22,8 @@ _CURRENT = -100  # AT_FDCWD: paths from the working directory
 _EXCHANGE = 2  # RENAME_EXCHANGE
 _NOT_HERE = (errno.ENOSYS, errno.EINVAL, errno.EPERM)
 _LARGE = 1 << 20
-_WRITER, _MADE, _OLD = ".writer", "made", "old"
+_WRITER, _UNLOCKED, _MADE, _OLD = ".writer", ".writer.new", "made", "old"
+_YOUNG = 60.0  # seconds in which a writer that lives has locked its file
 
 
 @contextmanager
@@ -38,6 +40,7 @@ def replacing(directory: Path, *, durable: bool = False) -> Generator[Path]:
     """
     place = Path(os.path.realpath(directory))
     place.parent.mkdir(parents=True, exist_ok=True)
+    _remove_left_over(place)
     with _hidden_folder(place) as folder:
         made = folder / _MADE
         made.mkdir()  # with the permissions that the user gives new directories
@@ -45,7 +48,6 @@ def replacing(directory: Path, *, durable: bool = False) -> Generator[Path]:
         if durable:
             _sync(made)
         _put(made, place, folder / _OLD)
-    _remove_left_over(place)
 
 
 @contextmanager
@@ -53,11 +55,11 @@ def _hidden_folder(place: Path) -> Generator[Path]:
     """A folder beside a place; a lock on a file of it says that its writer lives."""
     folder = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
     try:
-        with (folder / f"{_WRITER}.new").open("w") as file:
+        with (folder / _UNLOCKED).open("w") as file:
             # Who looks for folders of dead writers must never see the file without the lock.
             with suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                (folder / f"{_WRITER}.new").rename(folder / _WRITER)
+                (folder / _UNLOCKED).rename(folder / _WRITER)
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -112,9 +114,17 @@ def _remove_left_over(place: Path) -> None:
 
 
 def _is_dead(folder: Path) -> bool:
+    """Whether nobody holds the lock of a folder, or an old one has none: its writer was killed before or after it."""
+    held = folder / _WRITER
+    if not held.exists():
+        if time.time() - folder.stat().st_mtime < _YOUNG:
+            return False
+        held = folder / _UNLOCKED
+        if not held.exists():
+            return True
     try:
-        with (folder / _WRITER).open() as file:
+        with held.open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # no such file, or its writer lives
+    except OSError:  # its writer lives, has just removed it, or the system has no locks
         return False
     return True

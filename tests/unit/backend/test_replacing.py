@@ -94,9 +94,22 @@ def test_folders_of_writers_that_live_stay(tmp_path: Path) -> None:
         write(tmp_path / "b", "fast")
         assert made.exists()
     assert (tmp_path / "b" / "bundle.mlir").read_text() == "slow"
-    (tmp_path / ".b-12345678").mkdir()  # whose this is, nobody knows
+    (tmp_path / ".b-12345678").mkdir()  # its writer may be about to lock a file in it
     write(tmp_path / "b", "new")
     assert names(tmp_path) == [".b-12345678", "b"]
+
+
+@pytest.mark.parametrize("file", [None, ".writer.new"])
+def test_old_folders_whose_writers_were_killed_without_a_lock_go_when_the_next_save_starts(
+    file: str | None, tmp_path: Path
+) -> None:
+    left = tmp_path / ".b-12345678"
+    (left / "made").mkdir(parents=True)
+    if file is not None:
+        (left / file).touch()
+    os.utime(left, (1e9, 1e9))
+    with replacing(tmp_path / "b"):
+        assert not left.exists()
 
 
 def test_where_names_cannot_be_exchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.call_writer import CallWriter
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
+from spyre_mlir.frontend.capture.nested_graphs import graphs_of
 from spyre_mlir.frontend.capture.unsupported import DATA
 from spyre_mlir.frontend.host_operators import HOST
 from spyre_mlir.frontend.locations import place_of
@@ -43,9 +44,8 @@ def explicit_checks(exported: ExportedProgram) -> ExportedProgram:
     for node in list(_assertions(changed.graph_module)):
         write_check(CallWriter(node), node.target, node.args, node.kwargs)
         node.graph.erase_node(node)
-    for module in changed.graph_module.modules():
-        if isinstance(module, GraphModule):
-            module.recompile()
+    for module in graphs_of(changed.graph_module):
+        module.recompile()
     return changed
 
 
@@ -82,8 +82,8 @@ def check_no_number(exported: ExportedProgram) -> None:
 
 def _assertions(root: GraphModule) -> Iterator[Node]:
     """The assertions of a graph and of those in it."""
-    for module in root.modules():
-        for node in module.graph.nodes if isinstance(module, GraphModule) else ():
+    for module in graphs_of(root):
+        for node in module.graph.nodes:
             if cast(object, node.target) in ASSERTIONS:
                 yield node
 

@@ -1,14 +1,39 @@
-"""Graphs within graphs: what runs under ``torch.no_grad()`` stands in a graph of its own, and is read in place."""
+"""Graphs within graphs, as control flow has them; what runs under ``torch.no_grad()`` is read in place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
+from torch.fx.node import map_arg
 
 _SET_GRAD = "wrap_with_set_grad_enabled"
+
+
+def graphs_of(root: GraphModule) -> list[GraphModule]:
+    """Return a graph, and those within it."""
+    return [module for module in root.modules() if isinstance(module, GraphModule)]
+
+
+def copied(graph: Graph, given: Sequence[Any], copy: Callable[[Node, Mapping[Node, Any]], Any]) -> list[Any]:
+    """Copy the nodes of a graph in order; return what stands for its results.
+
+    Args:
+        graph: the graph.
+        given: what stands for its arguments.
+        copy: makes what stands for a node, of the node and of what stands for those before it.
+    """
+    values, queue = dict[Node, Any](), iter(given)
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            values[node] = next(queue)
+        elif node.op == "output":
+            return list(cast("Sequence[Any]", map_arg(node.args[0], lambda n: values[n])))
+        else:
+            values[node] = copy(node, values)
+    raise AssertionError("a graph ends with its output")
 
 
 @dataclass

@@ -8,18 +8,20 @@ Decision: docs/decisions/0166-attention-of-functions-is-written-out.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
-from torch.fx import Graph, GraphModule, Interpreter, Node
+from torch.fx import GraphModule, Interpreter, Node
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.node import map_arg
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.call_writer import CallWriter, replace_results, value_of
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
+from spyre_mlir.frontend.capture.nested_graphs import copied, graphs_of
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import HigherOrderOperator, flex_attention_of
 
@@ -39,20 +41,16 @@ def write_out_flex_attention(exported: ExportedProgram) -> ExportedProgram:
     changed = with_own_graph(exported)
     for node in list(_attentions(changed.graph_module)):
         replace_results(node, _written(node))
-    for graph in _graphs(changed.graph_module):
-        for unread in [n for n in graph.nodes if n.op == "get_attr" and not n.users]:
-            graph.erase_node(unread)
-        cast(GraphModule, graph.owning_module).recompile()
+    for module in graphs_of(changed.graph_module):
+        for unread in [n for n in module.graph.nodes if n.op == "get_attr" and not n.users]:
+            module.graph.erase_node(unread)
+        module.recompile()
     return changed
 
 
-def _graphs(root: GraphModule) -> list[Graph]:
-    return [module.graph for module in root.modules() if isinstance(module, GraphModule)]
-
-
 def _attentions(root: GraphModule) -> Iterator[Node]:
-    for graph in _graphs(root):
-        for node in graph.nodes:
+    for module in graphs_of(root):
+        for node in module.graph.nodes:
             target: object = node.target
             if isinstance(target, HigherOrderOperator) and target.name() == "flex_attention":
                 yield node
@@ -90,30 +88,21 @@ def _written(node: Node) -> list[Node]:
     with torch.no_grad(), value_of(cast(Node, node.args[0])).fake_mode:
         traced = make_fx(compute)(*examples)
     traced.graph.eliminate_dead_code()
-    attended, *statistics = _copied(node, traced, given)
+    attended, *statistics = copied(traced.graph, given, partial(_copy, CallWriter(node), traced))
     return [_arranged(node, attended), *statistics]
 
 
-def _copied(node: Node, traced: GraphModule, given: list[Node]) -> list[Node]:
-    """Copy a graph before a call; return its results."""
-    write = CallWriter(node)
-    values: dict[Node, Node] = {}
-    queue = iter(given)
-    for part in traced.graph.nodes:
-        if part.op == "placeholder":
-            values[part] = next(queue)
-        elif part.op == "get_attr":
-            values[part] = _constant(write, getattr(traced, part.target))
-        elif part.op == "output":
-            return [values[result] for result in part.args[0]]
-        elif part.target is _ATEN.lift_fresh_copy.default:
-            values[part] = values[part.args[0]]
-        elif part.target is _ATEN._to_copy.default and not isinstance(part.args[0], Node):
-            # What torch maps over positions converts numbers of Python as if they were tensors.
-            values[part] = write(_ATEN.full.default, [], part.args[0], dtype=part.meta["val"].dtype)
-        else:
-            values[part] = write.copied(part, values)
-    raise AssertionError("a graph ends with its output")
+def _copy(write: CallWriter, traced: GraphModule, part: Node, values: Mapping[Node, Node]) -> Node:
+    """Copy a call of a traced graph."""
+    if part.op == "get_attr":
+        return _constant(write, getattr(traced, str(part.target)))
+    first = part.args[0] if part.args else None
+    if part.target is _ATEN.lift_fresh_copy.default:
+        return values[cast(Node, first)]
+    if part.target is _ATEN._to_copy.default and not isinstance(first, Node):
+        # What torch maps over positions converts numbers of Python as if they were tensors.
+        return write(_ATEN.full.default, [], first, dtype=part.meta["val"].dtype)
+    return write.copied(part, values)
 
 
 def _constant(write: CallWriter, value: torch.Tensor) -> Node:

@@ -7,26 +7,26 @@ what its body reads, too.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
 from functools import partial
 from typing import cast
 
 import torch
 from torch.export import ExportedProgram
-from torch.fx import GraphModule, Node
+from torch.fx import Node
 
 from spyre_mlir.frontend.capture.call_writer import CallWriter
-from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, is_kept, operands_of, set_operands
+from spyre_mlir.frontend.capture.control_flow.kept import is_kept, operands_of, set_operands
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
+from spyre_mlir.frontend.capture.nested_graphs import graphs_of
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 
 
 def with_own_operands(exported: ExportedProgram) -> ExportedProgram:
     """Return a program whose control flow is given no two views of one tensor; the program given stays as it is."""
-    if not any(_shared(node) for module in _modules(exported.graph_module) for node in module.graph.nodes):
+    if not any(_shared(node) for module in graphs_of(exported.graph_module) for node in module.graph.nodes):
         return exported
     changed = with_own_graph(exported)
-    for module in _modules(changed.graph_module):
+    for module in graphs_of(changed.graph_module):
         for node in list(module.graph.nodes):
             shared, write = _shared(node), CallWriter(node)
             if shared:
@@ -35,14 +35,6 @@ def with_own_operands(exported: ExportedProgram) -> ExportedProgram:
                 set_operands(node, [clone(operand) if place in shared else operand for place, operand in operands])
         module.recompile()
     return changed
-
-
-def _modules(module: GraphModule) -> Iterator[GraphModule]:
-    """A graph, and those of its control flow."""
-    yield module
-    for node in filter(is_kept, module.graph.nodes):
-        for _, inner in graphs_of(node):
-            yield from _modules(inner)
 
 
 def _shared(node: Node) -> list[int]:

@@ -8,17 +8,18 @@ Decision: docs/decisions/0142-loops-over-slices-are-unrolled.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
-from torch.fx.node import map_arg
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.call_writer import CallWriter, replace_results, value_of
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
+from spyre_mlir.frontend.capture.nested_graphs import copied
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.symbolic.sizes import STATIC
 from spyre_mlir.frontend.torch_private import HigherOrderOperator
@@ -91,7 +92,7 @@ class _Unroll:
         parts = [[write(_ATEN.select.int, tensor, 0, trip) for tensor in slices] for trip in range(trips)]
         rows: list[Sequence[Node]] = []
         for part in parts:
-            given = self._body(loop, body, [*carried, *part, *others])
+            given = copied(body.graph, [*carried, *part, *others], partial(self._copy, loop, body))
             carried, row = given[: len(carried)], given[len(carried) :]
             rows.append(row)
         return [*carried, *(write(_ATEN.stack.default, list(column)) for column in zip(*rows, strict=True))]
@@ -112,21 +113,13 @@ class _Unroll:
             )
         return trips
 
-    def _body(self, loop: Node, body: GraphModule, given: Sequence[Any]) -> list[Node]:
-        """Copy a body before the loop; return its results."""
-        values: dict[Node, Any] = {}
-        queue = iter(given)
-        for node in body.graph.nodes:
-            if node.op == "placeholder":
-                values[node] = next(queue)
-            elif node.op == "output":
-                return list(map_arg(node.args[0], lambda n: values[n]))
-            else:
-                with loop.graph.inserting_before(loop):
-                    values[node] = loop.graph.node_copy(node, lambda n: values[n])
-                if node.op == "get_attr":
-                    values[node].target = self._adopted(getattr(body, node.target))
-        raise AssertionError("a graph ends with its output")
+    def _copy(self, loop: Node, body: GraphModule, node: Node, values: Mapping[Node, Any]) -> Node:
+        """Copy a node of a body before the loop."""
+        with loop.graph.inserting_before(loop):
+            made = loop.graph.node_copy(node, lambda n: values[n])
+        if node.op == "get_attr":
+            made.target = self._adopted(getattr(body, str(node.target)))
+        return made
 
     def _adopted(self, inner: object) -> str:
         """The name that a graph of a body has in the program."""

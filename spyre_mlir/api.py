@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from numpy.typing import NDArray
 
@@ -42,6 +42,8 @@ Array = NDArray[Any]
 Step = Callable[[str], object]
 BUNDLE = "bundle"
 # By name: torch_compile is a room above, and loads when it is asked for.
+_BUCKETS = "compile(model, (x,), dynamic_shapes=…, buckets=[128, 512])"
+_GENERATES_FROM_NOTHING = "a model that generates takes no example inputs, dynamic shapes or buckets"
 _GENERATING = "spyre_mlir.torch_compile.generating:compile_for_generation"
 
 
@@ -101,24 +103,17 @@ def compile(
     options = CompileOptions.of(choices)
     if generation is not None:
         if example_inputs is not None or example_kwargs is not None or dynamic_shapes is not None or buckets:
-            raise InputError(
-                "a model that generates takes no example inputs, dynamic shapes or buckets",
-                hint="compile(model, generation=…)",
-            )
-        made: GeneratingModel = resolve_name(_GENERATING)(model, generation, choices)
-        return made
+            raise InputError(_GENERATES_FROM_NOTHING, hint="compile(model, generation=…)")
+        return cast("GeneratingModel", resolve_name(_GENERATING)(model, generation, choices))
     if buckets and dynamic_shapes is None and not is_complete(model):
-        raise InputError(
-            "buckets need dynamic shapes", hint="compile(model, (x,), dynamic_shapes=…, buckets=[128, 512])"
-        )
+        raise InputError("buckets need dynamic shapes", hint=_BUCKETS)
     if example_inputs is None and example_kwargs is None and not is_complete(model):
         if dynamic_shapes is not None:
             raise InputError("dynamic shapes need example inputs", hint="compile(model, (x,), dynamic_shapes=…)")
         return LazyModel(model, options)
-    given = _as_tuple(example_inputs), example_kwargs
     with progress(LEVELS[-1], options.progress) as step:
         try:
-            program = _imported(model, *given, step, dynamic_shapes)
+            program = _imported(model, _as_tuple(example_inputs), example_kwargs, step, dynamic_shapes)
         except DataSizesError as sizes:
             if buckets:
                 raise

@@ -22,22 +22,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         f"[-1, 1), integers from 0 to {RANDOM_INTEGERS_BELOW - 1}.",
     )
     parser.add_argument("path", metavar="PATH", help="an .mlir file, a bundle directory, or a SuperDSC .json file")
-    parser.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="NAME=FILE.npy",
-        help="the value of an argument; FILE.safetensors alone gives all arguments it contains",
-    )
-    parser.add_argument(
-        "--numerics",
-        choices=get_args(Numerics),
-        help="device (default) rounds as the card does, with a bundle's weights in the card's form; exact as eager "
-        "does; none computes in float32, and looks for no fault that depends on data. Levels above superdsc always "
-        "compute exactly, KTIR in its own types, and --bisect compares exactly by default",
-    )
-    parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
-    parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
+    _add_values(parser)
     _add_responses(parser)
     parser.add_argument(
         "--probe",
@@ -82,6 +67,26 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     if options.bisect and options.accuracy:
         parser.error("--bisect and --accuracy are two comparisons; choose one")
     return options
+
+
+def _add_values(parser: argparse.ArgumentParser) -> None:
+    """What the arguments are, how to compute, and where results go."""
+    parser.add_argument(
+        "--input",
+        action="append",
+        default=[],
+        metavar="NAME=FILE.npy",
+        help="the value of an argument; FILE.safetensors alone gives all arguments it contains",
+    )
+    parser.add_argument(
+        "--numerics",
+        choices=get_args(Numerics),
+        help="device (default) rounds as the card does, with a bundle's weights in the card's form; exact as eager "
+        "does; none computes in float32, and looks for no fault that depends on data. Levels above superdsc always "
+        "compute exactly, KTIR in its own types, and --bisect compares exactly by default",
+    )
+    parser.add_argument("--seed", type=_seed, default=0, help="seed of random arguments (default 0)")
+    parser.add_argument("--output", metavar="DIR", help="write every result to DIR/NAME.npy")
 
 
 def _add_comparisons(parser: argparse.ArgumentParser) -> None:

@@ -18,6 +18,8 @@ from spyre_mlir.ops.registry import check_callable, declared, owner_of, register
 from spyre_mlir.ops.table import Family, OpEntry, Sample, Unit
 from spyre_mlir.ops.value import Argument, Caller, Operand, Value
 
+_OVERRIDE = "override::"
+
 
 def map_op(
     op: str,
@@ -55,17 +57,12 @@ def map_op(
 
     def add(function: Hook) -> OpEntry:
         check_callable(op, function)
-        key = registered_name(op)
-        taken = override and ATEN.find(key) is not None
-        if not taken:
-            _check_free(op, function)
-        _check_parameters(op, function, constants)
-        if combine is not None:
-            _check_folds(op, function)
+        name = _free_name(op, function, override=override)
+        _check_parameters(op, function, constants, folds=combine is not None)
         entry = declared(
             partial(ATEN.declare, Family.POINTWISE if combine is None else Family.REDUCTION),
             function,
-            aten=[f"override::{key}" if taken else key],
+            aten=[name],
             opfunc=opfunc,
             op_info=constants,
             unit=unit,
@@ -76,7 +73,7 @@ def map_op(
             **({} if combine is None else {"shape": reduced_shape, "combine": combine}),
         )
         ATEN.samples(entry, *samples)
-        if taken:
+        if name.startswith(_OVERRIDE):
             register_decomposition(op)(_call_of(entry, function))
         return entry
 
@@ -120,24 +117,30 @@ def _check_function(op: str, opfunc: str, op_info: Mapping[str, str], combine: s
         )
 
 
-def _check_folds(op: str, function: Hook) -> None:
-    """Raises RegistrationError if the function of a reduction lacks the parameters that say what is folded."""
-    known = signature(function).parameters
-    if missing := [name for name in ("dim", "keepdim") if name not in known]:
+def _check_parameters(op: str, function: Hook, op_info: Mapping[str, str], *, folds: bool) -> None:
+    """Raises RegistrationError if a function lacks parameters: for constants, or those that say what is folded."""
+    known, owner = signature(function).parameters, owner_of(function)
+    if strange := [name for name in op_info if name not in known]:
+        raise RegistrationError(f"{op}: {owner} has no parameter {', '.join(strange)}, which op_info names")
+    if folds and (missing := [name for name in ("dim", "keepdim") if name not in known]):
         raise RegistrationError(
-            f"{op}: {owner_of(function)} has no parameter {' and no parameter '.join(missing)}, and a reduction has "
-            "both",
+            f"{op}: {owner} has no parameter {' and no parameter '.join(missing)}, and a reduction has both",
             hint="declare it as (self: Lanes, *, dim: Ints, keepdim: bool = False); an operation without them is "
             "decomposed into one that has them, see register_decomposition",
         )
 
 
-def _check_parameters(op: str, function: Hook, op_info: Mapping[str, str]) -> None:
-    """Raises RegistrationError if a function has no parameters of the names that stand for constants."""
-    if strange := [name for name in op_info if name not in signature(function).parameters]:
-        raise RegistrationError(
-            f"{op}: {owner_of(function)} has no parameter {', '.join(strange)}, which op_info names"
-        )
+def _free_name(op: str, function: object, *, override: bool) -> str:
+    """Return the name of the entry of an operation: another one than its own if it overrides the op table.
+
+    Raises:
+        RegistrationError: the op table has the operation already, and `override` is not set.
+    """
+    key, taken = registered_name(op), ATEN.find(registered_name(op))
+    if override:
+        return key if taken is None else f"{_OVERRIDE}{key}"
+    _check_free(op, function)
+    return key
 
 
 def _check_free(op: str, function: object) -> None:

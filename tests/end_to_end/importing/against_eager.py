@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+import spyre_mlir
 from tests.functions import FunctionModel
 
 Programs = dict[str, tuple[Any, tuple[Tensor, ...]]]
@@ -24,6 +25,32 @@ def results(model: Callable[..., Any], args: Sequence[Tensor]) -> list[Tensor]:
     torch.manual_seed(3)
     with torch.no_grad():
         return torch.utils._pytree.tree_leaves(model(*args))
+
+
+def eager(model: Callable[..., Any], args: tuple[Tensor, ...]) -> list[Tensor]:
+    """Results of a model whose control flow Dynamo compiles anew."""
+    torch._dynamo.reset()
+    return results(model, args)
+
+
+def check_levels(program: Callable[..., Any], calls: Sequence[tuple[Tensor, ...]], **options: Any) -> None:
+    """A program compiled for the first call gives eager's results at each call, at every level."""
+    model = FunctionModel(program)
+    compiled = spyre_mlir.compile(model, calls[0], **options)
+    for args in calls:
+        close(results(compiled, args), eager(model, args))
+        torch._dynamo.reset()
+        verification = compiled.verify(*args)
+        assert verification, str(verification)
+
+
+def check_torch_compile(program: Callable[..., Any], calls: Sequence[tuple[Tensor, ...]], **options: Any) -> None:
+    """A program in `torch.compile` gives eager's results at each call; it is one graph."""
+    model = FunctionModel(program)
+    compiled = torch.compile(model, backend="spyre", options=options, fullgraph=True)
+    for args in calls:
+        got = results(compiled, args)
+        close(got, eager(model, args))
 
 
 def close(got: list[Tensor], wanted: list[Tensor]) -> None:

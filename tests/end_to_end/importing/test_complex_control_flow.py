@@ -15,7 +15,7 @@ from torch._higher_order_ops.while_loop import while_loop
 
 import spyre_mlir
 from spyre_mlir.errors import UnsupportedError
-from tests.end_to_end.importing.against_eager import close, results
+from tests.end_to_end.importing.against_eager import check_levels, check_torch_compile, close, eager, results
 from tests.functions import FunctionModel
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -115,29 +115,14 @@ def compiled_anew() -> None:
     torch._dynamo.reset()
 
 
-def eager(model: Callable[..., Any], args: tuple[Tensor, ...]) -> list[Tensor]:
-    torch._dynamo.reset()
-    return results(model, args)
-
-
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_every_level_is_eager(program: Callable[..., Any]) -> None:
-    model = FunctionModel(program)
-    compiled = spyre_mlir.compile(model, UP, **EXACT)
-    for args in (UP, DOWN):
-        close(results(compiled, args), eager(model, args))
-        torch._dynamo.reset()
-        verification = compiled.verify(*args)
-        assert verification, str(verification)
+    check_levels(program, (UP, DOWN), **EXACT)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 def test_torch_compile(program: Callable[..., Any]) -> None:
-    model = FunctionModel(program)
-    compiled = torch.compile(model, backend="spyre", options=EXACT, fullgraph=True)
-    for args in (UP, DOWN):
-        got = results(compiled, args)
-        close(got, eager(model, args))
+    check_torch_compile(program, (UP, DOWN), **EXACT)
 
 
 def test_a_loop_carries_both_parts_on_the_device() -> None:

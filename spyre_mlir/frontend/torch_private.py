@@ -90,6 +90,7 @@ __all__ = [
     "is_functional",
     "is_real",
     "is_tree_node",
+    "is_wrapped",
     "is_wrapper",
     "negated_view",
     "parts_of",
@@ -293,6 +294,11 @@ def pt2_records(path: Path) -> tuple[list[str], Callable[[str], bytes]] | None:
         return reader.get_file_names(), reader.read_bytes
     except (RuntimeError, AssertionError, UnicodeDecodeError):
         return None
+
+
+def is_wrapped(value: torch.Tensor) -> bool:
+    """Return whether a tensor is one of a function transform, as all rows of `vmap` together."""
+    return bool(cast(Any, torch)._C._functorch.is_functorch_wrapped_tensor(value))
 
 
 def is_real(value: torch.Tensor) -> bool:

@@ -13,6 +13,7 @@ from torch import Tensor
 import spyre_mlir
 from spyre_mlir.errors import InputError, MachineFault
 from tests.functions import FunctionModel
+from tests.unit.frontend.capture.tracing.asserting import negated_beside_sizes, with_text
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 X = torch.linspace(0.5, 2.0, 24).reshape(4, 6)
@@ -48,7 +49,7 @@ def beside_sizes(x: Tensor) -> Tensor:
     return x[x > 1]
 
 
-ASSERTING = (unread, of_a_result, one_of_two, in_a_branch, beside_sizes)
+ASSERTING = (unread, of_a_result, one_of_two, in_a_branch, beside_sizes, with_text, negated_beside_sizes)
 
 
 @pytest.mark.parametrize("program", ASSERTING, ids=lambda p: p.__name__)

@@ -16,7 +16,7 @@ from typing import Any, cast
 import torch
 from torch.overrides import TorchFunctionMode
 
-from spyre_mlir.frontend.capture.tracing import host_calls
+from spyre_mlir.frontend.capture.tracing import host_calls, python_assertions
 from spyre_mlir.frontend.capture.tracing.python_truths import allclose, equal, is_nonzero
 from spyre_mlir.frontend.host_operators import HOST
 from spyre_mlir.frontend.symbolic.sizes import SYMBOLIC
@@ -261,6 +261,14 @@ def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
     return instead
 
 
+def _truth_of(values: ConstantValues, input: torch.Tensor) -> bool | None:
+    """The truth of a tensor, if it is known or asserted; None for others."""
+    known = values.value(input)
+    if known is None:
+        return python_assertions.truth(input)
+    return values.run(bool, known) if known.numel() == 1 else None
+
+
 def _on_host(function: Callable[..., Any]) -> Callable[..., Any]:
     """A step of the host, whatever is known."""
 
@@ -276,6 +284,7 @@ _INSTEAD: dict[str, Callable[..., Any]] = {
     "combinations": _combinations,
     "corrcoef": _correlations,
     "cov": _covariances,
+    "__bool__": _truth_of,
     "__getitem__": _getitem,
     "masked_select": _masked_select,
     "one_hot": _one_hot,

@@ -87,3 +87,27 @@ def test_any_length(model: ComplexLlama) -> None:
     ours = spyre_mlir.compile(model, (tokens(9),), dynamic_shapes=lengths, numerics="exact", buckets=[LONGEST])
     for length in (2, 7, LONGEST):
         check(ours(tokens(length)), model(tokens(length)))
+
+
+@pytest.mark.parametrize("door", ["compile", "torch.compile"])
+def test_llama_4_of_transformers(door: str) -> None:
+    """Complex rotary positions in three layers of four, attention in chunks, and experts."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 64, "intermediate_size": 96, "intermediate_size_mlp": 96, "head_dim": 16, "vocab_size": 101}
+    heads = {"num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "num_local_experts": 2}
+    ends = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "use_cache": False}
+    config = transformers.Llama4TextConfig(**sizes, **heads, **ends, max_position_embeddings=64, attention_chunk_size=8)
+    torch.manual_seed(0)
+    model = transformers.Llama4ForCausalLM(config).eval().requires_grad_(requires_grad=False)
+    for parameter in model.parameters():
+        if parameter.dim() == 3:
+            parameter.data.normal_(0, 0.05)  # weights of experts, which transformers leaves uninitialized
+    ids = torch.arange(12).view(1, 12) * 7 % 101
+    wanted = model(input_ids=ids).logits
+    if door == "torch.compile":
+        torch._dynamo.reset()
+        check(torch.compile(model, backend="spyre", options={"numerics": "exact"})(input_ids=ids).logits, wanted)
+        return
+    compiled = spyre_mlir.compile(model, (), {"input_ids": ids}, numerics="exact")
+    assert (outcome := compiled.verify(input_ids=ids)), outcome
+    check(compiled(input_ids=ids).logits, wanted)

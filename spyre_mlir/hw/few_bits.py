@@ -4,8 +4,9 @@ Checkpoints of 4-bit weights have a number a byte in memory. In files, tensors o
 take half the room: the first of two is in the low bits. The file's metadata says `int4` under their names; to other
 readers of safetensors they are bytes, half as many along the last dimension.
 
-Words have integers as the digits of 32-bit integers, four of eight bits or eight of four. The first digit of a word is the highest, with its sign; the others are stored with half their range added, so that a
-word less its lower digits is a whole multiple. Kernels take a word apart with `floor` and differences.
+Words have integers as the digits of 32-bit integers, four of eight bits or eight of four. The first digit of a word is
+the highest, with its sign; the others are stored with half their range added, so that a word less its lower digits is a
+whole multiple. Kernels take a word apart with `floor` and differences.
 
 Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
 """

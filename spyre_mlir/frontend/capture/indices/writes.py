@@ -11,6 +11,7 @@ from typing import Any, cast
 import torch
 from torch.overrides import TorchFunctionMode
 
+_SPLITS = cast(Any, (torch.tensor_split, torch.Tensor.tensor_split))  # in C++, they read the tensor without asking
 _INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8)
 
 
@@ -18,7 +19,7 @@ class IndexWrites(TorchFunctionMode):
     """Trace ``tensor[index] = value``, where a tensor of one integer is an index, by a view and a copy.
 
     Args:
-        reads: trace ``tensor[index]`` as a view, too, where torch does not.
+        reads: trace ``tensor[index]`` as a view, too, where torch does not, and ``tensor_split`` by a tensor.
     """
 
     def __init__(self, *, reads: bool = False) -> None:
@@ -33,6 +34,9 @@ class IndexWrites(TorchFunctionMode):
             return None
         if self._reads and func is torch.Tensor.__getitem__ and (view := _view(args[0], args[1])) is not None:
             return view
+        if self._reads and func in _SPLITS and len(args) > 1 and isinstance(args[1], torch.Tensor):
+            places: Any = [place.item() for place in args[1].unbind()] if args[1].dim() else args[1].item()
+            args = (args[0], places, *args[2:])
         return func(*args, **(kwargs or {}))
 
 

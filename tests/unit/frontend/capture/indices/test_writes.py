@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from spyre_mlir.frontend.capture.indices.writes import IndexWrites
+from spyre_mlir.frontend.torch_private import DataDependentOutputException, FakeTensorMode
 
 P = torch.tensor(2)
 INDICES: tuple[Any, ...] = (
@@ -39,3 +40,15 @@ def test_other_indices_are_left_to_torch(index: Any) -> None:
     with IndexWrites():
         got[index] = 1.0
     assert got.equal(wanted)
+
+
+@pytest.mark.parametrize("places", [torch.tensor([1, 3]), torch.tensor(2)], ids=str)
+@pytest.mark.parametrize("split", [torch.tensor_split, torch.Tensor.tensor_split])
+def test_a_split_says_that_it_reads_numbers(split: Any, places: torch.Tensor) -> None:
+    """Torch itself ends in an error of its memory where the tensor has no numbers."""
+    x = torch.arange(20.0).reshape(5, 4)
+    with IndexWrites(reads=True):
+        found = split(x, places)
+        assert all(a.equal(b) for a, b in zip(found, torch.tensor_split(x, places), strict=True))
+        with FakeTensorMode(allow_non_fake_inputs=True) as mode, pytest.raises(DataDependentOutputException):
+            split(mode.from_tensor(x), mode.from_tensor(places))

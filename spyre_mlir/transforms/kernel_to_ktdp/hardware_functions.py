@@ -107,9 +107,11 @@ class TensorArithmetic:
 
 
 def has_form(name: str) -> bool:
-    """Return whether KTIR can express an elementwise function."""
+    """Return whether KTIR can express an elementwise function; its ops here are those of floats."""
     function = FUNCTIONS.get(name)
-    return function is not None and function.form is not None and function.group is not Group.CONVERSION
+    if function is None or function.form is None:
+        return False
+    return function.group is not Group.CONVERSION and function.formats != "INT32"
 
 
 def folds(name: str) -> bool:

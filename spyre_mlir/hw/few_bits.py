@@ -5,8 +5,8 @@ take half the room: the first of two is in the low bits. The file's metadata say
 readers of safetensors they are bytes, half as many along the last dimension.
 
 Words have integers as the digits of 32-bit integers, four of eight bits or eight of four. The first digit of a word is
-the highest, with its sign; the others are stored with half their range added, so that a word less its lower digits is a
-whole multiple. Kernels take a word apart with `floor` and differences.
+the highest, with its sign; the others are stored with half their range added, so that a word less its lower digits is
+a whole multiple. Kernels take a word apart with `floor` and differences.
 
 Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
 """

@@ -224,3 +224,38 @@ def test_a_saved_program_has_the_integers_and_packs_them_when_it_is_loaded(tmp_p
     assert held < 0.30 * 2 * 512 * 512 + 4096
     loaded: Any = spyre_mlir.load(tmp_path / "saved")
     assert torch.equal(loaded(x), program(x))
+
+
+@pytest.mark.slow(reason="a Llama layer of width 2048 takes half a minute; single layers run by default")
+@pytest.mark.parametrize(("bits", "share"), [(8, 0.55), (4, 0.30)])
+def test_a_llama_quantized_by_torchao(bits: int, share: float) -> None:
+    """A half and a quarter of the bytes of float16 with scales, nothing stored wide, the numbers of torchao itself."""
+    pytest.importorskip("torchao")
+    transformers = pytest.importorskip("transformers")
+    from torchao.quantization import Int8WeightOnlyConfig, IntxWeightOnlyConfig, quantize_
+    from torchao.quantization.granularity import PerGroup
+
+    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
+    config = transformers.LlamaConfig(
+        hidden_size=2048,
+        intermediate_size=5632,
+        num_hidden_layers=1,
+        num_attention_heads=32,
+        num_key_value_heads=8,
+        vocab_size=1024,
+        use_cache=False,
+    )
+    model = transformers.LlamaForCausalLM(config).half().eval()
+    tokens = torch.randint(0, 1024, (1, 1))
+    linears = sum(m.weight.numel() for m in model.modules() if isinstance(m, nn.Linear))
+    int4: Any = getattr(torch, "int4", None)
+    groups = IntxWeightOnlyConfig(weight_dtype=int4, granularity=PerGroup(32))
+    quantize_(model, Int8WeightOnlyConfig() if bits == 8 else groups)
+    program: Any = spyre_mlir.compile(model, (tokens,))
+    assert large_stores(program, 512 * 2048 // (32 // bits)) == []
+    module = parse_module(program.mlir("spyre.kernel"), make_context())
+    sent = [op for op in module.walk() if isinstance(op, ToDeviceOp) and "parametrizations" in str(op.source.name_hint)]
+    assert 0 < sum(device_tensor(op.result).sticks * 128 for op in sent) <= share * 2 * linears
+    with torch.no_grad():
+        ours, theirs = program(tokens).logits.double(), model(tokens).logits.double()
+    assert float((ours - theirs).abs().max() / theirs.abs().max()) < 4e-3

@@ -1,8 +1,9 @@
 """Convolutions: the taps of a window gathered into one long summed dimension, and one product.
 
 The window is gathered dimension by dimension, so that a k-by-k window takes 2k copies instead of k*k products and
-k*k - 1 additions, each of which would round. Channels get zeros up to whole sticks, but where they are few the taps
-fill the lanes that the channels leave empty: three under a 7-by-7 window sum over 147 elements, not over 49 times 64.
+k*k - 1 additions, each of which would round. Channels get zeros up to whole sticks, but where they are few the lanes
+that they leave empty have rows of the image, see `ops/helpers/row_blocks.py`, or taps: three under a window of 49
+places in one dimension sum over 147 elements, not over 49 times 64.
 Channels that meet no other channel (depthwise) are convolved by themselves, see `ops/helpers/depthwise.py`.
 
 Decision: docs/decisions/0134-groups-of-few-channels.md
@@ -18,6 +19,7 @@ from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.depthwise import by_channel
+from spyre_mlir.ops.helpers.row_blocks import by_row_blocks
 from spyre_mlir.ops.helpers.slicing import joined, padded
 from spyre_mlir.ops.helpers.sliding_windows import bordered, overlap_added, reach, spread, taps, with_batch
 from spyre_mlir.ops.table import Sample, require
@@ -57,6 +59,10 @@ def _forward(
         # Taps of whole sticks lie side by side as they come; of others all but the first would begin within a stick.
         input, weight = (padded(b, x, 1, 0, _padding(channels)) for x in (input, weight))
         channels = input.shape[1]
+    if groups == 1 and rank == 2 and channels < _FEWEST and not apart and dilation[0] == 1 and prod(kernel) > 1:
+        out = by_row_blocks(b, input, weight, stride, padding, dilation)
+        if out is not None:
+            return out if bias is None else out + bias.view(outputs, 1, 1)
     last = input.permute(0, *range(2, rank + 2), 1)
     for d in range(rank):
         last = bordered(b, last, d + 1, padding[0][d], padding[1][d], kernel[d], stride[d], dilation[d])

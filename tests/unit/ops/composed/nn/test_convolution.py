@@ -209,7 +209,7 @@ def test_groups_of_few_channels_are_one_product() -> None:
 @pytest.mark.parametrize(
     ("channels", "kernel", "stride", "summed"),
     [
-        (7, 3, 1, 7 * 9),
+        (7, 3, 1, 64 * 3),  # rows beside the channels
         (8, 3, 1, 64 * 9),
         (65, 3, 1, 128 * 9),
         (12, 4, 4, 64 * 4),  # rows of 12 x 4 in one stick: a view
@@ -217,7 +217,7 @@ def test_groups_of_few_channels_are_one_product() -> None:
     ],
 )
 def test_channels_fill_whole_sticks(channels: int, kernel: int, stride: int, summed: int) -> None:
-    """Zeros behind the channels of a window, unless they are few: columns of the matrix that the product takes."""
+    """Zeros behind the channels of a window, or rows if these are few: columns of the matrix that the product takes."""
     layer = torch.nn.Conv2d(channels, 3, kernel, stride, bias=False).half()
     module = lower(import_program(layer, (torch.zeros(1, channels, 8, 8).half(),)).module, make_context()).modules
     (product,) = (op for op in module["spyre.loop"].walk() if isinstance(op, NestOp) and op.combine is not None)

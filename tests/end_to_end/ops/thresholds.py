@@ -394,6 +394,8 @@ NO_FORM = {
     "ops.composed.math.bitwise._MOST": "what bounds of integers allow; test_large_integers.py has both",
     "transforms.utils.aten_ranges.MOST_SHORT_BITS": "what bounds of integers allow; test_aten_ranges.py has both",
     "ops.composed.nn.convolution._LANES": "the size of a stick, which every layout has",
+    "ops.composed.nn.convolution._SMALL": "when zeros are put around an image; test_convolution.py has both",
+    "ops.helpers.row_blocks._LANES": "the size of a stick, which every layout has; test_row_blocks.py has both forms",
     "ops.helpers.depthwise._LANES": "the size of a stick, which every layout has; test_depthwise.py has both forms",
     "transforms.utils.integer_origins._DATA_BITS": "which integers are data, in DL16; test_integer_origins.py has both",
     "transforms.utils.integer_ranges.MOST_SHORT_BITS": "which integers start anew; test_integers.py has both",
@@ -403,7 +405,9 @@ NO_FORM = {
     ),
     "transforms.aten_to_loop.coalesced_loops.MOVED_AT_ONCE": "the length of one step of many",
     "transforms.loop_to_kernel.device_forms._LANES": "the size of a stick, which every layout has",
-    "hw.weight_room.MORE_BYTES": ("which copies of weights the host makes; test_moved_weights.py has both"),
+    "transforms.loop_to_kernel.device_forms.MORE_BYTES": (
+        "which copies of weights the host makes; test_moved_weights.py has both"
+    ),
     "transforms.loop_to_kernel.layout_planner._HALF_SLICE": "zeros in padding that nothing reads",
     "transforms.loop_to_kernel.floor_division._EXACT": "what bounds of integers allow; test_integers.py has both",
 }

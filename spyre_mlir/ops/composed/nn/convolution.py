@@ -27,6 +27,9 @@ from spyre_mlir.ops.value import Value
 
 # Elements of a stick of DL16, channels up to which groups are merged, and channels that get sticks of their own.
 _LANES, _MERGED, _FEWEST = DL16.elements_per_stick(), 256, 8
+# Elements of an image that gets zeros along a dimension when its taps are taken. Copies of a small one are too short
+# for a division that is not the usual one, and zeros beside the columns would make that another than the product has.
+_SMALL = 1 << 17
 
 
 def _spatial(input: Value, weight: Value) -> int:
@@ -64,12 +67,18 @@ def _forward(
         if out is not None:
             return out if bias is None else out + bias.view(outputs, 1, 1)
     last = input.permute(0, *range(2, rank + 2), 1)
-    for d in range(rank):
-        last = bordered(b, last, d + 1, padding[0][d], padding[1][d], kernel[d], stride[d], dilation[d])
+
+    def edged(x: Value, d: int) -> Value:
+        return bordered(b, x, d + 1, padding[0][d], padding[1][d], kernel[d], stride[d], dilation[d])
+
+    late = prod(input.shape) <= _SMALL and not apart
+    for d in range(0 if late else rank):
+        last = edged(last, d)
     if apart and _padding(kernel[-1] * channels) < kernel[-1] * channels:
         return _patches(b, last, weight, bias)
     grouped = last.view(*last.shape[:-1], groups, channels // groups) if groups > 1 else last
     for d in range(rank):
+        grouped = edged(grouped, d) if late else grouped
         grouped = joined(b, taps(b, grouped, d + 1, weight.shape[d + 2], stride[d], dilation[d]), -1)
     if groups > 1:
         return _grouped_product(b, grouped, weight, bias, groups)

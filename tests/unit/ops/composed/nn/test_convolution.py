@@ -116,6 +116,33 @@ def test_convolution(
     agree(got, wanted)
 
 
+@pytest.mark.parametrize(("shape", "kernel", "stride", "padding", "dilation", "groups"), [*FORWARD, *MERGED, *FILLED])
+def test_large_images_have_all_zeros_before_their_taps(
+    shape: Ints,
+    kernel: Ints,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    groups: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(f"{MODULE}._SMALL", 0)
+    x, weight = whole(*shape), whole(*kernel)
+    facts = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    wanted = convolved(x, weight, stride, [(p, p) for p in padding], dilation, groups)
+    agree(result(f"conv{len(stride)}d", x, weight, **facts), wanted)
+
+
+@pytest.mark.parametrize(("rows", "before"), [(32, False), (33, True)])
+def test_zeros_of_small_images_are_added_dimension_by_dimension(rows: int, before: bool) -> None:
+    """Images of 2^17 elements and more: all zeros are there before the first tap is taken, or those of columns are not."""
+    layer = torch.nn.Conv2d(128, 64, 3, padding=1, bias=False).half()
+    program = import_program(layer, (torch.zeros(1, 128, rows, 32).half(),))
+    nests = [op for op in lower(program.module, make_context()).modules["spyre.loop"].walk() if isinstance(op, NestOp)]
+    made = [tuple(value.type.get_shape()) for op in nests for value in op.results]  # pyright: ignore
+    assert ((1, rows + 2, 34, 128) in made) is before
+
+
 def test_a_convolution_slides_by_one_and_is_not_padded_unless_told() -> None:
     x, weight = whole(1, 2, 5), whole(3, 2, 2)
     agree(result("conv1d", x, weight), convolved(x, weight, (1,), [(0, 0)], (1,), 1))

@@ -135,7 +135,7 @@ def test_large_images_have_all_zeros_before_their_taps(
 
 @pytest.mark.parametrize(("rows", "before"), [(32, False), (33, True)])
 def test_zeros_of_small_images_are_added_dimension_by_dimension(rows: int, before: bool) -> None:
-    """Images of 2^17 elements and more: all zeros are there before the first tap is taken, or those of columns are not."""
+    """Images of 2^17 elements, and of more: those have all zeros before the first tap is taken."""
     layer = torch.nn.Conv2d(128, 64, 3, padding=1, bias=False).half()
     program = import_program(layer, (torch.zeros(1, 128, rows, 32).half(),))
     nests = [op for op in lower(program.module, make_context()).modules["spyre.loop"].walk() if isinstance(op, NestOp)]

@@ -24,6 +24,8 @@ Ints = Sequence[int]
 # input, outputs and taps, stride, padding, dilation
 CASES: list[tuple[Any, ...]] = [
     ((2, 3, 12, 14), (5, 7, 7), (2, 2), (3, 3), (1, 1)),  # rows of the next block
+    ((1, 3, 16, 300), (5, 7, 7), (2, 2), (3, 3), (1, 1)),  # eight rows of places at once
+    ((1, 1, 40, 70), (3, 11, 2), (4, 1), (2, 0), (1, 1)),  # three
     ((1, 3, 24, 20), (4, 3, 3), (1, 1), (1, 1), (1, 1)),
     ((1, 1, 40, 9), (3, 11, 2), (4, 1), (2, 0), (1, 1)),  # rows of the next two blocks
     ((2, 7, 13, 8), (66, 2, 4), (3, 1), (0, 2), (1, 2)),  # rows that no window reads

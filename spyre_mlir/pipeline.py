@@ -73,7 +73,7 @@ POINT = "@"
 STAGES = (
     Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
-        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,scale-results,update-in-place,"
+        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,scale-results,split-products,update-in-place,"
         "forward-copies,pack-weights,schedule-host-steps,@spyre.loop",
         legality.LOOP,
     ),

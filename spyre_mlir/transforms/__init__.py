@@ -23,6 +23,7 @@ PASSES = (
     "decompose-aten",
     "convert-aten-to-spyre-loop",
     "scale-results",
+    "split-products",
     "pack-weights",
     "update-in-place",
     "forward-copies",
@@ -43,6 +44,7 @@ PASSES = (
 """Names of our passes. `place-lx` is `PlaceLxPass` of `place_lx.py`; `spyre_mlir.pipeline` says which run, and when."""
 
 _FOLDERS: dict[str, str] = dict.fromkeys(("view-copies", "order-batches", "forward-results"), "buffer_layouts")
+_FOLDERS |= dict.fromkeys(("cut-rows", "split-products"), "cut_nests")
 
 
 def _load(name: str) -> type[ModulePass]:

@@ -26,6 +26,7 @@ PASS_HELPERS = {
     "regions",
     "utils",
     "buffer_layouts",
+    "cut_nests",
 }
 TASKS = tomllib.loads((TESTS / "tooling" / "navigation.toml").read_text(encoding="utf-8"))["task"]
 LEAST_GUESSED = 36
@@ -71,7 +72,8 @@ def test_unit_tests_are_of_a_module() -> None:
 
 
 def test_transforms_holds_passes_and_folders_of_their_helpers() -> None:
-    folders_of_passes = (PACKAGE / "transforms", PACKAGE / "transforms" / "buffer_layouts")
+    transforms = PACKAGE / "transforms"
+    folders_of_passes = (transforms, transforms / "buffer_layouts", transforms / "cut_nests")
     passes = {path.stem for folder in folders_of_passes for path in folder.glob("*.py")} - {"__init__"}
     assert passes == {name.replace("-", "_") for name in PASSES}
     assert {f.name for f in folders() if f.parent == PACKAGE / "transforms"} == PASS_HELPERS

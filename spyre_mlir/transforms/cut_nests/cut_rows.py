@@ -36,6 +36,7 @@ from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
     usable_cores,
     write_cost,
 )
+from spyre_mlir.transforms.utils.nest_parts import dim_of, part_of
 from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.transforms.utils.unread_parts import drop_unread_parts
 
@@ -90,8 +91,8 @@ class _Group:
         if len(names) != 1:
             return False
         (name,) = names
-        walked = _dim_of(op.output_map, name)
-        if op.space.extents[name] != self.rows or walked is None or any(_dim_of(i, name) != d for i, d in reads):
+        walked = dim_of(op.output_map, name)
+        if op.space.extents[name] != self.rows or walked is None or any(dim_of(i, name) != d for i, d in reads):
             return False
         if any(sum(n == name for e in index.data for n, _ in e.terms) > 1 for index in op.input_maps):
             return False
@@ -125,7 +126,7 @@ class _Group:
             block.insert_ops_before(list(copies.values()), last)
             values: dict[SSAValue, SSAValue] = {value: copy.result for value, copy in copies.items()}
             for op, name in self.loops.items():
-                part = self._part(op, name, start, rows, values, filled.get(op.result))
+                part = part_of(op, name, slice(start, start + rows), values, filled.get(op.result))
                 block.insert_op_before(part, last)
                 parts.append(part)
                 known = filled if op.result in filled else values
@@ -146,7 +147,7 @@ class _Group:
         for op, name in self.loops.items():
             reads.update({v for v in op.inputs if v not in self.made})
             for value, index in zip(op.inputs, op.input_maps, strict=True):
-                dims.setdefault(value, set()).add(_dim_of(index, name))
+                dims.setdefault(value, set()).add(dim_of(index, name))
         found: dict[SSAValue, NestOp] = {}
         for value, count in reads.items():
             (dim,) = dims[value] if len(dims[value]) == 1 else (None,)
@@ -158,32 +159,6 @@ class _Group:
                 if COPIES_IN_LX * sticks * STICK_BYTES <= spec.lx_usable_bytes * spec.cores_per_card:
                     found[value] = copy
         return found
-
-    def _part(
-        self, op: NestOp, name: str, start: int, rows: int, values: dict[SSAValue, SSAValue], dest: SSAValue | None
-    ) -> NestOp:
-        """A nest over some of its rows, which fills them in `dest` or makes a tensor of them."""
-        maps = [
-            index if value in values else _moved(index, name, start)
-            for value, index in zip(op.inputs, op.input_maps, strict=True)
-        ]
-        maps.append(op.output_map if dest is None else _moved(op.output_map, name, start))
-        space = SpaceAttr(tuple(IterDim(d.name, rows if d.name == name else d.extent) for d in op.space.data))
-        shape = shape_of(op.result)
-        if dest is None:
-            shape = tuple(rows if d == self.made[op.result] else e for d, e in enumerate(shape))
-        part = NestOp(
-            space,
-            [values.get(v, v) for v in op.inputs],
-            maps,
-            TensorType(element_of(op.result), shape),
-            op.body.clone(),
-            combine=None if op.combine is None else op.combine.data,
-            dest=dest,
-        )
-        part.attributes |= op.attributes
-        part.wide, part.location, part.result.name_hint = op.wide, op.location, op.result.name_hint
-        return part
 
 
 def _copy(value: SSAValue, dim: int, rows: int, reader: NestOp) -> NestOp:
@@ -203,7 +178,7 @@ def _rows_to_cut(op: NestOp, spec: SpyreSpec) -> str | None:
     if op.combine is None or body_function(op.body.block) is not None or len(op.reduced) != 1 or not _is_walked(op):
         return None
     dims = sorted((d for d in op.space.data if d.name not in op.reduced), key=lambda d: -d.extent)
-    if not dims or _dim_of(op.output_map, dims[0].name) is None:
+    if not dims or dim_of(op.output_map, dims[0].name) is None:
         return None
     name, rows = dims[0].name, dims[0].extent
     first = _most(rows, spec)
@@ -225,7 +200,7 @@ def _sticks(op: NestOp, name: str, rows: int, spec: SpyreSpec) -> float:
     dims = [IterDim(d.name, rows if d.name == name else d.extent) for d in op.space.data]
     extents = {d.name: d.extent for d in dims}
     sides = [(shape_of(op.inputs[0]), op.input_maps[0]), (shape_of(op.result), op.output_map)]
-    shapes = [tuple(rows if i == _dim_of(m, name) else e for i, e in enumerate(shape)) for shape, m in sides]
+    shapes = [tuple(rows if i == dim_of(m, name) else e for i, e in enumerate(shape)) for shape, m in sides]
     for lane in candidates(dims):
         kept = result_lane(op, lane)
         sticks = [stick_for(op.input_maps[0].data, lane, lanes), stick_for(op.output_map.data, kept, lanes)]
@@ -239,7 +214,7 @@ def _sticks(op: NestOp, name: str, rows: int, spec: SpyreSpec) -> float:
 def _grown(op: NestOp, name: str) -> _Group:
     """Return the group that begins with a nest and ends before others read what it makes or fill what it reads."""
     group = _Group(op.space.extents[name])
-    group.add(op, name, _dim_of(op.output_map, name) or 0)
+    group.add(op, name, dim_of(op.output_map, name) or 0)
     for other in _behind(op):
         fills = isinstance(other, NestOp) and any(other.dest in nest.inputs for nest in group.loops)
         if fills or (any(value in group.made for value in other.operands) and not group.take(other)):
@@ -257,13 +232,3 @@ def _is_walked(op: NestOp) -> bool:
     """Return whether a nest is no product, makes a tensor of its own, and nobody says how it is divided."""
     product = op.combine is not None and body_function(op.body.block) is not None
     return op.dest is None and not product and hint_of(op) is None
-
-
-def _dim_of(index: IndexMapAttr, name: str) -> int | None:
-    """Return the dimension that a loop walks from the first element to the last by itself."""
-    found = [d for d, e in enumerate(index.data) if any(n == name for n, _ in e.terms)]
-    return found[0] if len(found) == 1 and index.data[found[0]] == LinearExpr.of(name) else None
-
-
-def _moved(index: IndexMapAttr, name: str, by: int) -> IndexMapAttr:
-    return IndexMapAttr(tuple(e.shifted(sum(c for n, c in e.terms if n == name) * by) for e in index.data))

@@ -1,0 +1,1 @@
+"""Passes that cut nests of the loop level into nests over parts of one of their loops."""

@@ -1,0 +1,153 @@
+"""Pass `split-products`: one product for each part of the columns that readers take apart.
+
+```mlir
+%y = spyre.loop.nest [m = 512, n = 768, k = 256] ins(%x[m, k], %w[n, k]) -> [m, n] : ... reduce "arith.addf" {...}
+%q = spyre.loop.nest [m = 512, d = 256] ins(%y[m, d]) -> ...
+%k = spyre.loop.nest [m = 512, d = 256] ins(%y[m, d + 256]) -> ...
+```
+Models compute queries, keys and values, or a gate and what it gates, in one product and slice its result. With a
+product each, the weight is read from where its columns start, each result has the layout that its readers want, and the
+smaller results have room in the scratchpads. Bias and scale between the product and its readers are split with it.
+Results of few rows stay together: reading the weight takes the time there, and a wider product divides it better.
+
+Decision: docs/decisions/0137-columns-read-apart.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects.builtin import AnyFloat, ArrayAttr, Float8E4M3FNType, ModuleOp
+from xdsl.ir import BlockArgument, SSAValue, Use
+from xdsl.passes import ModulePass
+
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
+from spyre_mlir.dialects.spyre.hints import hint_of
+from spyre_mlir.dialects.spyre.loop import NestOp, body_function, combiner
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.ops.native import pointwise, reductions
+from spyre_mlir.transforms.utils.nest_parts import dim_of, part_of
+from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.unread_parts import box_of
+
+# With fewer rows the time of a product is that of reading its weight.
+LEAST_ROWS = 64
+
+
+@dataclass(frozen=True)
+class SplitProductsPass(ModulePass):
+    """Splits products, and what is computed from them element by element, where readers take columns apart."""
+
+    name = "split-products"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Split the nests of every function, readers before what they read."""
+        for function in functions(op):
+            for nest in reversed([o for o in function.body.block.ops if isinstance(o, NestOp)]):
+                for name in _columns(nest):
+                    parts = _parts(nest, name)
+                    if len(parts) > 1:
+                        _split(nest, name, parts)
+                        break
+
+
+def _columns(nest: NestOp) -> Iterator[str]:
+    """Loops over columns of a weight, along which what a nest makes may be split."""
+    if nest.dest is not None or hint_of(nest) is not None:
+        return
+    for expr in nest.output_map.data:
+        if len(expr.terms) == 1 and _is_column(nest, expr.terms[0][0]):
+            yield expr.terms[0][0]
+
+
+def _is_column(nest: NestOp, name: str) -> bool:
+    """Whether a loop walks columns of a product with a weight, which reach a nest element by element if it is another."""
+    if nest.dest is not None or dim_of(nest.output_map, name) is None:
+        return False
+    if prod(shape_of(nest.result)) < LEAST_ROWS * nest.space.extents[name]:
+        return False
+    operands = list(zip(nest.inputs, nest.input_maps, strict=True))
+    if _is_product(nest):
+        walked = [value for value, index in operands if name in index.names]
+        return len(walked) == 1 and _is_weight(walked[0])
+    if nest.combine is not None:
+        return False
+    return any(_is_made_by_column(value, index, name) for value, index in operands)
+
+
+def _is_product(nest: NestOp) -> bool:
+    is_sum = nest.combine is not None and combiner(nest.combine.data) is reductions.sum
+    return is_sum and body_function(nest.body.block) is pointwise.mul
+
+
+def _is_weight(value: SSAValue) -> bool:
+    """Whether a value is an argument in numbers that a product takes as they are."""
+    element = element_of(value)
+    return isinstance(value, BlockArgument) and isinstance(element, AnyFloat) and not isinstance(element, Float8E4M3FNType)
+
+
+def _is_made_by_column(value: SSAValue, index: IndexMapAttr, name: str) -> bool:
+    """Whether a loop reads the columns of such a nest, of which everything else reads a part."""
+    made, dim = value.owner, dim_of(index, name)
+    if not isinstance(made, NestOp) or dim is None:
+        return False
+    terms, whole = made.output_map.data[dim].terms, (0, shape_of(value)[dim] - 1)
+    return _read(made, dim).count(whole) == 1 and len(terms) == 1 and _is_column(made, terms[0][0])
+
+
+def _parts(nest: NestOp, name: str) -> list[slice]:
+    """Columns that are read together, in order; none if a reader is no nest, or parts are not whole sticks."""
+    dim = dim_of(nest.output_map, name)
+    if dim is None:
+        return []
+    found = list[slice]()
+    for first, last in sorted(_read(nest, dim)):
+        if found and first < found[-1].stop:
+            found[-1] = slice(found[-1].start, max(found[-1].stop, last + 1))
+        else:
+            found.append(slice(first, last + 1))
+    lanes = DL16.elements_per_stick()
+    return found if all(p.start % lanes == 0 and p.stop % lanes == 0 for p in found) else []
+
+
+def _read(nest: NestOp, dim: int) -> list[tuple[int, int]]:
+    """First and last index of a dimension of a result that each reader takes."""
+    whole, found = (0, shape_of(nest.result)[dim] - 1), list[tuple[int, int]]()
+    for use in nest.result.uses:
+        reader = use.operation
+        is_read = isinstance(reader, NestOp) and use.index < len(reader.inputs)
+        found.append(box_of(reader, reader.input_maps[use.index])[dim] if is_read else whole)
+    return found
+
+
+def _split(nest: NestOp, name: str, parts: list[slice]) -> None:
+    """Put a nest for each part in the place of a nest."""
+    dim, block = dim_of(nest.output_map, name), nest.parent_block()
+    if dim is None or block is None:
+        raise ValueError("a nest to split has a loop that walks its result, and a place")
+    uses = [(use, box_of(op, op.input_maps[use.index])[dim]) for use in nest.result.uses if isinstance(op := use.operation, NestOp)]
+    for part in parts:
+        made = part_of(nest, name, part, {})
+        block.insert_op_before(made, nest)
+        for use, (first, last) in uses:
+            if part.start <= first and last < part.stop:
+                _read_part(use, made.result, dim, part.start)
+    nest.detach()
+    nest.erase()
+
+
+def _read_part(use: Use, part: SSAValue, dim: int, start: int) -> None:
+    """Let a nest read a part in the place of the whole, whose dimension begins there."""
+    reader = use.operation
+    if not isinstance(reader, NestOp):
+        raise ValueError("only nests read parts")
+    index = reader.input_maps[use.index].data
+    shifted = IndexMapAttr(tuple(e.shifted(-start) if d == dim else e for d, e in enumerate(index)))
+    reader.maps = ArrayAttr([shifted if n == use.index else m for n, m in enumerate(reader.maps.data)])
+    reader.operands[use.index] = part

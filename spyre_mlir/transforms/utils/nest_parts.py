@@ -1,0 +1,56 @@
+"""Nests over a part of one of their loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.loop import NestOp
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.sticks import LinearExpr
+
+
+def part_of(
+    op: NestOp, name: str, part: slice, made: Mapping[SSAValue, SSAValue], dest: SSAValue | None = None
+) -> NestOp:
+    """Return a nest over a part of the loop `name`, which fills it in `dest` or makes a tensor of it.
+
+    Args:
+        op: it has no destination, and the loop walks one dimension of its result by itself.
+        part: its start and end in the loop.
+        made: inputs that were cut in the same way, with their parts.
+    """
+    start, extent = part.start, part.stop - part.start
+    maps = [
+        index if value in made else moved(index, name, start)
+        for value, index in zip(op.inputs, op.input_maps, strict=True)
+    ]
+    maps.append(op.output_map if dest is None else moved(op.output_map, name, start))
+    space = SpaceAttr(tuple(IterDim(d.name, extent if d.name == name else d.extent) for d in op.space.data))
+    shape, walked = shape_of(op.result), dim_of(op.output_map, name)
+    if dest is None:
+        shape = tuple(extent if d == walked else e for d, e in enumerate(shape))
+    made_type = TensorType(element_of(op.result), shape)
+    combine = None if op.combine is None else op.combine.data
+    inputs = [made.get(v, v) for v in op.inputs]
+    nest = NestOp(space, inputs, maps, made_type, op.body.clone(), combine=combine, dest=dest)
+    nest.attributes |= op.attributes
+    nest.wide, nest.location, nest.result.name_hint = op.wide, op.location, op.result.name_hint
+    return nest
+
+
+def dim_of(index: IndexMapAttr, name: str) -> int | None:
+    """Return the dimension that a loop walks from the first element to the last by itself."""
+    found = [d for d, e in enumerate(index.data) if any(n == name for n, _ in e.terms)]
+    return found[0] if len(found) == 1 and index.data[found[0]] == LinearExpr.of(name) else None
+
+
+def moved(index: IndexMapAttr, name: str, by: int) -> IndexMapAttr:
+    """Return a map as it is where a loop is so many trips further."""
+    return IndexMapAttr(tuple(e.shifted(sum(c for n, c in e.terms if n == name) * by) for e in index.data))
+
+
+__all__ = ["dim_of", "moved", "part_of"]

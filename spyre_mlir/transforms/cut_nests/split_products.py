@@ -89,7 +89,9 @@ def _is_product(nest: NestOp) -> bool:
 def _is_weight(value: SSAValue) -> bool:
     """Whether a value is an argument in numbers that a product takes as they are."""
     element = element_of(value)
-    return isinstance(value, BlockArgument) and isinstance(element, AnyFloat) and not isinstance(element, Float8E4M3FNType)
+    return (
+        isinstance(value, BlockArgument) and isinstance(element, AnyFloat) and not isinstance(element, Float8E4M3FNType)
+    )
 
 
 def _is_made_by_column(value: SSAValue, index: IndexMapAttr, name: str) -> bool:
@@ -117,13 +119,16 @@ def _parts(nest: NestOp, name: str) -> list[slice]:
 
 
 def _read(nest: NestOp, dim: int) -> list[tuple[int, int]]:
-    """First and last index of a dimension of a result that each reader takes."""
-    whole, found = (0, shape_of(nest.result)[dim] - 1), list[tuple[int, int]]()
-    for use in nest.result.uses:
-        reader = use.operation
-        is_read = isinstance(reader, NestOp) and use.index < len(reader.inputs)
-        found.append(box_of(reader, reader.input_maps[use.index])[dim] if is_read else whole)
-    return found
+    """First and last index of a dimension of a result that each reader takes; all of it if that is no nest."""
+    whole = (0, shape_of(nest.result)[dim] - 1)
+    return [_taken(use, dim) or whole for use in nest.result.uses]
+
+
+def _taken(use: Use, dim: int) -> tuple[int, int] | None:
+    reader = use.operation
+    if not isinstance(reader, NestOp) or use.index >= len(reader.inputs):
+        return None
+    return box_of(reader, reader.input_maps[use.index])[dim]
 
 
 def _split(nest: NestOp, name: str, parts: list[slice]) -> None:
@@ -131,7 +136,7 @@ def _split(nest: NestOp, name: str, parts: list[slice]) -> None:
     dim, block = dim_of(nest.output_map, name), nest.parent_block()
     if dim is None or block is None:
         raise ValueError("a nest to split has a loop that walks its result, and a place")
-    uses = [(use, box_of(op, op.input_maps[use.index])[dim]) for use in nest.result.uses if isinstance(op := use.operation, NestOp)]
+    uses = [(use, taken) for use in nest.result.uses if (taken := _taken(use, dim)) is not None]
     for part in parts:
         made = part_of(nest, name, part, {})
         block.insert_op_before(made, nest)

@@ -67,7 +67,7 @@ def _columns(nest: NestOp) -> Iterator[str]:
 
 
 def _is_column(nest: NestOp, name: str) -> bool:
-    """Whether a loop walks columns of a product with a weight, which reach a nest element by element if it is another."""
+    """Whether a loop walks columns of a product with a weight, which other nests take element by element."""
     if nest.dest is not None or dim_of(nest.output_map, name) is None:
         return False
     if prod(shape_of(nest.result)) < LEAST_ROWS * nest.space.extents[name]:

@@ -27,7 +27,6 @@ class Attention(nn.Module):
 
     def __init__(self, sliced: bool, bias: bool) -> None:
         super().__init__()
-        torch.manual_seed(5)
         self.sliced, self.qkv = sliced, nn.Linear(WIDTH, 3 * WIDTH, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -45,7 +44,6 @@ class Gated(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        torch.manual_seed(6)
         self.up = nn.Linear(WIDTH, 4 * WIDTH)
 
     def forward(self, x: Tensor) -> Tensor:

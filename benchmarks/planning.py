@@ -6,8 +6,11 @@ planner (*rival*; its tiled attention and its choice of scratchpads are not in i
 
 *Roofline* is the least time of all arithmetic or of all bytes from and to outside (`workload_bounds.py`), *serial* the
 least of the program's steps one after the other (`spyre_mlir.planning.bounds`), *by* the planned time over the
-roofline, *target* what it may be. *Bytes* are moved over compulsory ones, *cores* the least number on a kernel that
-moves 1 MB or more, *inserted* is the part of the time in kernels that only rearrange data.
+roofline, *target* what it may be. *Placed* is the planned time with inputs and results that lie as torch-spyre places a
+tensor, *own* its bound: the roofline and one relayout of each input that no function reads like that.
+*Bytes* are moved over compulsory ones, *cores* the least number on a kernel that moves 1 MB or more, *inserted* is the
+part of the time in kernels that only rearrange data. Inputs and results that lie otherwise although placed ones are
+asked for are named behind the figures.
 """
 
 from __future__ import annotations
@@ -18,9 +21,10 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from workload_bounds import BYTES, roofline_us, work
+from workload_bounds import BYTES, own_bound_us, roofline_us, work
 from workload_models import case, read
 
+from spyre_mlir.backend.split import split_module
 from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 from spyre_mlir.machine.bundle.timeline import Timeline
@@ -28,6 +32,7 @@ from spyre_mlir.options import PassOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.planning.bounds import serial_us
 from spyre_mlir.planning.steps import steps_of
+from spyre_mlir.report.own_layouts import own_layouts
 from spyre_mlir.report.rival.building import RIVAL
 from spyre_mlir.report.shares import moving_us
 from spyre_mlir.report.timing import module_timeline
@@ -36,8 +41,10 @@ from spyre_mlir.universe import make_context
 WAYS: dict[str, PassOptions] = {
     "alone": {"plan": {"together": False}},
     "rival": RIVAL,
+    "placed": {"place-inputs": {"inputs": "default"}},
     "planned": {},
 }
+FREE = ("alone", "rival", "planned")
 NAMES: tuple[Profile, ...] = ("calibrated", "peak")
 LARGE = 1_000_000
 
@@ -50,11 +57,13 @@ class Result:
         serial_us: the serial bound, by profile.
         timelines: by way and profile.
         seconds: CPU time of lowering as planned.
+        layouts: inputs and results with layouts of their own although placed.
     """
 
     serial_us: dict[str, float]
     timelines: dict[tuple[str, str], Timeline]
     seconds: float
+    layouts: tuple[str, ...]
 
 
 def compiled(workload: dict[str, Any]) -> Result:
@@ -62,39 +71,43 @@ def compiled(workload: dict[str, Any]) -> Result:
     built = case(workload)
     module = import_program(built.model, built.inputs).module
     timelines: dict[tuple[str, str], Timeline] = {}
-    serial, seconds = dict[str, float](), 0.0
+    serial, seconds, layouts = dict[str, float](), 0.0, tuple[str, ...]()
     for way, options in WAYS.items():
         started = time.process_time()
         modules = lower(module, make_context(), options=options).modules
         seconds = time.process_time() - started
         timelines |= {(way, name): module_timeline(modules["superdsc"], name) for name in NAMES}
         serial = {name: serial_us(steps_of(modules["spyre.loop"]), PROFILES[name]) for name in NAMES}
-    return Result(serial, timelines, seconds)
+        layouts = own_layouts(split_module(modules["superdsc"])[0]) if way == "placed" else layouts
+    return Result(serial, timelines, seconds, layouts)
 
 
 def cells(workload: dict[str, Any], result: Result) -> list[str]:
     """One row of the table."""
     row = [f"{workload['name']:46}"]
     for number, name in enumerate(NAMES):
-        least = roofline_us(workload, name)
-        times = [result.timelines[way, name].total_us for way in WAYS]
+        least, own = roofline_us(workload, name), own_bound_us(workload, name)
+        times = {way: result.timelines[way, name].total_us for way in WAYS}
         target = f"{workload['target'][number]:6.2f}" if "target" in workload else "     -"
-        row += [f"{us:9.1f}" for us in (*times, least, result.serial_us[name])]
-        row += [f"{times[-1] / least:6.2f}", target]
+        row += [f"{us:9.1f}" for us in (*(times[way] for way in FREE), least, result.serial_us[name])]
+        row += [f"{times['planned'] / least:6.2f}", target]
+        row += [f"{times['placed']:9.1f}", f"{own:9.1f}", f"{times['placed'] / own:6.2f}"]
     timeline = result.timelines["planned", "calibrated"]
     large = [k.work.cores for k in timeline.kernels if k.work.moved() >= LARGE]
     row += [f"{timeline.moved_bytes / (work(workload)[1] * BYTES):6.2f}", f"{min(large, default=0):5}"]
     row += [f"{moving_us(timeline) / timeline.total_us:8.0%}", f"{len(timeline.kernels):7}"]
-    return [*row, f"{len(timeline.host_steps):4}", f"{result.seconds:5.1f}"]
+    own_names = ", ".join(line.partition(":")[0] for line in result.layouts)
+    return [*row, f"{len(timeline.host_steps):4}", f"{result.seconds:5.1f}", own_names]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="workloads whose name contains this")
     chosen = [w for w in read() if parser.parse_args().only in w["name"]]
-    columns = " ".join(f"{c:>9}" for c in (*WAYS, "roofline", "serial"))
-    print(f"{'':46} " + " ".join(f"{name:<63}" for name in NAMES))
-    print(f"{'workload':46} " + f"{columns}     by target " * 2 + " bytes cores inserted kernels host CPU s")
+    columns = " ".join(f"{c:>9}" for c in (*FREE, "roofline", "serial"))
+    columns += f"     by target {'placed':>9} {'own':>9}     by "
+    print(f"{'':46} " + " ".join(f"{name:<90}" for name in NAMES))
+    print(f"{'workload':46} " + columns * 2 + " bytes cores inserted kernels host CPU s layouts")
     for workload in chosen:
         print(*cells(workload, compiled(workload)), flush=True)
     return 0

@@ -11,6 +11,7 @@ OnOverflow = Literal["warn", "raise", "ignore"]
 HostFallback = Literal["warn", "allow", "error"]
 Addresses = Literal["symbolic", "concrete"]
 LoopForm = Literal["loop", "unroll"]
+InputLayouts = Literal["default", "free"]
 SdscVersion = Literal["TS25", "TS26", "TSNEW"]
 Progress = bool | Callable[[str], object] | None
 Integers = Literal["auto", "device", "exact"]

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast, get_args
 from spyre_mlir.choices import (
     Addresses,
     HostFallback,
+    InputLayouts,
     Integers,
     LoopForm,
     Numerics,
@@ -148,6 +149,14 @@ class CompileOptions:
         "them: a half and a quarter of the bytes of float16. Kernels take the words apart in the scratchpads; bound "
         "later, the numbers must fit these bits. Off, the weights are sent as DL16",
         sets=("pack-weights", "enabled"),
+    )
+    inputs: InputLayouts = _option(
+        "free",
+        "layouts of inputs and results; ``free`` lets the host place each one as its readers like it, ``default`` is "
+        "the layout in which torch-spyre places a tensor on the card, and kernels that lay one out otherwise count. "
+        "Weights, integers, what a program writes, and keys and values of one query are free in either case",
+        of=InputLayouts,
+        sets=("place-inputs", "inputs"),
     )
     loops: LoopForm = _option(
         "loop",

@@ -73,13 +73,14 @@ POINT = "@"
 STAGES = (
     Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
-        "@aten,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,scale-results,split-products,update-in-place,"
+        "@aten,place-inputs,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,scale-results,split-products,"
+        "update-in-place,"
         "forward-copies,pack-weights,schedule-host-steps,@spyre.loop",
         legality.LOOP,
     ),
     Stage(
-        "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,@spyre.kernel,view-copies,order-batches,plan,divide-work,"
-        "forward-results,place-lx,assign-pool",
+        "cut-rows,cut-columns,convert-spyre-loop-to-spyre-kernel,keep-on-device,@spyre.kernel,view-copies,order-batches,"
+        "plan,divide-work,forward-results,place-lx,assign-pool",
         legality.KERNEL,
     ),
     Stage("convert-spyre-kernel-to-superdsc", legality.SUPERDSC),

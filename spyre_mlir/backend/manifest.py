@@ -102,6 +102,9 @@ def _argument(number: int, buffer: SSAValue) -> JsonObject:
     entry["layout"] = layout_text(buffer)
     if isinstance(owner, ToDeviceOp) and owner.moved is not None:
         entry["moved"] = _moves(owner)
+    if not isinstance(owner, TileOp | KernelConstantOp):
+        sizes, walked = tensor.layout.device_sizes(tensor.shape, tensor.lanes)
+        entry |= {"default": tensor.is_default, "device_size": list[Json](sizes), "stride_map": list[Json](walked)}
     tensor = owner.compact() if isinstance(owner, TileOp) else tensor
     entry["bytes"] = tensor.sticks * STICK_BYTES
     if isinstance(owner, TileOp):

@@ -8,12 +8,15 @@ func.func @main(%i: tensor<3xi64> {aten.places = [{op = "aten.gather", at = "mod
 The device compares an index with every place, and finds none for an index outside. So the note is checked at every
 call, by the host, at all levels.
 
+Floating-point inputs and results of a program may have the layout that torch-spyre gives a tensor on the card,
+``{aten.layout = "default"}``; without the note they lie as their readers like it.
+
 Decision: docs/decisions/0063-positions-are-compared.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -33,6 +36,10 @@ ZERO = "aten.zero"  # of integers that the program takes for zeros: the operator
 BITS = "aten.bits"  # of a weight of 8-bit integers: how many bits its numbers need when it is imported
 MUTATES = "aten.mutates"
 PLACES = "aten.places"
+LAYOUT = "aten.layout"
+
+# The layout of a tensor that torch-spyre has placed.
+DEFAULT = "default"
 
 # Kinds of arguments that the host lays out ahead of time.
 PREPARED_KINDS = ("parameter", "buffer", "constant")
@@ -56,6 +63,39 @@ def new_values(function: FuncOp) -> dict[int, int]:
     return {
         names[old]: n for n, note in enumerate(notes) if (old := note.data.get(MUTATES)) in names and old is not None
     }
+
+
+def placed_arguments(function: FuncOp) -> set[int]:
+    """Return the numbers of arguments that have the default layout."""
+    return _placed(function.arg_attrs)
+
+
+def placed_results(function: FuncOp) -> set[int]:
+    """Return the numbers of results that have the default layout."""
+    return _placed(function.res_attrs)
+
+
+def _placed(notes: ArrayAttr[DictionaryAttr] | None) -> set[int]:
+    entries = () if notes is None else notes.data
+    return {number for number, note in enumerate(entries) if note.data.get(LAYOUT) == StringAttr(DEFAULT)}
+
+
+def note_placed(function: FuncOp, arguments: Iterable[int], results: Iterable[int]) -> None:
+    """Note arguments and results, by their numbers, that have the default layout."""
+    taken, given = function.function_type.inputs.data, function.function_type.outputs.data
+    function.arg_attrs = _with_placed(function.arg_attrs, len(taken), set(arguments))
+    function.res_attrs = _with_placed(function.res_attrs, len(given), set(results))
+
+
+def _with_placed(
+    notes: ArrayAttr[DictionaryAttr] | None, count: int, placed: set[int]
+) -> ArrayAttr[DictionaryAttr] | None:
+    if not placed:
+        return notes
+    entries = [DictionaryAttr({})] * count if notes is None else list(notes.data)
+    for number in placed:
+        entries[number] = DictionaryAttr({**entries[number].data, LAYOUT: StringAttr(DEFAULT)})
+    return ArrayAttr(entries)
 
 
 @dataclass(frozen=True)

@@ -107,6 +107,14 @@ class StickLayout:
         return StickLayout(device, stick, extents)
 
     @staticmethod
+    def default(shape: Sequence[int], lanes: int) -> StickLayout:
+        """Return the layout that the front end gives a tensor that it places, with nothing reserved but whole sticks.
+
+        The last dimension is in the lanes; if its extent is 1, that is a sparse tensor.
+        """
+        return StickLayout.published(shape, len(shape) - 1 if shape and shape[-1] > 1 else UNIT, lanes)
+
+    @staticmethod
     def rows_outermost(shape: Sequence[int], stick: int, lanes: int) -> StickLayout:
         """Return the layout with dimensions in host order, the stick last: required for the table of a gather."""
         extents = tuple(round_up(e, lanes) if d == stick else e for d, e in enumerate(shape))
@@ -136,6 +144,34 @@ class StickLayout:
     def sticks(self, lanes: int) -> int:
         """Number of sticks of the tensor."""
         return prod(self.count(d, lanes) for d in self.order)
+
+    def lies_as(self, other: StickLayout, lanes: int) -> bool:
+        """Return whether both layouts put each element at the same place, in whatever order single sticks stand."""
+        return self.stick == other.stick and self._walked(lanes) == other._walked(lanes)
+
+    def _walked(self, lanes: int) -> list[tuple[int, int]]:
+        return [(dim, count) for dim in self.order if (count := self.count(dim, lanes)) > 1]
+
+    def device_sizes(self, shape: Sequence[int], lanes: int) -> tuple[list[int], list[int]]:
+        """Return the layout as torch-spyre writes it: sizes of the dimensions on the device, and what each one walks.
+
+        The last dimension is the lanes. What a dimension walks is in elements of the dense tensor on the host; -1 where
+        it walks nothing of it.
+
+        Args:
+            shape: extents of the tensor.
+            lanes: elements per stick.
+        """
+        dense = [prod(shape[dim + 1 :]) if extent > 1 else -1 for dim, extent in enumerate(shape)]
+        sizes = [self.count(dim, lanes) for dim in self.order]
+        walked = [-1 if dim == UNIT else dense[dim] for dim in self.order]
+        if self.stick == UNIT:
+            if shape and shape[-1] == 1:  # the last dimension stands for the lanes
+                del sizes[self.order.index(UNIT)], walked[self.order.index(UNIT)]
+            return [*sizes, lanes], [*walked, -1]
+        place = self.order.index(self.stick)
+        walked[place] *= lanes if walked[place] > 0 else 1
+        return [*sizes, lanes], [*walked, dense[self.stick]]
 
     def reserving(self, dim: int, extent: int) -> StickLayout:
         """Return the same layout with another extent of `dim`."""

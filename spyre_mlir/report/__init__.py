@@ -18,6 +18,7 @@ from spyre_mlir.report.comparison import Comparison as Comparison
 from spyre_mlir.report.figures import Figures as Figures
 from spyre_mlir.report.figures import read_figures
 from spyre_mlir.report.host_steps import HostWork
+from spyre_mlir.report.own_layouts import OWN_LAYOUTS
 from spyre_mlir.report.tables import listing
 from spyre_mlir.report.timing import timing_text
 from spyre_mlir.report.verification import Verification as Verification
@@ -44,6 +45,7 @@ class Report(ShownAsText):
         faults: what the machine found in the last call; None if there was none.
         host_steps: what the host runs because the device cannot.
         rival: the plan beside that of torch-spyre's rules, if that was asked for.
+        layouts: inputs and results that lie otherwise than torch-spyre places them, and how.
         undecided: by setting that public sources leave open, which results of the last call depend on it.
     """
 
@@ -55,12 +57,15 @@ class Report(ShownAsText):
     host_steps: tuple[HostStep, ...] = ()
     host: tuple[HostWork, ...] = ()
     rival: BesideRival | None = None
+    layouts: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """A table with one row per stage, one with the kernels that take longest, and what the last call met."""
         parts = [stage_table(self.name, self.stages), *_integers(self.stages)] if self.stages else []
         if self.host_steps:
             parts.append(f"on the host, because the device cannot; how long is unknown:\n{listed(self.host_steps)}")
+        if self.layouts:
+            parts += [f"{OWN_LAYOUTS}:", *(f"  {line}" for line in self.layouts)]
         if self.timeline is not None:
             parts.append(timing_text(self.timeline, self.host))
         if self.rival is not None:

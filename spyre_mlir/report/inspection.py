@@ -21,6 +21,7 @@ from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.graphs import LevelGraphs
 from spyre_mlir.report.host_steps import host_steps
 from spyre_mlir.report.ideal_cycles import ideal_cycles_text
+from spyre_mlir.report.own_layouts import own_layouts
 from spyre_mlir.report.page import page_text
 from spyre_mlir.report.plan_picture import PlanPicture, plan_picture
 from spyre_mlir.report.timing import module_timeline
@@ -143,14 +144,15 @@ class InspectedProgram(ShownAsText):
         """
         timeline = self.timeline(profile)
         met, open_ = tuple(self.log.lines()) if self._called else None, tuple(self.log.undecided())
-        host = tuple(host_steps(self._host_program()))
+        program = self._host_program()
+        host, layouts = tuple(host_steps(program)), own_layouts(program)
         beside = self.beside_rival(profile) if rival else None
         if page is not None:
             plan = self.plan().functions if LEVELS[2] in self._lowered.modules else ()
             text = page_text(self.name, timeline, host, met, open_, accuracy, verification, plan, beside)
             save_text(Path(page), text)
         records, steps = tuple(self._lowered.records), self._lowered.host_steps
-        return Report(self.name, records, timeline, met, open_, steps, host, beside)
+        return Report(self.name, records, timeline, met, open_, steps, host, beside, layouts)
 
     def timeline(self, profile: Profile = "calibrated") -> Timeline:
         """Predicted start and end of every kernel on its engine, from the cost model.

@@ -17,7 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
-from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values
+from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments
 from spyre_mlir.dialects.ir.control import ControlOp, carried_arguments
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.loop import body_function, combiner
@@ -255,6 +255,8 @@ def _from_host(p: LayoutPlanner, versions: DeviceForms, layout: StickLayout) -> 
         raise UnsupportedError(
             "a gather whose table or indices the program computes", hint="both must be weights or inputs for now"
         )
+    if versions.placed:
+        return p.laid_out(versions, layout)
     made = p.define(
         PlannedBuffer(
             versions.shape, versions.format, layout, versions.host, zero_padding=versions.prepared, moves=versions.moves
@@ -322,6 +324,7 @@ class _Conversion:
         for number, argument in enumerate(function.body.block.args):
             if argument not in planner.versions:
                 planner.hosts[argument] = kind_of(function, number) in PREPARED_KINDS
+        planner.placed |= {function.body.block.args[number] for number in placed_arguments(function)}
         planner.carried |= carried_arguments(function)
         planner.written |= {function.body.block.args[number] for number in new_values(function)}
         prepared: dict[SSAValue, bool] = {a: planner.hosts.get(a, False) for a in function.body.block.args}

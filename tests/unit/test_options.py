@@ -39,6 +39,7 @@ def test_fields_of_passes_follow_from_the_options() -> None:
         "outline-regions": {},
         "pack-weights": {"enabled": True},
         "plan": {"loops": True},
+        "place-inputs": {"inputs": "free"},
         "update-in-place": {"enabled": False},  # an address that is in a file is the same in every call
     }
     # An address that is in a file cannot advance from trip to trip.

@@ -34,11 +34,11 @@ from spyre_mlir.universe import make_context
 
 CONTEXT = make_context()
 TO_LOOP = (
-    "decompose-aten,cse,convert-aten-to-spyre-loop,scale-results,update-in-place,forward-copies,pack-weights,"
+    "place-inputs,decompose-aten,cse,convert-aten-to-spyre-loop,scale-results,update-in-place,forward-copies,pack-weights,"
     "schedule-host-steps"
 )
 TO_KERNEL = (
-    "cut-rows,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
+    "cut-rows,cut-columns,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
     "view-copies,order-batches,plan,divide-work,forward-results,place-lx,assign-pool"
 )
 
@@ -194,7 +194,7 @@ def test_passes_get_their_options() -> None:
 @pytest.mark.parametrize(
     ("point", "before"),
     [
-        ("aten", "decompose-aten"),
+        ("aten", "place-inputs"),
         ("aten-decomposed", "convert-aten-to-spyre-loop"),
         ("spyre.loop", "cut-rows"),
         ("spyre.kernel", "view-copies"),

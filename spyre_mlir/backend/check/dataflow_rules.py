@@ -95,7 +95,9 @@ def _touched(bundle: Bundle, launch: CheckedLaunch, operand: OperandJson) -> tup
             return None
         numbers = [offset for _, offset in places]
         size = owner.owner.size.value.data
-    if not all(0 <= number <= size - operand.touched_bytes for number in numbers):
+    # Of rows that indices pick, some may be picked several times: there may be fewer of them than are read.
+    least = operand.touched_bytes if operand.is_plain else STICK_BYTES
+    if not all(0 <= number <= size - least for number in numbers):
         return None  # a rule of its own says that it leaves the memory
     stick = STICK_BYTES
     sticks = np.unique(np.asarray(numbers, np.int64) // stick)
@@ -103,7 +105,8 @@ def _touched(bundle: Bundle, launch: CheckedLaunch, operand: OperandJson) -> tup
         for label, step in operand.steps.items():
             sticks = (sticks[:, None] + np.arange(operand.box[label]) * (step // stick)).reshape(-1)
     else:
-        sticks = np.arange(int(sticks[0]), int(sticks[-1]) + -(-operand.touched_bytes // stick))
+        end = int(sticks[-1]) + -(-operand.touched_bytes // stick)
+        sticks = np.arange(int(sticks[0]), min(end, size // stick))
     return (owner, sticks) if sticks.size else None
 
 

@@ -166,6 +166,12 @@ class DeviceTensor:
         """Number of sticks of the tensor."""
         return self.layout.sticks(self.lanes)
 
+    @property
+    def is_default(self) -> bool:
+        """Return whether it lies as torch-spyre places a tensor."""
+        standard = self.arrangement == "standard"
+        return standard and self.layout.lies_as(StickLayout.default(self.shape, self.lanes), self.lanes)
+
     def shorter(self, dim: int, extent: int) -> DeviceTensor:
         """Return a tensor of its own with fewer elements along a dimension, and room for whole blocks of them."""
         reserved = round_up(extent, self.block if dim == self.layout.stick else 1)

@@ -17,9 +17,11 @@ from math import inf
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from spyre_mlir.dialects.argument_notes import placed_arguments
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp, YieldOp, body_function
@@ -28,7 +30,7 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
-from spyre_mlir.hw.sticks import UNIT, LinearExpr
+from spyre_mlir.hw.sticks import UNIT, LinearExpr, StickLayout
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
     LITTLE,
     candidates,
@@ -43,7 +45,7 @@ from spyre_mlir.transforms.utils.unread_parts import drop_unread_parts
 # Each kernel becomes two, so the time of one reduction has to fall that much.
 CLEAR_GAIN = 2
 # So many tensors of the size of a copy have to fit the scratchpads beside each other.
-COPIES_IN_LX = 4
+COPIES_IN_LX = 3
 
 
 @dataclass(frozen=True)
@@ -201,14 +203,30 @@ def _sticks(op: NestOp, name: str, rows: int, spec: SpyreSpec) -> float:
     extents = {d.name: d.extent for d in dims}
     sides = [(shape_of(op.inputs[0]), op.input_maps[0]), (shape_of(op.result), op.output_map)]
     shapes = [tuple(rows if i == dim_of(m, name) else e for i, e in enumerate(shape)) for shape, m in sides]
+    placed = _is_placed(op.inputs[0])
     for lane in candidates(dims):
         kept = result_lane(op, lane)
         sticks = [stick_for(op.input_maps[0].data, lane, lanes), stick_for(op.output_map.data, kept, lanes)]
         if lane is None or sticks[0] is None or not may_write(op.output_map.data, shapes[1], kept, extents, lanes):
             continue
         moved = sum(write_cost(s, UNIT if d is None else d, DL16.name) for s, d in zip(shapes, sticks, strict=True))
+        given = StickLayout.default(shapes[0], lanes).stick
+        if placed and sticks[0] != given:  # a restickify first
+            moved += write_cost(shapes[0], given, DL16.name) + write_cost(shapes[0], sticks[0], DL16.name)
         least = min(least, moved / usable_cores(dims, op.reduced, lane, lanes, spec))
     return least * spec.cores_per_card
+
+
+def _is_placed(value: SSAValue) -> bool:
+    """Return whether a tensor is an input in the default layout, or one of its size is computed from such an input."""
+    while isinstance(value.owner, NestOp) and value.owner.combine is None and value.owner.dest is None:
+        alike = [v for v in value.owner.inputs if shape_of(v) == shape_of(value)]
+        if not alike:
+            return False
+        value = alike[0]
+    if not isinstance(value, BlockArgument) or not isinstance(function := value.block.parent_op(), FuncOp):
+        return False
+    return value.index in placed_arguments(function)
 
 
 def _grown(op: NestOp, name: str) -> _Group:

@@ -56,6 +56,7 @@ class DeviceForms:
         argument: the argument of a region's function that it is, if the caller has it on the device.
         block: the block of another tensor that it is, if it is one.
         maker: of a tensor that kernels can make in any layout: what plans them, by the dimension in the sticks.
+        placed: whether it is an input that lies on the card already; its first buffer is this one.
     """
 
     shape: tuple[int, ...]
@@ -70,6 +71,7 @@ class DeviceForms:
     argument: SSAValue | None = None
     block: Block | None = None
     maker: Callable[[int], PlannedBuffer] | None = None
+    placed: bool = False
 
     def given(self, host: SSAValue, *, prepared: bool) -> DeviceForms:
         """Return these forms as those of a host tensor.

@@ -9,13 +9,14 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, UnitAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from spyre_mlir.dialects.argument_notes import new_values
+from spyre_mlir.dialects.argument_notes import new_values, placed_results
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.moves import MoveAttr, WordsAttr
 from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.sticks import StickLayout
 from spyre_mlir.transforms.loop_to_kernel.buffers import (
     BlockBuffer,
     Define,
@@ -28,7 +29,7 @@ from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import lengthen, settle
 from spyre_mlir.transforms.loop_to_kernel.kept_layouts import align
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import brought, host_op, kernel_op
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import is_narrowed, is_rounded
 from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import bring_within_reach
 from spyre_mlir.transforms.utils.rebuild import Emitter
@@ -95,20 +96,51 @@ def settled(p: LayoutPlanner, spec: SpyreSpec) -> None:
 
 def emit(p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: SpyreSpec) -> None:
     """Write the plan of a function that gives host tensors."""
-    results = [returned_buffer(p, v) for v in returned.operands]
+    function = returned.parent_op()
+    placed = placed_results(function) if isinstance(function, func.FuncOp) else set[int]()
+    results = [returned_buffer(p, v, placed=number in placed) for number, v in enumerate(returned.operands)]
     settled(p, spec)
-    if isinstance(function := returned.parent_op(), func.FuncOp):
+    if isinstance(function, func.FuncOp):
         align(p, new_values(function).items(), results)
     align(p, ((a.index, n) for a, n in p.carried.items() if n is not None and isinstance(a, BlockArgument)), results)
+    for number in placed:
+        p.origin = _maker(returned.operands[number])
+        results[number] = _as_placed(p, results[number])
+    p.drop_unread(results)
     emission = Emission(emitter)
     emission.write(p)
     emitter.current = returned
     emitter.add(func.ReturnOp(*brought(returned, results, emission.values, emission.hosts, emitter)))
 
 
-def returned_buffer(p: LayoutPlanner, value: SSAValue) -> PlannedBuffer | None:
-    """Return the buffer to bring back for a result; None for a host tensor returned as it is."""
-    return None if value in p.hosts else p.some(returned_form(p, value))
+def returned_buffer(p: LayoutPlanner, value: SSAValue, *, placed: bool = False) -> PlannedBuffer | None:
+    """Return the buffer to bring back for a result; None for a host tensor returned as it is.
+
+    Args:
+        p: the plan.
+        value: the result.
+        placed: whether it leaves in the default layout, of which the buffer has the stick dimension.
+    """
+    if value in p.hosts:
+        return None
+    form = returned_form(p, value)
+    if placed and form.format == DL16.name:
+        p.origin = _maker(value)
+        return p.buffer(form, StickLayout.default(form.shape, lanes_of(form.format)).stick)
+    return p.some(form)
+
+
+def _maker(value: SSAValue) -> Operation | None:
+    """The op whose kernels lay a result out."""
+    return value.owner if isinstance(value.owner, Operation) else None
+
+
+def _as_placed(p: LayoutPlanner, buffer: PlannedBuffer | None) -> PlannedBuffer | None:
+    """A result in the default layout: its buffer, or a copy without what others have reserved in that."""
+    if buffer is None or buffer.format != DL16.name:
+        return buffer
+    layout = StickLayout.default(buffer.shape, buffer.lanes)
+    return buffer if buffer.layout.lies_as(layout, buffer.lanes) else p.copy(buffer, layout)
 
 
 def returned_form(p: LayoutPlanner, value: SSAValue) -> DeviceForms:

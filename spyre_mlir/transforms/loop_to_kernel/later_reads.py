@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf, prod
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, OpResult, SSAValue
 
+from spyre_mlir.dialects.argument_notes import placed_results
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.loop import body_function, combiner
 from spyre_mlir.dialects.spyre.loop_blocks import PutOp
@@ -42,6 +44,8 @@ class LaterReads:
         """Looks at nothing yet; `keep_float32` as in the conversion."""
         self._block, self._keep_float32 = block, keep_float32
         self._costs: dict[SSAValue, Costs] | None = None
+        self._returned, function = block.last_op, block.parent_op()
+        self._placed = placed_results(function) if isinstance(function, FuncOp) else set[int]()
 
     def cost(self, value: SSAValue, stick: int) -> float:
         """Return the sticks moved by all that comes of `value`, if `stick` is its stick dimension."""
@@ -66,6 +70,8 @@ class LaterReads:
                     kept.append(self._filled(op))
                 else:
                     reads.append(self._read(op, use.index))
+            elif use.operation is self._returned and use.index in self._placed:
+                reads.append({StickLayout.default(shape_of(value), lanes_of(self._form(value))).stick: 0.0})
         out = dict[int, float]()
         for stick in (*range(len(shape_of(value))), UNIT):
             out[stick] = self._served(value, stick, reads) + sum(costs.get(stick, inf) for costs in kept)

@@ -6,7 +6,7 @@ conversion is one kernel then, the host sends and fetches that order, and reduct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -62,6 +62,7 @@ class LayoutPlanner:
         self.given: dict[SSAValue, Known] | None = None  # of a region: what its caller knows of its arguments
         self.hosts: dict[SSAValue, bool] = {}  # host tensors, and whether they are laid out ahead of time
         self.written = set[SSAValue]()  # host tensors that the program gives new values
+        self.placed = set[SSAValue]()  # host tensors that have the default layout
         self.carried: dict[SSAValue, int | None] = {}  # what a loop carries, and the result that is its next value
         self.room = WeightRoom()
         self.packed: dict[Hashable, Any] = {}  # weights of words; see `unpacking`
@@ -108,8 +109,31 @@ class LayoutPlanner:
             made = DeviceForms(shape_of(value), stored_format(element_of(value), keep_float32=self.keep_float32))
             if value in self.hosts:
                 made = made.given(value, prepared=self.hosts[value])
-            self.versions[value] = made
+            self.versions[value] = self._where_placed(made)
         return self.versions[value]
+
+    def _where_placed(self, made: DeviceForms) -> DeviceForms:
+        """The forms with a buffer in the default layout, if the host tensor has that; see `drop_unread`."""
+        if made.host in self.placed and made.format == DL16.name and not made.saturate:
+            layout = StickLayout.default(made.shape, lanes_of(made.format))
+            buffer = PlannedBuffer(made.shape, made.format, layout, made.host, fixed=True)
+            made.placed, made.buffers = True, [self.define(buffer)]
+        return made
+
+    def drop_unread(self, results: Iterable[PlannedBuffer | None]) -> None:
+        """Drop the buffers of inputs that nothing reads in the form in which they lie."""
+        read = set(results)
+        for item in self.items:
+            if isinstance(item, PlannedKernel):
+                read |= {item.output[0], *(buffer for buffer, _ in item.inputs)}
+            elif isinstance(item, Define):
+                read |= {item.buffer.whole} if isinstance(item.buffer, BlockBuffer) else set()
+            else:
+                read.update(item.buffers)
+        unread = [
+            i for i in self.items if isinstance(i, Define) and i.buffer.host in self.placed and i.buffer not in read
+        ]
+        self.items = [item for item in self.items if item not in unread]
 
     def fresh(self, shape: tuple[int, ...], form: str, stick: int) -> PlannedBuffer:
         """Return a new buffer in the published layout."""
@@ -140,6 +164,7 @@ class LayoutPlanner:
             elif home.provided and (saturate or self._sends(home, form)):
                 made.host, made.prepared, made.constant = home.host, home.prepared, home.constant
                 made.moves = home.moves
+                self._where_placed(made)
             elif home.block is not None and home.block.whole.constant is not None:
                 made.block = replace(home.block, whole=self.form(home.block.source, form))
             elif home.format == FP8.name and form != DL16.name:  # these convert to DL16 only
@@ -173,9 +198,12 @@ class LayoutPlanner:
 
     def _converted(self, versions: DeviceForms, source: PlannedBuffer) -> PlannedBuffer:
         """A buffer in another format, with the same stick dimension."""
-        made = self.fresh(versions.shape, versions.format, stick := source.layout.stick)
-        for buffer in (source, made) if FP8.name in (source.format, versions.format) and stick != UNIT else ():
-            buffer.pad(stick, block_of(FP8.name))  # two sticks of DL16 belong to one
+        stick = source.layout.stick
+        pairs = FP8.name in (source.format, versions.format) and stick != UNIT  # two sticks of DL16 belong to one
+        source = self.with_room(source, {stick: block_of(FP8.name)} if pairs else {})
+        made = self.fresh(versions.shape, versions.format, stick)
+        if pairs:
+            made.pad(stick, block_of(FP8.name))
         space, index = self.whole(versions.shape)
         self.step(CONVERT_STEP, space, [(source, index)], (made, index))
         versions.buffers.append(made)
@@ -215,7 +243,7 @@ class LayoutPlanner:
         if versions.origin is not None and (made := self._from_origin(versions, versions.origin, stick)) is not None:
             return made
         # A sparse form of an input is sent again: re-laying on the device would move 64 times its bytes.
-        sent = versions.host is not None and versions.host not in self.carried
+        sent = versions.host is not None and versions.host not in self.carried and not versions.placed
         if versions.free_layout or (sent and stick == UNIT):
             made = self._provided(versions, stick)
         else:
@@ -321,12 +349,22 @@ class LayoutPlanner:
             buffer.pad(dim, multiple)
         return buffer
 
-    def copy(self, source: PlannedBuffer) -> PlannedBuffer:
-        """Return the same elements in a buffer without the padding that other readers require."""
+    def copy(self, source: PlannedBuffer, layout: StickLayout | None = None) -> PlannedBuffer:
+        """Return the same elements in a buffer without the padding that other readers require, or in a layout."""
         made = self.fresh(source.shape, source.format, source.layout.stick)
+        if layout is not None:
+            made.layout, made.fixed = layout, True
         space, index = self.whole(source.shape)
         self.step(COPY, space, [(source, index)], (made, index))
         return made
+
+    def laid_out(self, versions: DeviceForms, layout: StickLayout) -> PlannedBuffer:
+        """Return a tensor in a layout, copied to it where it does not lie so."""
+        source = self.buffer(versions, layout.stick)
+        if not source.layout.lies_as(layout, source.lanes):
+            return self.copy(source, layout)
+        source.layout = layout  # the same places, in another order of dimensions that have one stick
+        return source
 
     def operand(self, versions: DeviceForms, index: IndexMap, lane: str | None, space: tuple[IterDim, ...]) -> Use:
         """Return a buffer and map through which an operation with `lane` in its lanes can read a tensor."""

@@ -95,6 +95,7 @@ class PlannedRegion:
         self.results = _own_buffers(p, returned.operands)
         settled(p, spec)
         align(p, self.renewed, self.results)
+        p.drop_unread(self.results)
         block = returned.parent_block()
         made = [item.buffer for item in p.items if isinstance(item, Define)]
         given = [b for b in made if _comes(b) is not None]
@@ -145,6 +146,8 @@ class PlannedRegion:
             return _handed_over(p, p.form(value, parameter.format), parameter)
         if value is None and parameter in self.results:
             return _like(p, parameter)
+        if value is not None and value in p.placed and (form := p.form(value, parameter.format)).placed:
+            return _handed_over(p, form, parameter)
         key = parameter, value
         shared = self.provided.get(key) if parameter not in self.written else None
         if shared is None:

@@ -59,7 +59,7 @@ def test_cores_touch_the_bytes_that_their_superdsc_names(name: str, tmp_path: Pa
     tiles = [op for op in next(iter(module.ops)).walk() if isinstance(op, ConstructAccessTileOp)]
     count = len(decoder.operands) if len(files) == 1 else 1
     for operand in range(count):
-        for core in range(32):
+        for core in decoder.cores:
             _, addresses = decoder.addresses(operand, core)
             wanted = {int(a) % (16 * 1024**3) for a in np.asarray(addresses).reshape(-1)}
             assert touched(tiles[operand], core) == wanted, (operand, core)

@@ -275,3 +275,37 @@ def test_walk_enumerates_the_sticks_of_the_access_once(data: st.DataObject) -> N
     ]
     assert sticks == direct
     assert len(set(sticks)) == len(sticks)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        # One stick a row: rows first or last are the same places.
+        (StickLayout((1, 0), 1, (5, 64)), StickLayout((0, 1), 1, (5, 64)), True),
+        (StickLayout((1, 0), 1, (5, 128)), StickLayout((0, 1), 1, (5, 128)), False),
+        (StickLayout((1, 0), 1, (5, 64)), StickLayout((1, 0), 1, (6, 64)), False),
+        (StickLayout((1, 0), 1, (5, 64)), StickLayout((1, 0), 0, (64, 5)), False),
+        # A batch of one reserves nothing, wherever it stands.
+        (StickLayout((1, 2, 0), 2, (1, 5, 128)), StickLayout((0, 1, 2), 2, (1, 5, 128)), True),
+        (StickLayout((1, 2, 0), 2, (1, 5, 128)), StickLayout((0, 2, 1), 2, (1, 5, 128)), False),
+    ],
+)
+def test_layouts_with_the_same_places(one: StickLayout, other: StickLayout, alike: bool) -> None:
+    assert one.lies_as(other, 64) == alike
+    assert other.lies_as(one, 64) == alike
+
+
+@pytest.mark.parametrize(
+    ("shape", "layout", "written"),
+    [
+        # Torch-spyre's own examples, with orders 1, 0; 1, 0, 2; 0, -1; and 0, 1, 2, -1.
+        ((128, 256), StickLayout.published((128, 256), 0, 64), ([2, 256, 64], [16384, 1, 256])),
+        ((5, 100, 150), StickLayout((0, 2, 1), 2, (5, 100, 192)), ([5, 3, 100, 64], [15000, 64, 150, 1])),
+        ((200,), StickLayout.published((200,), UNIT, 64), ([1, 200, 64], [-1, 1, -1])),
+        ((2, 8, 128), StickLayout.published((2, 8, 128), UNIT, 64), ([8, 128, 1, 2, 64], [128, 1, -1, 1024, -1])),
+    ],
+)
+def test_layouts_as_torch_spyre_writes_them(
+    shape: tuple[int, ...], layout: StickLayout, written: tuple[list[int], list[int]]
+) -> None:
+    assert layout.device_sizes(shape, 64) == written

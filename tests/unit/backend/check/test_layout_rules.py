@@ -37,7 +37,7 @@ def bundle(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         model.forward = lambda x, i: (x[i], x.sum(1))
     inputs = torch.ones(5, 33, 3), torch.tensor([0, 4, 1])
     directory = tmp_path_factory.mktemp("layouts") / "bundle"
-    spyre_mlir.compile(model, inputs, addresses=request.param).save(directory)
+    spyre_mlir.compile(model, inputs, addresses=request.param, inputs="free").save(directory)
     assert spyre_mlir.check(directory) == ()
     return directory
 

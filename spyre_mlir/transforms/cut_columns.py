@@ -1,0 +1,117 @@
+"""Pass `cut-columns`: cuts the columns of a product that no number of cores brings within reach, and the remainder.
+
+A core reaches a part of a large weight only if its columns are divided. A prime number of sticks of columns is not, and
+so the conversion to kernels reserves more of them, which a result with the default layout has no room for: it would be
+a copy. Instead most columns are whole slices of all cores, and the remainder is a short product.
+Both read the one weight.
+
+Decision: docs/decisions/0007-equal-slices.md
+Decision: docs/decisions/0171-inputs-lie-as-they-are-placed.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import prod
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import ReturnOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from spyre_mlir.dialects.argument_notes import placed_results
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
+from spyre_mlir.dialects.spyre.hints import hint_of
+from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp
+from spyre_mlir.dialects.target import spec_of
+from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.hw.division import divisors
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
+from spyre_mlir.hw.sticks import LinearExpr, round_up
+from spyre_mlir.transforms.loop_to_kernel.reductions import column_of, is_product
+from spyre_mlir.transforms.utils.rebuild import functions
+
+_LANES = DL16.elements_per_stick()
+
+
+@dataclass(frozen=True)
+class CutColumnsPass(ModulePass):
+    """Cuts the columns of products whose results leave the program in the default layout."""
+
+    name = "cut-columns"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Cut every product that is a placed result, and whose columns no number of cores divides enough."""
+        spec = spec_of(ctx, op)
+        for function in functions(op):
+            placed = placed_results(function)
+            for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
+                if _is_result(nest, placed) and (column := _column_to_cut(nest, spec)) is not None:
+                    _cut(nest, column, _most(nest.space.extents[column], spec))
+
+
+def _is_result(op: NestOp, placed: set[int]) -> bool:
+    """Return whether a product is a placed result, and nothing else."""
+    if not is_product(op) or op.dest is not None or hint_of(op) is not None:
+        return False
+    uses = list(op.result.uses)
+    return bool(uses) and all(isinstance(u.operation, ReturnOp) and u.index in placed for u in uses)
+
+
+def _column_to_cut(op: NestOp, spec: SpyreSpec) -> str | None:
+    """Return the loop over columns, if its sticks cannot be divided so that a core reaches its part of the weight."""
+    column = column_of(op)
+    if column is None or op.output_map.data[-1] != LinearExpr.of(column):
+        return None
+    weights = [(v, m) for v, m in zip(op.inputs, op.input_maps, strict=True) if column in m.names]
+    if len(weights) != 1 or not any(e == LinearExpr.of(column) for e in weights[0][1].data):
+        return None
+    columns, (weight, index) = op.space.extents[column], weights[0]
+    # Whole sticks of columns, and of rows, behind which a product reads zeros.
+    whole = {n for e in index.data for n, _ in e.terms if n == column or n in op.reduced}
+    extents = [round_up(s, _LANES) if whole & {n for n, _ in e.terms} else s for s, e in _dims(weight, index)]
+    sticks, held = -(-columns // _LANES), prod(extents) // _LANES * STICK_BYTES
+    within = any(held // split <= spec.span_bytes for split in divisors(sticks, spec.cores_per_card))
+    return None if within or _most(columns, spec) in (0, columns) else column
+
+
+def _dims(value: SSAValue, index: IndexMapAttr) -> Iterable[tuple[int, LinearExpr]]:
+    """Extents of a tensor, with what walks them."""
+    return zip(shape_of(value), index.data, strict=True)
+
+
+def _most(columns: int, spec: SpyreSpec) -> int:
+    """Return the most columns of which all cores have equally many whole sticks."""
+    sticks = columns // _LANES
+    return (sticks - sticks % spec.cores_per_card) * _LANES
+
+
+def _cut(op: NestOp, column: str, first: int) -> None:
+    """Replace a product by that of the first columns and that of the others, which fill one tensor."""
+    block = op.parent_block()
+    if block is None:
+        raise ValueError("a nest outside of a block")
+    filled: NestOp | EmptyOp = EmptyOp(op.result.type)
+    filled.location = op.location
+    block.insert_op_before(filled, op)
+    for start, columns in ((0, first), (first, op.space.extents[column] - first)):
+        space = SpaceAttr(tuple(replace(d, extent=columns) if d.name == column else d for d in op.space.data))
+        maps = [_moved(index, column, start) for index in (*op.input_maps, op.output_map)]
+        combine = None if op.combine is None else op.combine.data
+        part = NestOp(space, op.inputs, maps, op.result.type, op.body.clone(), combine=combine, dest=filled.result)
+        part.attributes |= op.attributes
+        part.wide, part.location, part.result.name_hint = op.wide, op.location, op.result.name_hint
+        block.insert_op_before(part, op)
+        filled = part
+    op.result.replace_all_uses_with(filled.result)
+    op.detach()
+    op.erase()
+
+
+def _moved(index: IndexMapAttr, name: str, by: int) -> IndexMapAttr:
+    return IndexMapAttr(tuple(e.shifted(by) if e == LinearExpr.of(name) else e for e in index.data))

@@ -1,9 +1,9 @@
 """Bounds of `workloads.toml` from sizes and two rates: multiply-adds, and bytes from and to outside, each once.
 
 The own bound adds the inputs that no function reads as torch-spyre places them, with the last dimension in the lanes:
-each is read and written once more. A product takes its second operand with its columns in the lanes, so keys (or
-queries instead) are laid out again. So are the images of windows, unless it takes less to sum over whole rows of an
-image, with zeros between the taps. Caches lie as a plan likes.
+each is read as it lies, in whole sticks, and written once more. A product takes its second operand with its columns in
+the lanes, so keys (or queries instead) are laid out again. So are the images of windows, unless it takes less to sum
+over whole rows of an image, with zeros between the taps. Caches lie as a plan likes.
 
 Imports nothing of the compiler, so that its own bounds can be held against these.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-BYTES = 2  # of an element
+BYTES, LANES = 2, 64  # of an element, and elements of a stick
 HEAD = 128
 HIDDEN, INNER, HEADS, SHARED = 4096, 12800, 32, 8  # of Granite-3.3-8B
 # Multiply-adds per nanosecond and core, and bytes per nanosecond of the card: fitted on cards, and at the peak.
@@ -32,22 +32,21 @@ def roofline_us(workload: dict[str, Any], profile: str) -> float:
 
 def own_bound_us(workload: dict[str, Any], profile: str) -> float:
     """The roofline, and the time of laying out again what cannot be read as it is placed."""
-    return roofline_us(workload, profile) + 2 * relaid(workload) * BYTES / RATES[profile][1] / 1000
+    return roofline_us(workload, profile) + relaid_bytes(workload) / RATES[profile][1] / 1000
 
 
-def relaid(workload: dict[str, Any]) -> int:
-    """Elements of inputs that are read by no function as they are placed."""
+def relaid_bytes(workload: dict[str, Any]) -> int:
+    """Bytes read and written to lay out again the inputs that no function reads as they are placed."""
     if workload["kind"] == "attention" and not workload.get("cached"):
-        # Either operand of the scores may be the second one.
-        return min(
-            workload["heads"] * workload["queries"] * HEAD,
-            workload["shared_heads"] * workload["keys"] * HEAD,
-        )
+        # Either operand of the scores may be the second one; their rows are whole sticks.
+        rows = min(workload["heads"] * workload["queries"], workload["shared_heads"] * workload["keys"])
+        return 2 * rows * HEAD * BYTES
     if workload["kind"] == "convolution" and workload["filters"][1] > 1:
         (channels, height, width), size = workload["image"], workload["filters"][1]
         macs, (rate, memory) = work(workload)[0] * width / size, RATES["calibrated"]
-        rows_us, bytes_us = macs / rate / CORES / 1000, 2 * channels * height * width * BYTES / memory / 1000
-        return channels * height * width if rows_us > roofline_us(workload, "calibrated") + bytes_us else 0
+        moved = channels * height * (-(-width // LANES) * LANES + width) * BYTES
+        rows_us, bytes_us = macs / rate / CORES / 1000, moved / memory / 1000
+        return moved if rows_us > roofline_us(workload, "calibrated") + bytes_us else 0
     return 0
 
 

@@ -21,6 +21,7 @@ PASSES = (
     "outline-regions",
     "inline-regions",
     "place-inputs",
+    "convolve-rows",
     "decompose-aten",
     "convert-aten-to-spyre-loop",
     "scale-results",

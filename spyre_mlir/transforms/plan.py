@@ -85,41 +85,59 @@ class PlanPass(ModulePass):
 
     def recorded(self, ctx: Context, op: ModuleOp) -> PlanRecord:
         """Plan every function of the module, and return what was looked at."""
-        parameters, record = given_numbers(self.numbers), PlanRecord()
-        choices = KernelChoices(spec_of(ctx, op), narrow=widens_any(op), parameters=parameters)
+        record = PlanRecord()
         for function in functions(op):
-            block = function.body.block
-            settle_hints(_kernels(block), choices.spec)
-            if self.together and self.loops and choices.narrow:
-                cut_rows(block, choices.is_widened, choices.parameters)
-            if not (self.together and _divide_as_usual(block, choices)):
-                for value in [op.output for op in _kernels(block) if hinted_place(op.output) == "lx"]:
-                    _move(value, "lx")  # `place-lx` finds room for it, or refuses
-                continue
-            if self.loops:
-                _Loops(block, choices, self.shortest_us, record).put()
-            divide_block(block, choices, record)
-            for alloc in without_room(block, choices.spec):
-                if hinted_place(alloc.result) != "lx":
-                    _move(alloc.result, "hbm")
+            spare = function.body.clone() if self.together and self.loops else None
+            kernels, blocks = _kernels(function.body.block), len(record.blocks)
+            gains = self._planned(ctx, op, function.body.block, record, loops=self.loops)
+            if spare is not None and not gains:
+                function.detach_region(function.body)
+                function.add_region(spare)
+                record.start_again(blocks, dict(zip(kernels, _kernels(spare.block), strict=True)))
+                self._planned(ctx, op, spare.block, record, loops=False)
         return record
 
+    def _planned(self, ctx: Context, op: ModuleOp, block: Block, record: PlanRecord, *, loops: bool) -> bool:
+        """Plan a block; return False if loops around some of its kernels take more from the others than they gain."""
+        choices = KernelChoices(spec_of(ctx, op), narrow=widens_any(op), parameters=given_numbers(self.numbers))
+        settle_hints(_kernels(block), choices.spec)
+        if self.together and loops and choices.narrow:
+            cut_rows(block, choices.is_widened, choices.parameters)
+        if not (self.together and _divide_as_usual(block, choices)):
+            for value in [op.output for op in _kernels(block) if hinted_place(op.output) == "lx"]:
+                _move(value, "lx")  # `place-lx` finds room for it, or refuses
+            return True
+        search = _Loops(block, choices, self.shortest_us, record)
+        if loops:
+            search.put()
+        others_us = divide_block(block, choices, record)
+        for alloc in without_room(block, choices.spec):
+            if hinted_place(alloc.result) != "lx":
+                _move(alloc.result, "hbm")
+        return search.inside_us is None or search.inside_us + others_us <= search.without_us
 
-def divide_block(block: Block, choices: KernelChoices, record: PlanRecord, totals: Collection[SSAValue] = ()) -> None:
-    """Divide the kernels of a block together, as far as that is predicted to be quicker than one by one."""
+
+def divide_block(block: Block, choices: KernelChoices, record: PlanRecord, totals: Collection[SSAValue] = ()) -> float:
+    """Divide the kernels of a block together, as far as that is predicted to be quicker than one by one.
+
+    Returns:
+        Their predicted time.
+    """
     ops = _kernels(block)
     kernels, buffers = choices.sequence(ops, launch_numbers(block), totals)
     usual = divide_within([replace(k, candidates=k.candidates[:1]) for k in kernels], inf, choices.prices)
     best = divide_or_refuse(ops, kernels, choices.prices)
     gains = usual is None or best.us < usual.us
-    record.blocks.append(PlannedBlock(choices, ops, kernels, best if gains or usual is None else usual))
+    plan = best if gains or usual is None else usual
+    record.blocks.append(PlannedBlock(choices, ops, kernels, plan))
     if not gains:
-        return
+        return plan.us
     for op, found, number in zip(ops, kernels, best.chosen, strict=True):
         op.space = divided(op.space, found.candidates[number].splits)
     for number in best.local:
         if isinstance(buffers[number].owner, kernel.AllocOp):
             _move(buffers[number], "lx")
+    return plan.us
 
 
 def _divide_as_usual(block: Block, choices: KernelChoices) -> bool:
@@ -152,12 +170,19 @@ def _move(buffer: SSAValue, space: Literal["hbm", "lx"]) -> None:
 
 @dataclass
 class _Loops:
-    """The search for loops around the kernels of a block."""
+    """The search for loops around the kernels of a block.
+
+    Attributes:
+        inside_us: predicted time of the kernels that have been put into loops; None if none have.
+        without_us: predicted time of all kernels without loops.
+    """
 
     block: Block
     choices: KernelChoices
     shortest_us: float
     record: PlanRecord
+    inside_us: float | None = None
+    without_us: float = 0.0
     _slow: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])
     _wide: WideWeights = field(default_factory=WideWeights)
     _floors: TimeFloors = field(init=False)
@@ -172,6 +197,7 @@ class _Loops:
         flat = divide_or_refuse(kernels, sequence, self.choices.prices)
         self._wide = WideWeights.of(kernels, sequence, buffers, flat)
         extra = self._wide.us(kernels)
+        self.without_us = extra + flat.us
         # Buffers of the block may be in the scratchpads throughout: no loop saves more than that.
         held = {v for op in kernels for v in op.operands if isinstance(v.owner, kernel.AllocOp)}
         if extra + flat.us - self._floors.us(kernels, held) <= CLEAR_GAIN * max(self.shortest_us, 0):
@@ -185,15 +211,18 @@ class _Loops:
             trials = [trial for group in grow(op, ops_from(op.next_op)) for trial in self._trials(group, times)]
             gain, best = self._best(trials)
             if (parts := self._in_parts(op, times, gain)) is not None:
-                best = parts
+                gain, best = parts
             elif products := self._weight_in_parts(op, times, best, gain):
                 done.update(products)
                 continue
             if best is not None:
+                self.inside_us = (self.inside_us or 0.0) + best.usual_us - gain
                 done.update(best.group.ops)
                 self._install(best)
 
-    def _in_parts(self, op: kernel.KernelOp, times: Mapping[kernel.KernelOp, float], least_us: float) -> Trial | None:
+    def _in_parts(
+        self, op: kernel.KernelOp, times: Mapping[kernel.KernelOp, float], least_us: float
+    ) -> tuple[float, Trial] | None:
         """Put a product whose sum is divided in parts, if the best loops around these gain more than so much."""
         parts = 1 if op in self.choices.fixed else parts_of_sum(op, self.spec)
         if parts == 1 or not isinstance(op, kernel.ComputeOp):
@@ -209,7 +238,7 @@ class _Loops:
         gain, best = self._best([trial for group in groups for trial in self._trials(group, known)])
         if best is not None and gain > least_us:
             parted.keep()
-            return best
+            return gain, best
         parted.undo()
         return None
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from xdsl.ir import Operation, SSAValue
 
@@ -83,6 +83,14 @@ class PlanRecord:
         for old in before:
             self.origins.pop(old, None)
         self.origins |= dict(zip(after, origins, strict=True))
+
+    def start_again(self, blocks: int, ops: Mapping[Operation, Operation]) -> None:
+        """Forget the divisions behind so many blocks, and the loops that were put; other ops stand for the kernels."""
+        del self.blocks[blocks:]
+        for number, loop in enumerate(self.loops):
+            self.loops[number] = replace(loop, ops=[ops.get(self.origin(op), op) for op in loop.ops])
+        for op in ops:
+            self.taken.pop(op, None)
 
     def origin(self, op: Operation) -> Operation:
         """Return the kernel before it was in a loop: itself if it is in none."""

@@ -27,6 +27,7 @@ def written(text: str, *, levels: Any = None, weights: Any = (), starts: Any = N
 def test_a_program_of_one_launch() -> None:
     value = written(f"builtin.module @model {{\n{ONE}}}", digests={"bundle.mlir": "crc32:00000001"})
     lines = [number for number, line in enumerate(ONE.splitlines(), 2) if "sdsc_execute" in line]
+    placed = {"default": True, "device_size": [2, 64, 64], "stride_map": [64, 128, 1]}
     assert value == {
         "format": "spyre-mlir bundle",
         "version": 1,
@@ -34,8 +35,8 @@ def test_a_program_of_one_launch() -> None:
         "superdsc": "TS26",
         "pool_bytes": 0,
         "arguments": [
-            {"number": 0, "holds": "x", "layout": LAYOUT, "bytes": BYTES},
-            {"number": 1, "holds": "result", "layout": LAYOUT, "bytes": BYTES},
+            {"number": 0, "holds": "x", "layout": LAYOUT, "bytes": BYTES, **placed},
+            {"number": 1, "holds": "result", "layout": LAYOUT, "bytes": BYTES, **placed},
         ],
         "buffers": {},
         "weights": {},

@@ -101,6 +101,27 @@ def test_rooflines_are_those_of_sizes_and_rates_alone(workload: dict[str, Any], 
         assert bounds(found, parameters).roofline == pytest.approx(roofline_us(workload, name), rel=0.05)
 
 
+# By hand: bytes of what is laid out again. Keys or queries are read and written; of an image all lanes are read.
+RELAID = {
+    "attention 4096 x 4096, causal, 32/32 heads": 2 * 32 * 4096 * 128 * 2,
+    "attention 4096 x 4096, causal, 32/8 heads": 2 * 8 * 4096 * 128 * 2,
+    "patch embedding 3 to 1152, 14 x 14, 392 x 392": 3 * 392 * (448 + 392) * 2,
+    "patch embedding 3 to 768, 16 x 16, 384 x 384": 3 * 384 * (384 + 384) * 2,
+    "convolution 256 to 256, 28 x 28": 256 * 28 * (64 + 28) * 2,
+}
+
+
+def test_own_bounds_add_what_no_function_reads_as_it_is_placed(scripts: None) -> None:
+    from workload_bounds import own_bound_us, relaid_bytes, roofline_us  # pyright: ignore[reportMissingImports]
+
+    found = {w["name"]: w for w in tomllib.loads((BENCHMARKS / "workloads.toml").read_text())["workload"]}
+    assert {name: moved for name, w in found.items() if (moved := relaid_bytes(w))} == RELAID
+    for profile, rate in (("calibrated", 150.0), ("peak", 204.8)):
+        for name, workload in found.items():
+            more = own_bound_us(workload, profile) - roofline_us(workload, profile)
+            assert more == pytest.approx(RELAID.get(name, 0) / rate / 1000)
+
+
 @pytest.fixture
 def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The benchmarks' modules, which are no package."""

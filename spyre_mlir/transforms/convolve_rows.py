@@ -1,0 +1,156 @@
+"""Pass `convolve-rows`: convolutions between images with their columns in the lanes keep these there.
+
+```mlir
+%1 = aten.call "spyre::convolve_rows"(%x, %w) {padding = array<i64: 1, 1>} : (...) -> tensor<1x64x56x56xf16>
+```
+The usual product of a convolution has channels in its lanes, on both sides: an image that torch-spyre has placed is laid
+out again before it, and its result behind it. Where images and results all lie with their columns in the lanes and fill
+these well, the product that has the weight as its first operand takes less. Convolutions of groups take less even if
+inputs and results are free: cores have groups then, and all rows of an image that these read.
+
+Decision: docs/decisions/0172-wide-images-are-convolved-by-rows.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments, placed_results
+from spyre_mlir.dialects.aten import AtenOp, make_op
+from spyre_mlir.dialects.aten_build import spelled
+from spyre_mlir.dialects.ir.control import called_by_control
+from spyre_mlir.dialects.spyre.hints import hint_of
+from spyre_mlir.dialects.target import spec_of
+from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
+from spyre_mlir.hw.sticks import round_up
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.composed.nn.row_convolution import CONVOLVE_ROWS
+from spyre_mlir.ops.table import Family
+from spyre_mlir.transforms.utils.rebuild import functions
+
+_LANES = DL16.elements_per_stick()
+# The least part of the lanes that columns fill: the others are multiplied in vain.
+_FILLED = 0.75
+# The part of a core's scratchpad that copies of a weight and gathered taps may take.
+_HELD = 0.5
+
+
+@dataclass(frozen=True)
+class ConvolveRowsPass(ModulePass):
+    """Rewrites the convolutions between placed images, and those of groups between free ones."""
+
+    name = "convolve-rows"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite those whose images come from inputs and go to results, with pointwise operators between."""
+        spec, by_control = spec_of(ctx, op), called_by_control(op)
+        for function in functions(op):
+            if function.sym_name.data not in by_control:
+                for found in _Images(function, spec).between():
+                    _rewrite(found)
+
+
+def _rewrite(op: AtenOp) -> None:
+    """Replace a convolution by the one of rows."""
+    said, entry = op.arguments(), ATEN.find(CONVOLVE_ROWS)
+    if entry is None:
+        raise ValueError(f"{CONVOLVE_ROWS} is not in the op table")
+    kept = {name: said[name] for name in ("input", "weight", "bias")}
+    padding = tuple(said["padding"])
+    bound = {**kept, "padding": padding * (2 // len(padding)), "groups": said["groups"]}
+    operands, attributes = spelled(entry, bound)
+    made = make_op(CONVOLVE_ROWS, operands, attributes, [result.type for result in op.results])
+    made.attributes |= op.attributes
+    made.location, made.wide = op.location, op.wide
+    Rewriter.insert_op(made, InsertPoint.before(op))
+    made.results[0].name_hint = op.results[0].name_hint
+    op.results[0].replace_all_uses_with(made.results[0])
+    op.detach()
+    op.erase()
+
+
+class _Images:
+    """The convolutions of a function, and what lies between them."""
+
+    def __init__(self, function: func.FuncOp, spec: SpyreSpec) -> None:
+        """Looks at all convolutions that fit."""
+        arguments, results = range(len(function.body.block.args)), range(len(function.function_type.outputs))
+        placed = placed_arguments(function) | placed_results(function)
+        # Without notes everything is free, but for weights.
+        free = {number for number in arguments if kind_of(function, number) not in PREPARED_KINDS}
+        self._inputs = placed_arguments(function) if placed else free
+        self._results = placed_results(function) if placed else set(results) - set(new_values(function).values())
+        ops = [o for o in function.body.block.ops if isinstance(o, AtenOp) and _fits(o, spec)]
+        self._found = [o for o in ops if placed or o.arguments()["groups"] != 1]
+
+    def between(self) -> list[AtenOp]:
+        """Return those between placed images."""
+        before = -1
+        while len(self._found) != before:
+            before = len(self._found)
+            self._found = [o for o in self._found if self._lies(o.operands[0]) and self._is_wanted(o.results[0])]
+        return self._found
+
+    def _lies(self, value: SSAValue) -> bool:
+        """Whether a tensor has its columns in the lanes as it comes."""
+        if isinstance(value, BlockArgument):
+            return value.index in self._inputs
+        op = value.owner
+        if op in self._found:
+            return True
+        images = [v for v in op.operands if shape_of(v) == shape_of(value)] if _is_pointwise(op) else []
+        return bool(images) and all(map(self._lies, images))
+
+    def _is_wanted(self, value: SSAValue) -> bool:
+        """Whether all that reads a tensor takes its columns in the lanes."""
+        return bool(value.uses) and all(self._takes(use.operation, use.index, value) for use in value.uses)
+
+    def _takes(self, op: object, number: int, value: SSAValue) -> bool:
+        if isinstance(op, func.ReturnOp):
+            return number in self._results
+        if op in self._found:
+            return number == 0
+        if not isinstance(op, AtenOp) or not _is_pointwise(op):
+            return False
+        return shape_of(op.results[0]) == shape_of(value) and self._is_wanted(op.results[0])
+
+
+def _is_pointwise(op: object) -> bool:
+    return isinstance(op, AtenOp) and op.entry is not None and op.entry.family is Family.POINTWISE
+
+
+def _fits(op: AtenOp, spec: SpyreSpec) -> bool:
+    """Whether a convolution has steps of 1, wide images, and no more copies of its weight than a core has room for."""
+    if op.overload not in ("conv2d", "convolution") or op.on_host or hint_of(op) is not None:
+        return False
+    said = op.arguments()
+    steps = (*said["stride"], *said["dilation"])
+    if set(steps) != {1} or said.get("transposed", False) or any(said.get("output_padding", ())):
+        return False
+    image, weight, result = (shape_of(v) for v in (*op.operands[:2], op.results[0]))
+    if len(image) != 4 or min(*image, *result) == 0 or min(_filled(image[-1]), _filled(result[-1])) < _FILLED:
+        return False
+    groups, (outputs, own, rows, columns) = said["groups"], weight
+    if own == 1 and groups > 1:
+        return False  # channels by themselves have a form of their own, with columns in the lanes too
+    summed = rows * columns * own
+    lines = -(-image[0] * result[2] // spec.cores_per_card)  # of a core
+    copies = lines * outputs * round_up(summed, _LANES)
+    taps = lines * groups * summed * round_up(image[-1], _LANES)
+    return (copies + taps) // _LANES * STICK_BYTES <= _HELD * spec.lx_usable_bytes
+
+
+def _filled(columns: int) -> float:
+    """The part of whole sticks that columns fill."""
+    return columns / round_up(columns, _LANES)

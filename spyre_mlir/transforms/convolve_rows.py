@@ -3,17 +3,19 @@
 ```mlir
 %1 = aten.call "spyre::convolve_rows"(%x, %w) {padding = array<i64: 1, 1>} : (...) -> tensor<1x64x56x56xf16>
 ```
-The usual product of a convolution has channels in its lanes, on both sides: an image that torch-spyre has placed is laid
-out again before it, and its result behind it. Where images and results all lie with their columns in the lanes and fill
-these well, the product that has the weight as its first operand takes less. Convolutions of groups take less even if
-inputs and results are free: cores have groups then, and all rows of an image that these read.
+The usual product of a convolution has channels in its lanes, on both sides: an image that torch-spyre has placed is
+laid out again before it, and its result behind it. Where images and results all lie with their columns in the lanes and
+fill these well, the product that has the weight as its first operand takes less. Convolutions of groups take less even
+if inputs and results are free: cores have groups then, and all rows of an image that these read.
 
 Decision: docs/decisions/0172-wide-images-are-convolved-by-rows.md
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -63,7 +65,7 @@ class ConvolveRowsPass(ModulePass):
 
 def _rewrite(op: AtenOp) -> None:
     """Replace a convolution by the one of rows."""
-    said, entry = op.arguments(), ATEN.find(CONVOLVE_ROWS)
+    said, entry = _arguments(op), ATEN.find(CONVOLVE_ROWS)
     if entry is None:
         raise ValueError(f"{CONVOLVE_ROWS} is not in the op table")
     kept = {name: said[name] for name in ("input", "weight", "bias")}
@@ -92,7 +94,7 @@ class _Images:
         self._inputs = placed_arguments(function) if placed else free
         self._results = placed_results(function) if placed else set(results) - set(new_values(function).values())
         ops = [o for o in function.body.block.ops if isinstance(o, AtenOp) and _fits(o, spec)]
-        self._found = [o for o in ops if placed or o.arguments()["groups"] != 1]
+        self._found = [o for o in ops if placed or _arguments(o)["groups"] != 1]
 
     def between(self) -> list[AtenOp]:
         """Return those between placed images."""
@@ -109,7 +111,9 @@ class _Images:
         op = value.owner
         if op in self._found:
             return True
-        images = [v for v in op.operands if shape_of(v) == shape_of(value)] if _is_pointwise(op) else []
+        if not isinstance(op, AtenOp) or not _is_pointwise(op):
+            return False
+        images = [v for v in op.operands if shape_of(v) == shape_of(value)]
         return bool(images) and all(map(self._lies, images))
 
     def _is_wanted(self, value: SSAValue) -> bool:
@@ -126,15 +130,15 @@ class _Images:
         return shape_of(op.results[0]) == shape_of(value) and self._is_wanted(op.results[0])
 
 
-def _is_pointwise(op: object) -> bool:
-    return isinstance(op, AtenOp) and op.entry is not None and op.entry.family is Family.POINTWISE
+def _is_pointwise(op: AtenOp) -> bool:
+    return op.entry is not None and op.entry.family is Family.POINTWISE
 
 
 def _fits(op: AtenOp, spec: SpyreSpec) -> bool:
     """Whether a convolution has steps of 1, wide images, and no more copies of its weight than a core has room for."""
     if op.overload not in ("conv2d", "convolution") or op.on_host or hint_of(op) is not None:
         return False
-    said = op.arguments()
+    said = _arguments(op)
     steps = (*said["stride"], *said["dilation"])
     if set(steps) != {1} or said.get("transposed", False) or any(said.get("output_padding", ())):
         return False
@@ -149,6 +153,10 @@ def _fits(op: AtenOp, spec: SpyreSpec) -> bool:
     copies = lines * outputs * round_up(summed, _LANES)
     taps = lines * groups * summed * round_up(image[-1], _LANES)
     return (copies + taps) // _LANES * STICK_BYTES <= _HELD * spec.lx_usable_bytes
+
+
+def _arguments(op: AtenOp) -> Mapping[str, Any]:
+    return op.arguments()
 
 
 def _filled(columns: int) -> float:

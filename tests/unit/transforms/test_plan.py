@@ -223,6 +223,33 @@ def test_softmax_has_one_division_for_all_kernels(inputs: str, sticks: int) -> N
     assert traffic(module) == sticks * 128
 
 
+class Bottleneck(nn.Module):
+    """Convolutions whose first product would gain by loops, on slices that nothing behind it can take."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        sizes = (256, 64, 1), (64, 64, 3), (64, 256, 1)
+        self.layers = nn.ModuleList(
+            nn.Conv2d(c, o, k, padding=k // 2, bias=False, dtype=torch.half) for c, o, k in sizes
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x
+        for layer in self.layers:
+            y = torch.relu(layer(y))
+        return y + x
+
+
+def test_no_loops_cost_the_kernels_around_them_more_than_they_gain() -> None:
+    with torch.device("meta"):
+        model, x = Bottleneck(), torch.empty(1, 256, 56, 56, dtype=torch.half)
+    module, placed = import_program(model, (x,)).module, {"place-inputs": {"inputs": "default"}}
+    alone = lower(module, make_context(), options={**placed, "plan": {"loops": False}}).modules["spyre.kernel"]
+    chosen = lower(module, make_context(), options=placed).modules["spyre.kernel"]
+    assert trips(chosen) == []
+    assert str(chosen) == str(alone)
+
+
 class Attention(nn.Module):
     """Attention without a mask: two products and a softmax, whose scores exceed what a core has."""
 

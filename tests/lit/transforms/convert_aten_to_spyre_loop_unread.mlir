@@ -12,4 +12,4 @@ func.func @rolled(%x: tensor<4x8xf32>, %y: tensor<8xf32>) -> tensor<4x8xf32> {
 // CHECK-NEXT: %[[E:.*]] = spyre.loop.empty : tensor<3x8xf32>
 // CHECK-NEXT: %[[UP:.*]] = spyre.loop.nest [d0 = 3, d1 = 8] ins(%[[X]][d0 + 1, d1] : tensor<4x8xf32>) into %[[E]] -> [d0, d1]
 // CHECK:      %[[F:.*]] = spyre.loop.empty : tensor<4x8xf32>
-// CHECK-NEXT: %[[KEPT:.*]] = spyre.loop.nest [d0 = 3, d1 = 8] ins(%[[UP]][d0, d1] : tensor<4x8xf32>) into %[[F]] -> [d0, d1]
+// CHECK-NEXT: %[[KEPT:.*]] = spyre.loop.nest [d0 = 3, d1 = 8] ins(%[[UP]][d0, d1] : tensor<3x8xf32>) into %[[F]] -> [d0, d1]

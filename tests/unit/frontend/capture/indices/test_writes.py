@@ -50,5 +50,5 @@ def test_a_split_says_that_it_reads_numbers(split: Any, places: torch.Tensor) ->
     with IndexWrites(reads=True):
         found = split(x, places)
         assert all(a.equal(b) for a, b in zip(found, torch.tensor_split(x, places), strict=True))
-        with FakeTensorMode(allow_non_fake_inputs=True) as mode, pytest.raises(DataDependentOutputException):
-            split(mode.from_tensor(x), mode.from_tensor(places))
+        with FakeTensorMode(allow_non_fake_inputs=True), pytest.raises(DataDependentOutputException):
+            split(torch.empty_like(x), torch.empty_like(places))

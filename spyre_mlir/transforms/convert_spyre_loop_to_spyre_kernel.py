@@ -52,7 +52,6 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms, WeightRoom
 from spyre_mlir.transforms.loop_to_kernel.emission import Emit, emit, returned_buffer
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import lower_blocks
-from spyre_mlir.transforms.loop_to_kernel.kept_float32 import check_names, kept_ops
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP
 from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
@@ -72,6 +71,7 @@ from spyre_mlir.transforms.loop_to_kernel.unpacking import packed_digit
 from spyre_mlir.transforms.utils.function_constants import function_constants
 from spyre_mlir.transforms.utils.integer_origins import Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, holds, inside, is_integer, wraps
+from spyre_mlir.transforms.utils.kept_float32 import check_names, kept_ops
 from spyre_mlir.transforms.utils.rebuild import Emitter, functions, rebuild
 
 

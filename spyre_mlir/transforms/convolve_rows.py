@@ -8,7 +8,7 @@ laid out again before it, and its result behind it. Where images and results all
 fill these well, the product that has the weight as its first operand takes less. Convolutions of groups take less even
 if inputs and results are free: cores have groups then, and all rows of an image that these read.
 
-Decision: docs/decisions/0172-wide-images-are-convolved-by-rows.md
+Decision: docs/decisions/0174-wide-images-are-convolved-by-rows.md
 """
 
 from __future__ import annotations

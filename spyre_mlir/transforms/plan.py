@@ -11,19 +11,15 @@ Decision: docs/decisions/0129-kernels-are-planned-together.md
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import inf
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.hints import HintError
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
@@ -31,8 +27,9 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.divisions import WIDTH, divide_within
 from spyre_mlir.planning.trips import LoopChoice, TripSpan, shared_equally, worth_trying
 from spyre_mlir.transforms.kernel_plans.cut_sums import PartedSum, parts_of_sum, parts_of_weight, products_of
+from spyre_mlir.transforms.kernel_plans.divided_blocks import divide_as_usual, divide_block, kernels_in, move_to
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
-from spyre_mlir.transforms.kernel_plans.plan_record import PlannedBlock, PlanRecord
+from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from
 from spyre_mlir.transforms.kernel_plans.running_sums import RunningSum
@@ -52,10 +49,8 @@ from spyre_mlir.transforms.kernel_plans.wished_buffers import WideWeights, divid
 from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.hints import hinted_place, settle_hints
-from spyre_mlir.transforms.utils.launches import launch_numbers
-from spyre_mlir.transforms.utils.loops import counted_along, divided
 from spyre_mlir.transforms.utils.rebuild import functions
-from spyre_mlir.transforms.utils.widened_weights import counted_as_read, widens_any
+from spyre_mlir.transforms.utils.widened_weights import widens_any
 
 WORTH_TRYING_US = 100.0  # of a group that fits the scratchpads: too little to gain for the time of the search
 TRIAL_WIDTH = 6  # of the search for divisions while a loop is tried
@@ -88,24 +83,24 @@ class PlanPass(ModulePass):
         record = PlanRecord()
         for function in functions(op):
             spare = function.body.clone() if self.together and self.loops else None
-            kernels, blocks = _kernels(function.body.block), len(record.blocks)
+            kernels, blocks = kernels_in(function.body.block), len(record.blocks)
             gains = self._planned(ctx, op, function.body.block, record, loops=self.loops)
             if spare is not None and not gains:
                 function.detach_region(function.body)
                 function.add_region(spare)
-                record.start_again(blocks, dict(zip(kernels, _kernels(spare.block), strict=True)))
+                record.start_again(blocks, dict(zip(kernels, kernels_in(spare.block), strict=True)))
                 self._planned(ctx, op, spare.block, record, loops=False)
         return record
 
     def _planned(self, ctx: Context, op: ModuleOp, block: Block, record: PlanRecord, *, loops: bool) -> bool:
         """Plan a block; return False if loops around some of its kernels take more from the others than they gain."""
         choices = KernelChoices(spec_of(ctx, op), narrow=widens_any(op), parameters=given_numbers(self.numbers))
-        settle_hints(_kernels(block), choices.spec)
+        settle_hints(kernels_in(block), choices.spec)
         if self.together and loops and choices.narrow:
             cut_rows(block, choices.is_widened, choices.parameters)
-        if not (self.together and _divide_as_usual(block, choices)):
-            for value in [op.output for op in _kernels(block) if hinted_place(op.output) == "lx"]:
-                _move(value, "lx")  # `place-lx` finds room for it, or refuses
+        if not (self.together and divide_as_usual(block, choices)):
+            for value in [op.output for op in kernels_in(block) if hinted_place(op.output) == "lx"]:
+                move_to(value, "lx")  # `place-lx` finds room for it, or refuses
             return True
         search = _Loops(block, choices, self.shortest_us, record)
         if loops:
@@ -113,59 +108,8 @@ class PlanPass(ModulePass):
         others_us = divide_block(block, choices, record)
         for alloc in without_room(block, choices.spec):
             if hinted_place(alloc.result) != "lx":
-                _move(alloc.result, "hbm")
+                move_to(alloc.result, "hbm")
         return search.inside_us is None or search.inside_us + others_us <= search.without_us
-
-
-def divide_block(block: Block, choices: KernelChoices, record: PlanRecord, totals: Collection[SSAValue] = ()) -> float:
-    """Divide the kernels of a block together, as far as that is predicted to be quicker than one by one.
-
-    Returns:
-        Their predicted time.
-    """
-    ops = _kernels(block)
-    kernels, buffers = choices.sequence(ops, launch_numbers(block), totals)
-    usual = divide_within([replace(k, candidates=k.candidates[:1]) for k in kernels], inf, choices.prices)
-    best = divide_or_refuse(ops, kernels, choices.prices)
-    gains = usual is None or best.us < usual.us
-    plan = best if gains or usual is None else usual
-    record.blocks.append(PlannedBlock(choices, ops, kernels, plan))
-    if not gains:
-        return plan.us
-    for op, found, number in zip(ops, kernels, best.chosen, strict=True):
-        op.space = divided(op.space, found.candidates[number].splits)
-    for number in best.local:
-        if isinstance(buffers[number].owner, kernel.AllocOp):
-            _move(buffers[number], "lx")
-    return plan.us
-
-
-def _divide_as_usual(block: Block, choices: KernelChoices) -> bool:
-    """Divide kernels that have no division yet one by one; return whether all could be, and have a file."""
-    ops = _kernels(block)
-    given = {op for op in ops if any(d.split > 1 for d in op.space.data)}
-    choices.fixed |= given
-    try:
-        for op in ops:
-            if op not in given:
-                if op.is_product:
-                    op.space = counted_along(op)
-                elif choices.is_widened(op.output):
-                    op.space = counted_as_read(op)
-                choices.divide(op)
-            choices.candidates(op)
-    except LoweringError:
-        return False
-    return True
-
-
-def _kernels(block: Block) -> list[kernel.KernelOp]:
-    return [op for op in block.ops if isinstance(op, kernel.KernelOp)]
-
-
-def _move(buffer: SSAValue, space: Literal["hbm", "lx"]) -> None:
-    made = DeviceTensorType(replace(kernel.device_tensor(buffer), space=space))
-    Rewriter.replace_value_with_new_type(buffer, made)
 
 
 @dataclass
@@ -192,7 +136,7 @@ class _Loops:
 
     def put(self) -> None:
         """Put groups of kernels into loops that are predicted to gain."""
-        kernels = _kernels(self.block)
+        kernels = kernels_in(self.block)
         sequence, buffers = self.choices.sequence(kernels)
         flat = divide_or_refuse(kernels, sequence, self.choices.prices)
         self._wide = WideWeights.of(kernels, sequence, buffers, flat)
@@ -391,7 +335,7 @@ class _Loops:
                 if total.divide_around():
                     self.choices.fixed.update(total.around)
                 else:
-                    _move(total.value, "hbm")
+                    move_to(total.value, "hbm")
 
     def _put_around(self, group: RowGroup, spans: Sequence[TripSpan]) -> list[TiledBody]:
         bodies = [TiledBody(group, span) for span in spans]

@@ -20,7 +20,7 @@ import torch
 from torch.fx import Node
 
 from spyre_mlir.frontend.arguments import exchanges, is_random, walks
-from spyre_mlir.frontend.capture.known_gathers import KnownGathers
+from spyre_mlir.frontend.capture.indices.known_gathers import KnownGathers
 from spyre_mlir.frontend.program.recipe import Recipe, computed, ordered
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 

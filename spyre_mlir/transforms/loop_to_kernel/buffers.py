@@ -24,7 +24,7 @@ from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED, block
 from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.legality import multiples
 from spyre_mlir.hw.moves import Move
-from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout, round_up
+from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
 
 
 def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:
@@ -48,6 +48,15 @@ def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:
             raise UnsupportedError(
                 f"the device has no form for elements of type {element}", hint="convert the model to float32 or float16"
             )
+
+
+def elements_of(
+    shape: Sequence[int], dim: int | None = None, extent: int = 0
+) -> tuple[tuple[IterDim, ...], IndexMap]:
+    """Return loops over all elements of a tensor, `extent` of them along `dim` if that is one, and their map."""
+    dims = [IterDim(f"d{d}", extent if d == dim else e) for d, e in enumerate(shape)]
+    index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)
+    return tuple(d for d in dims if d.extent > 1), index
 
 
 # How often the whole sticks of a dimension may go into what a layout reserves along it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func
@@ -24,6 +24,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     PlannedBuffer,
     PlannedCall,
     PlannedHostOp,
+    PlannedKernel,
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.equal_extents import lengthen, settle
@@ -94,6 +95,20 @@ def settled(p: LayoutPlanner, spec: SpyreSpec) -> None:
     bring_within_reach(p, spec)
 
 
+def drop_unread(p: LayoutPlanner, results: Iterable[PlannedBuffer | None]) -> None:
+    """Drop the buffers of inputs that nothing reads in the form in which they lie."""
+    read = set(results)
+    for item in p.items:
+        if isinstance(item, PlannedKernel):
+            read |= {item.output[0], *(buffer for buffer, _ in item.inputs)}
+        elif isinstance(item, Define):
+            read |= {item.buffer.whole} if isinstance(item.buffer, BlockBuffer) else set()
+        else:
+            read.update(item.buffers)
+    unread = [i for i in p.items if isinstance(i, Define) and i.buffer.host in p.placed and i.buffer not in read]
+    p.items = [item for item in p.items if item not in unread]
+
+
 def emit(p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: SpyreSpec) -> None:
     """Write the plan of a function that gives host tensors."""
     function = returned.parent_op()
@@ -106,7 +121,7 @@ def emit(p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: Spyr
     for number in placed:
         p.origin = _maker(returned.operands[number])
         results[number] = _as_placed(p, results[number])
-    p.drop_unread(results)
+    drop_unread(p, results)
     emission = Emission(emitter)
     emission.write(p)
     emitter.current = returned

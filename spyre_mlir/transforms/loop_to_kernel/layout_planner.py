@@ -6,7 +6,7 @@ conversion is one kernel then, the host sends and fetches that order, and reduct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IterDim
 from spyre_mlir.dialects.tensors import element_of, shape_of
-from spyre_mlir.hw.arrangement import SLICE_BYTES, STANDARD, WIDENED, block
+from spyre_mlir.hw.arrangement import STANDARD, WIDENED, block
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INT32, device_format
 from spyre_mlir.hw.legality import multiples, stick_for
 from spyre_mlir.hw.moves import Move
@@ -28,16 +28,16 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     PlannedBuffer,
     PlannedKernel,
     Use,
+    elements_of,
     stored_format,
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import Block, DeviceForms, WeightRoom
+from spyre_mlir.transforms.loop_to_kernel.widened_order import HALF_SLICE, widened_rows
 from spyre_mlir.transforms.utils.integer_origins import Known, Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, Ranges, inside, is_integer
 
 RESTICKIFY_STEP = "restickify"
 CONVERT_STEP = "convert"
-# Elements that a widening keeps together: half a slice of the narrow format, and a slice of the wide one.
-_HALF_SLICE = SLICE_BYTES * 8 // FP32.bits
 
 
 def lanes_of(form: str) -> int:
@@ -113,27 +113,12 @@ class LayoutPlanner:
         return self.versions[value]
 
     def _where_placed(self, made: DeviceForms) -> DeviceForms:
-        """The forms with a buffer in the default layout, if the host tensor has that; see `drop_unread`."""
+        """The forms with a buffer in the default layout, if the host tensor has that."""
         if made.host in self.placed and made.format == DL16.name and not made.saturate:
             layout = StickLayout.default(made.shape, lanes_of(made.format))
             buffer = PlannedBuffer(made.shape, made.format, layout, made.host, fixed=True)
             made.placed, made.buffers = True, [self.define(buffer)]
         return made
-
-    def drop_unread(self, results: Iterable[PlannedBuffer | None]) -> None:
-        """Drop the buffers of inputs that nothing reads in the form in which they lie."""
-        read = set(results)
-        for item in self.items:
-            if isinstance(item, PlannedKernel):
-                read |= {item.output[0], *(buffer for buffer, _ in item.inputs)}
-            elif isinstance(item, Define):
-                read |= {item.buffer.whole} if isinstance(item.buffer, BlockBuffer) else set()
-            else:
-                read.update(item.buffers)
-        unread = [
-            i for i in self.items if isinstance(i, Define) and i.buffer.host in self.placed and i.buffer not in read
-        ]
-        self.items = [item for item in self.items if item not in unread]
 
     def fresh(self, shape: tuple[int, ...], form: str, stick: int) -> PlannedBuffer:
         """Return a new buffer in the published layout."""
@@ -182,9 +167,7 @@ class LayoutPlanner:
 
     def whole(self, shape: tuple[int, ...]) -> tuple[tuple[IterDim, ...], IndexMap]:
         """Return loops over all elements of a tensor, and their map."""
-        dims = tuple(IterDim(f"d{d}", e) for d, e in enumerate(shape))
-        index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)
-        return tuple(d for d in dims if d.extent > 1), index
+        return elements_of(shape)
 
     def some(self, versions: DeviceForms) -> PlannedBuffer:
         """Return a buffer of the tensor in any available layout."""
@@ -221,7 +204,7 @@ class LayoutPlanner:
         if stick == UNIT or buffer.format != FP32.name:
             return buffer
         begun = buffer.shape[stick] % buffer.block
-        if 0 < begun <= _HALF_SLICE and stick not in buffer.filled:
+        if 0 < begun <= HALF_SLICE and stick not in buffer.filled:
             _, index = self.whole(buffer.shape)
             self.filled_tail((buffer, index), stick, buffer.shape[stick], 0.0)
         return buffer
@@ -303,23 +286,12 @@ class LayoutPlanner:
 
     def _reordered(self, source: PlannedBuffer, dim: int, *, stored: bool) -> PlannedBuffer:
         """A copy with the rows along `dim` in the order in which FP32 sticks would hold them, or back from it."""
-        whole, half = block_of(FP32.name), lanes_of(FP32.name)
-        source = self.with_room(source, {dim: whole})
+        source = self.with_room(source, {dim: block_of(FP32.name)})
         made = self.fresh(source.shape, source.format, source.layout.stick)
-        made.pad(dim, whole)
-        # Whole sticks of the tensor: what either buffer may reserve beyond them holds nothing of it.
-        extent = round_up(source.shape[dim], whole)
-        part, inner = half // _HALF_SLICE, _HALF_SLICE
-        loops = [IterDim("h", 2), IterDim("g", part), IterDim("e", inner)]
-        plain, kept = (("g", 2 * inner), ("h", inner), ("e", 1)), (("h", half), ("g", inner), ("e", 1))
-        if extent > whole:  # a loop less otherwise: a file has few labels for them
-            loops.insert(0, IterDim("p", extent // whole))
-            plain, kept = (("p", whole), *plain), (("p", whole), *kept)
-        others = [IterDim(f"d{d}", e) for d, e in enumerate(source.shape) if d != dim]
-        own = [LinearExpr.of(f"d{d}") if e > 1 else LinearExpr() for d, e in enumerate(source.shape)]
-        read, write = (tuple(LinearExpr(0, e) if d == dim else o for d, o in enumerate(own)) for e in (plain, kept))
-        space = tuple(d for d in (*others, *loops) if d.extent > 1)
-        self.step(COPY, space, [(source, read if stored else write)], (made, write if stored else read))
+        made.pad(dim, block_of(FP32.name))
+        space, plain, kept = widened_rows(source.shape, dim)
+        read, write = (plain, kept) if stored else (kept, plain)
+        self.step(COPY, space, [(source, read)], (made, write))
         return made
 
     def _restickify(self, source: PlannedBuffer, stick: int) -> PlannedBuffer:
@@ -409,7 +381,7 @@ class LayoutPlanner:
         if extent % lanes == 0 or buffer.behind(dim) == fill:
             return use
         mask = self.constant(FirstOnesAttr(IntegerAttr(extent % lanes, 64)), (lanes,), 0, buffer.format)
-        dims, own = _all_elements(buffer.shape, dim, lanes)
+        dims, own = elements_of(buffer.shape, dim, lanes)
         last = tuple(e.shifted(extent - extent % lanes) if d == dim else e for d, e in enumerate(own))
         through = [(mask, (LinearExpr.of(f"d{dim}"),)), (buffer, last), (self.number(fill, buffer.format), ())]
         self.step(SELECT, dims, through, (buffer, last))
@@ -423,15 +395,8 @@ class LayoutPlanner:
         use = buffer, use[1]
         if extent % lanes == 0 or buffer.behind(dim) == 0:
             return use
-        dims, own = _all_elements(buffer.shape, dim, round_up(extent, lanes) - extent)
+        dims, own = elements_of(buffer.shape, dim, round_up(extent, lanes) - extent)
         behind = tuple(e.shifted(extent) if d == dim else e for d, e in enumerate(own))
         self.step(COPY, dims, [(self.number(0.0), ())], (buffer, behind))
         buffer.filled[dim] = 0.0
         return use
-
-
-def _all_elements(shape: tuple[int, ...], dim: int, extent: int) -> tuple[tuple[IterDim, ...], IndexMap]:
-    """Loops over a whole tensor, with `extent` elements along `dim`."""
-    dims = [IterDim(f"d{d}", extent if d == dim else e) for d, e in enumerate(shape)]
-    index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)
-    return tuple(d for d in dims if d.extent > 1), index

@@ -36,7 +36,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     stored_format,
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
-from spyre_mlir.transforms.loop_to_kernel.emission import Emission, returned_form, settled
+from spyre_mlir.transforms.loop_to_kernel.emission import Emission, drop_unread, returned_form, settled
 from spyre_mlir.transforms.loop_to_kernel.kept_layouts import Pairs, align, written_arguments
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, LayoutPlanner
 from spyre_mlir.transforms.utils.integer_origins import Known
@@ -95,7 +95,7 @@ class PlannedRegion:
         self.results = _own_buffers(p, returned.operands)
         settled(p, spec)
         align(p, self.renewed, self.results)
-        p.drop_unread(self.results)
+        drop_unread(p, self.results)
         block = returned.parent_block()
         made = [item.buffer for item in p.items if isinstance(item, Define)]
         given = [b for b in made if _comes(b) is not None]

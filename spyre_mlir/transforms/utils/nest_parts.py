@@ -20,8 +20,10 @@ def part_of(
 
     Args:
         op: it has no destination, and the loop walks one dimension of its result by itself.
+        name: of the loop.
         part: its start and end in the loop.
         made: inputs that were cut in the same way, with their parts.
+        dest: a tensor of the result's type; None makes one of the part alone.
     """
     start, extent = part.start, part.stop - part.start
     maps = [

@@ -390,7 +390,7 @@ NO_FORM = {
     "transforms.cut_nests.cut_rows.CLEAR_GAIN": "whether rows are cut; test_cut_rows.py has both",
     "transforms.cut_nests.cut_rows.COPIES_IN_LX": "whether the first rows are copied before they are read",
     "transforms.update_in_place.LEAST_BITS": "which integers may be positions of a block",
-    "transforms.loop_to_kernel.kept_float32._SHOWN": "how many operations a message shows",
+    "transforms.utils.kept_float32._SHOWN": "how many operations a message shows",
     "ops.composed.math.bitwise._MOST": "what bounds of integers allow; test_large_integers.py has both",
     "transforms.utils.aten_ranges.MOST_SHORT_BITS": "what bounds of integers allow; test_aten_ranges.py has both",
     "ops.composed.nn.convolution._LANES": "the size of a stick, which every layout has",

@@ -5,7 +5,7 @@ for every row of the image, which stays in the scratchpads, and the image, taps 
 second one. A tap of another row is a slice. A tap of another column is a product with ones beside the diagonal, for
 lanes do not move; it also has the zeros around the image.
 
-Decision: docs/decisions/0172-wide-images-are-convolved-by-rows.md
+Decision: docs/decisions/0174-wide-images-are-convolved-by-rows.md
 """
 
 from __future__ import annotations

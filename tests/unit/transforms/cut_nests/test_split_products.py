@@ -102,7 +102,7 @@ def test_few_rows_stay_in_one_product() -> None:
 
 
 def test_a_layer_takes_less_time() -> None:
-    """Gate and result stay in the scratchpads: two products of half the width, against one, which the pass would part."""
+    """Gate and result stay in the scratchpads: two products of half the width, against one."""
     layer = nn.Sequential(nn.Linear(1024, 16_384, bias=False, device="meta"), _Halves()).half()
     x = torch.empty(1, 512, 1024, dtype=torch.float16, device="meta")
     program, times = import_program(layer, (x,)), list[float]()

@@ -46,10 +46,10 @@ PASSES = (
 )
 """Names of our passes. `place-lx` is `PlaceLxPass` of `place_lx.py`; `spyre_mlir.pipeline` says which run, and when."""
 
-_FOLDERS: dict[str, str] = dict.fromkeys(
-    ("place-inputs", "view-copies", "order-batches", "forward-results"), "buffer_layouts"
-)
-_FOLDERS |= dict.fromkeys(("cut-rows", "cut-columns", "split-products"), "cut_nests")
+_FOLDERS: dict[str, str] = {
+    **dict.fromkeys(("place-inputs", "view-copies", "order-batches", "forward-results"), "buffer_layouts"),
+    **dict.fromkeys(("cut-rows", "cut-columns", "split-products"), "cut_nests"),
+}
 
 
 def _load(name: str) -> type[ModulePass]:

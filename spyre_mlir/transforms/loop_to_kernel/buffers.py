@@ -50,9 +50,7 @@ def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:
             )
 
 
-def elements_of(
-    shape: Sequence[int], dim: int | None = None, extent: int = 0
-) -> tuple[tuple[IterDim, ...], IndexMap]:
+def elements_of(shape: Sequence[int], dim: int | None = None, extent: int = 0) -> tuple[tuple[IterDim, ...], IndexMap]:
     """Return loops over all elements of a tensor, `extent` of them along `dim` if that is one, and their map."""
     dims = [IterDim(f"d{d}", extent if d == dim else e) for d, e in enumerate(shape)]
     index = tuple(LinearExpr.of(d.name) if d.extent > 1 else LinearExpr() for d in dims)

@@ -43,8 +43,8 @@ from spyre_mlir.pickling import PickledAsBundle, remove_folder
 from spyre_mlir.pipeline import LEVELS, Lowered, check_level
 from spyre_mlir.report import Accuracy, Verification, VerifiedLevel
 from spyre_mlir.report.accuracy.attempts import Attempt, attempts
+from spyre_mlir.report.accuracy.judging import judged
 from spyre_mlir.report.inspection import InspectedProgram
-from spyre_mlir.report.judging import judged
 from spyre_mlir.residence import CARD
 from spyre_mlir.runtime.larger_integers import CalledExactly
 from spyre_mlir.text.no_module import IsNoModule

@@ -98,10 +98,8 @@ class LayoutPlanner:
         """Add a kernel step; operands gain the padding that their maps require."""
         for number, (buffer, index) in enumerate((*inputs, output)):
             buffer.suit(index, axis if number == 1 else None)
-        made = PlannedKernel(
-            function, space, inputs, output, self.origin, axis, integers, dict(constants or {}), element
-        )
-        self.items.append(made)
+        known = dict(constants or {})
+        self.items.append(PlannedKernel(function, space, inputs, output, self.origin, axis, integers, known, element))
 
     def of(self, value: SSAValue) -> DeviceForms:
         """Return the device forms of a value, created at first request."""
@@ -289,9 +287,8 @@ class LayoutPlanner:
         source = self.with_room(source, {dim: block_of(FP32.name)})
         made = self.fresh(source.shape, source.format, source.layout.stick)
         made.pad(dim, block_of(FP32.name))
-        space, plain, kept = widened_rows(source.shape, dim)
-        read, write = (plain, kept) if stored else (kept, plain)
-        self.step(COPY, space, [(source, read)], (made, write))
+        space, *maps = widened_rows(source.shape, dim)
+        self.step(COPY, space, [(source, maps[not stored])], (made, maps[stored]))
         return made
 
     def _restickify(self, source: PlannedBuffer, stick: int) -> PlannedBuffer:

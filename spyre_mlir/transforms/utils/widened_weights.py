@@ -30,16 +30,18 @@ def widens_any(module: ModuleOp) -> bool:
 
 def is_widened(value: SSAValue) -> bool:
     """Return whether a buffer has a weight of few bits in a wider format, or what few kernels made of its elements."""
-    return _kernels_before(value, {}) is not None
+    return _kernels_before(value, {}, _MOST_KERNELS) is not None
 
 
-def _kernels_before(value: SSAValue, known: dict[SSAValue, int | None]) -> int | None:
+def _kernels_before(value: SSAValue, known: dict[SSAValue, int | None], most: int) -> int | None:
     """How many kernels made a buffer of a weight of few bits, one after the other; None if it is no such buffer."""
+    if most == 0:
+        return None
     if value not in known:
         known[value] = None
         users = [use.operation for use in value.uses] if isinstance(value.owner, kernel.AllocOp) else []
         writers = [op for op in users if isinstance(op, kernel.KernelOp) and op.output is value]
-        known[value] = _kernels_of(writers[0], known) if len(writers) == 1 else None
+        known[value] = _kernels_of(writers[0], known, most) if len(writers) == 1 else None
     return known[value]
 
 
@@ -76,18 +78,17 @@ def keeps_widened(op: kernel.KernelOp) -> bool:
     return any(is_widened(value) and kernel.device_tensor(value).space == "lx" for value in op.operands)
 
 
-def _kernels_of(op: kernel.KernelOp, known: dict[SSAValue, int | None]) -> int | None:
+def _kernels_of(op: kernel.KernelOp, known: dict[SSAValue, int | None], most: int) -> int | None:
     """The same of what a kernel writes."""
     if _widens_given(op):
         return 1
     if not isinstance(op, kernel.ConvertOp) and not all(op.is_elementwise(number) for number in range(len(op.inputs))):
         return None
     made = [value for value in op.inputs if isinstance(buffer_behind(value).owner, kernel.AllocOp)]
-    before = [_kernels_before(value, known) for value in made]
+    before = [_kernels_before(value, known, most - 1) for value in made]
     if not before or None in before:
         return None
-    most = max(n for n in before if n is not None) + 1
-    return most if most <= _MOST_KERNELS else None
+    return max(n for n in before if n is not None) + 1
 
 
 def _widens_given(op: kernel.KernelOp) -> bool:

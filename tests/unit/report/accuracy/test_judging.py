@@ -7,7 +7,7 @@ import torch
 
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import LEVELS
-from spyre_mlir.report.judging import judged
+from spyre_mlir.report.accuracy.judging import judged
 from tests.functions import FunctionModel
 
 X = np.array([0.5, 1.5])

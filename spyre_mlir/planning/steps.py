@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Container, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import combinations
 from math import prod
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import Float8E4M3FNType, ModuleOp
+from xdsl.dialects.builtin import Float8E4M3FNType, IntegerAttr, ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
+from spyre_mlir.dialects.spyre.boxes import Box, box_of, overlap
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16, FP8
@@ -33,7 +35,41 @@ def steps_of(module: ModuleOp, function: str = "main") -> list[Step]:
         return []
     walk = _Walk()
     walk.function(main, [True] * len(main.function_type.outputs.data))
-    return walk.steps
+    return _joined_where_parts_overlap(walk.steps)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of a tensor from outside that a nest reads; the box is None if only its size is known."""
+
+    tensor: SSAValue
+    box: Box | None = None
+
+
+def _joined_where_parts_overlap(steps: Sequence[Step]) -> list[Step]:
+    """Steps that load a tensor whole, or each a part that no other step loads but as this part."""
+    boxes = dict[SSAValue, set[Box | None]]()
+    for step in steps:
+        for key in step.loads:
+            if isinstance(key, _Part):
+                boxes.setdefault(key.tensor, set()).add(key.box)
+    apart = {tensor for tensor, found in boxes.items() if len(found) > 1 and _are_apart(found)}
+
+    def key_of(part: Hashable) -> Hashable:
+        return part if not isinstance(part, _Part) or part.tensor in apart else part.tensor
+
+    joined = list[Step]()
+    for step in steps:
+        loads = dict[Hashable, int]()
+        for part, size in step.loads.items():
+            loads[key_of(part)] = max(size, loads.get(key_of(part), 0))
+        joined.append(replace(step, loads=loads))
+    return joined
+
+
+def _are_apart(boxes: Collection[Box | None]) -> bool:
+    known = [box for box in boxes if box is not None]
+    return len(known) == len(boxes) and not any(overlap(one, other) for one, other in combinations(known, 2))
 
 
 @dataclass(frozen=True)
@@ -41,23 +77,25 @@ class _Content:
     """What a value consists of.
 
     Attributes:
-        outside: bytes of tensors from outside, by tensor.
+        outside: bytes of parts of tensors from outside.
         local: bytes that the program computes.
     """
 
-    outside: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    outside: Mapping[_Part, int] = field(default_factory=dict[_Part, int])
     local: int = 0
 
     def joined(self, other: _Content) -> _Content:
         """Return the content of a value that consists of two, which may overlap."""
-        tensors = {*self.outside, *other.outside}
-        outside = {t: min(_bytes(t), self.outside.get(t, 0) + other.outside.get(t, 0)) for t in tensors}
+        outside = dict(self.outside)
+        for part, size in other.outside.items():
+            known = outside.get(part, 0)
+            outside[part] = min(_bytes(part.tensor), known + size) if part.box is None else max(known, size)
         return _Content(outside, self.local + other.local)
 
     def part(self, touched: int) -> _Content:
         """Return the least content of a part of so many bytes."""
-        if len(self.outside) == 1 and self.local == 0:
-            return _Content({t: min(size, touched) for t, size in self.outside.items()})
+        if len(self.outside) == 1 and self.local == 0 and touched < max(self.outside.values()):
+            return _Content({_Part(part.tensor): touched for part in self.outside})
         return self
 
 
@@ -115,12 +153,15 @@ class _Walk:
         self.steps.append(Step(macs=macs, elements=points - macs, loads=loads, stores=stores, local=whole.local))
 
     def _part(self, op: loop.NestOp, value: SSAValue, index: IndexMapAttr) -> _Content:
-        return self._content(value).part(_touched(op, value, index))
+        content, touched = self._content(value), _touched(op, value, index)
+        if content.outside == {_Part(value): _bytes(value)}:
+            return _Content({_Part(value, box_of(op, index)): touched})
+        return content.part(touched)
 
     def _content(self, value: SSAValue) -> _Content:
         if value not in self.contents:
             outside = isinstance(value, BlockArgument) or isinstance(value.owner, host.HostOp)
-            self.contents[value] = _Content({value: _bytes(value)} if outside else {})
+            self.contents[value] = _Content({_Part(value): _bytes(value)} if outside else {})
         return self.contents[value]
 
 
@@ -150,7 +191,8 @@ def _touched(op: loop.NestOp, value: SSAValue, index: IndexMapAttr) -> int:
     extents = op.space.extents
     sizes = zip(shape_of(value), index.data, strict=False)
     elements = prod(min(size, e.last(extents) - e.first(extents) + 1) for size, e in sizes)
-    return elements * _element_bytes(value)
+    digits = op.attributes.get(loop.DIGITS)
+    return elements * digits.value.data // 8 if isinstance(digits, IntegerAttr) else elements * _element_bytes(value)
 
 
 __all__ = ["steps_of"]

@@ -23,13 +23,13 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
+from spyre_mlir.dialects.spyre.boxes import box_of, overlap
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp, YieldOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.transforms.utils.rebuild import functions
-from spyre_mlir.transforms.utils.unread_parts import box_of, overlap
 
 LANES = DL16.elements_per_stick()
 

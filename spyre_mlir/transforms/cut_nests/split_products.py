@@ -26,6 +26,7 @@ from xdsl.ir import BlockArgument, SSAValue, Use
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
+from spyre_mlir.dialects.spyre.boxes import box_of
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import NestOp, body_function, combiner
 from spyre_mlir.dialects.tensors import element_of, shape_of
@@ -33,7 +34,6 @@ from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops.native import pointwise, reductions
 from spyre_mlir.transforms.utils.nest_parts import dim_of, part_of
 from spyre_mlir.transforms.utils.rebuild import functions
-from spyre_mlir.transforms.utils.unread_parts import box_of
 
 # With fewer rows the time of a product is that of reading its weight.
 LEAST_ROWS = 64

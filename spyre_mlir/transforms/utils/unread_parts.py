@@ -12,10 +12,9 @@ from xdsl.rewriter import Rewriter
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
+from spyre_mlir.dialects.spyre.boxes import Box, box_of, overlap
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
-
-Box = tuple[tuple[int, int], ...]  # per dimension the first and the last index
 
 
 def drop_unread_parts(function: func.FuncOp, among: Collection[Operation] | None = None) -> None:
@@ -164,15 +163,4 @@ def _written(nest: NestOp) -> Box:
     return box_of(nest, nest.output_map)
 
 
-def box_of(op: NestOp, index: IndexMapAttr) -> Box:
-    """Return the part of a tensor that a nest walks through a map."""
-    extents = op.space.extents
-    return tuple((expr.first(extents), expr.last(extents)) for expr in index.data)
-
-
-def overlap(one: Box, other: Box) -> bool:
-    """Return whether two parts of a tensor have a place in common."""
-    return all(a <= d and c <= b for (a, b), (c, d) in zip(one, other, strict=True))
-
-
-__all__ = ["box_of", "drop_unread_parts", "overlap"]
+__all__ = ["drop_unread_parts"]

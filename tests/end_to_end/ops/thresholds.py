@@ -408,6 +408,16 @@ NO_FORM = {
     "transforms.loop_to_kernel.device_forms.MORE_BYTES": (
         "which copies of weights the host makes; test_moved_weights.py has both"
     ),
-    "transforms.loop_to_kernel.layout_planner._HALF_SLICE": "zeros in padding that nothing reads",
+    "transforms.loop_to_kernel.layout_planner.HALF_SLICE": "zeros in padding that nothing reads",
+    "transforms.aten_to_loop.loop_builder._REPEATED": "which views are copied; test_loop_builder.py has both",
+    "transforms.cut_nests.split_products.LEAST_ROWS": "which products are split; test_split_products.py has both",
+    "transforms.pack_weights._LANES": "the size of a stick, which every layout has",
+    "transforms.pack_weights._HALF_SLICE": "which weights are words; test_pack_weights.py has both",
+    "transforms.pack_weights.LEAST_ELEMENTS": "which weights are words; test_pack_weights.py has both",
+    "transforms.pack_weights.NIBBLE": "how many bits a digit of a word has; test_pack_weights.py has both",
+    "transforms.convolve_rows._LANES": "the size of a stick, which every layout has",
+    "transforms.convolve_rows._FILLED": "which images are convolved by rows; test_convolve_rows.py has both",
+    "transforms.convolve_rows._HELD": "which images are convolved by rows; test_convolve_rows.py has both",
+    "transforms.convolve_rows.STICK_BYTES": "the size of a stick, which every layout has",
     "transforms.loop_to_kernel.floor_division._EXACT": "what bounds of integers allow; test_integers.py has both",
 }

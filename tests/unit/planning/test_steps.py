@@ -61,6 +61,13 @@ def test_a_part_of_a_tensor_counts_as_that_part() -> None:
     assert list(only.loads.values()) == [2 * 32 * 64]
 
 
+@pytest.mark.parametrize(("second", "read"), [(64, 2 * 32 * 128), (32, 2 * 32 * 64)])
+def test_parts_of_a_tensor_are_loaded_each_if_none_overlap(second: int, read: int) -> None:
+    """Columns 0 to 63, and 64 to 127 or 32 to 95: of these it is known only that one function loads as much."""
+    found = steps(lambda x: (torch.exp(x[:, :64]), torch.abs(x[:, second : second + 64])), (32, 512))
+    assert bounds(found).bytes == read + 2 * 2 * 32 * 64
+
+
 def test_called_regions_count_for_every_call() -> None:
     def layers(x: Tensor, *weights: Tensor) -> Tensor:
         for weight in weights:

@@ -36,7 +36,7 @@ from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import round_up
 from spyre_mlir.ops import ATEN
-from spyre_mlir.ops.composed.nn.row_convolution import CONVOLVE_ROWS
+from spyre_mlir.ops.composed.nn.row_convolution import CONVOLUTIONS, CONVOLVE_ROWS
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.utils.rebuild import functions
 
@@ -136,7 +136,7 @@ def _is_pointwise(op: AtenOp) -> bool:
 
 def _fits(op: AtenOp, spec: SpyreSpec) -> bool:
     """Whether a convolution has steps of 1, wide images, and no more copies of its weight than a core has room for."""
-    if op.overload not in ("conv2d", "convolution") or op.on_host or hint_of(op) is not None:
+    if op.overload not in CONVOLUTIONS or op.on_host or hint_of(op) is not None:
         return False
     said = _arguments(op)
     steps = (*said["stride"], *said["dilation"])

@@ -20,6 +20,8 @@ from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.value import Value
 
 CONVOLVE_ROWS = "spyre::convolve_rows"
+# Operators whose convolutions may be written so.
+CONVOLUTIONS = ("conv2d", "convolution")
 
 
 @ATEN.composed(aten=[CONVOLVE_ROWS])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from xdsl.dialects.builtin import TensorType, f32, i1
+from xdsl.dialects.builtin import TensorType, f32, i1, i32
 from xdsl.dialects.test import TestOp
 from xdsl.ir import Block, Region
 
@@ -20,8 +20,9 @@ POINTWISE = [e for e in ATEN if e.family is Family.POINTWISE and e.opfunc is not
 @pytest.mark.parametrize("entry", POINTWISE, ids=lambda e: e.name)
 def test_every_pointwise_entry_has_a_scalar_form(entry: OpEntry) -> None:
     arity = sum(p.is_tensor for p in entry.params)
-    block = Block(arg_types=[f32] * arity)
-    op = scalar_op(entry, list(block.args), i1 if entry.boolean else f32)
+    element = i32 if entry.scalar == "arith.addi" else f32
+    block = Block(arg_types=[element] * arity)
+    op = scalar_op(entry, list(block.args), i1 if entry.boolean else element)
     block.add_ops([op, YieldOp(operands=[[op.results[0]]])])
     op.verify()
     assert entry_of(op) is entry

@@ -149,8 +149,8 @@ def test_nest_over_one_point() -> None:
     same(run(main("%a: tensor<f32>", body, "tensor<f32>"), np.array(1.5)), np.array(3.0))
 
 
-# The one operation of integers has a test of its own.
-SCALARS = [(e.scalar, e.name) for e in ATEN if e.scalar not in (None, "arith.floordivsi")]
+# Operations of integers have tests of their own.
+SCALARS = [(e.scalar, e.name) for e in ATEN if e.scalar not in (None, "arith.floordivsi", "arith.addi")]
 
 
 @pytest.mark.parametrize(("spelling", "name"), SCALARS, ids=[s for s, _ in SCALARS])
@@ -216,6 +216,14 @@ def test_the_floor_division_of_integers() -> None:
     (got,) = run_function(module, [np.array([-7, 7, 7, -7]), np.array([2, 2, -2, -2])])
     assert got.tolist() == [-4, 3, -4, 3]
     assert function_in(module) == "floor_divide_integers"
+
+
+def test_the_sum_of_words() -> None:
+    body = """%out = spyre.loop.nest [i = 3] ins(%a[i] : tensor<3xi32>, %b[i] : tensor<3xi32>) -> [i] : tensor<3xi32>
+        { ^bb0(%x: i32, %y: i32): %z = arith.addi %x, %y : i32 spyre.loop.yield %z : i32 }"""
+    module = parse(main("%a: tensor<3xi32>, %b: tensor<3xi32>", body, "tensor<3xi32>"))
+    (got,) = run_function(module, [np.array([-7, 1 << 30, 7]), np.array([2, 1 << 29, -7])])
+    assert got.tolist() == [-5, (1 << 30) + (1 << 29), 0]
 
 
 def test_apply_goes_through_the_op_table() -> None:

@@ -35,12 +35,13 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.dialects.spyre.loop import NestOp, body_function, combiner
+from spyre_mlir.dialects.spyre.loop import NestOp, body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
-from spyre_mlir.ops.native import pointwise, reductions
+from spyre_mlir.ops.native import pointwise
 from spyre_mlir.ops.table import OpEntry
 from spyre_mlir.transforms.aten_to_loop.nests import body_of
+from spyre_mlir.transforms.utils.contractions import is_contraction
 from spyre_mlir.transforms.utils.rebuild import functions
 
 # Element types of what is made of a weight; a conversion to any other rounds on purpose.
@@ -78,9 +79,7 @@ class _Scaled:
 
 
 def _is_product(nest: NestOp) -> bool:
-    if nest.combine is None or nest.dest is not None or len(nest.inputs) != 2:
-        return False
-    return combiner(nest.combine.data) is reductions.sum and body_function(nest.body.block) is pointwise.mul
+    return nest.dest is None and len(nest.inputs) == 2 and is_contraction(nest)
 
 
 def _rewrite(product: NestOp) -> None:

@@ -12,7 +12,7 @@ Decision: docs/decisions/0171-inputs-lie-as-they-are-placed.md
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 from typing_extensions import override
@@ -23,7 +23,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.argument_notes import placed_results
-from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp
 from spyre_mlir.dialects.target import spec_of
@@ -33,6 +33,7 @@ from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, round_up
 from spyre_mlir.transforms.loop_to_kernel.reductions import column_of, is_product
+from spyre_mlir.transforms.utils.nest_parts import part_of
 from spyre_mlir.transforms.utils.rebuild import functions
 
 _LANES = DL16.elements_per_stick()
@@ -100,18 +101,9 @@ def _cut(op: NestOp, column: str, first: int) -> None:
     filled.location = op.location
     block.insert_op_before(filled, op)
     for start, columns in ((0, first), (first, op.space.extents[column] - first)):
-        space = SpaceAttr(tuple(replace(d, extent=columns) if d.name == column else d for d in op.space.data))
-        maps = [_moved(index, column, start) for index in (*op.input_maps, op.output_map)]
-        combine = None if op.combine is None else op.combine.data
-        part = NestOp(space, op.inputs, maps, op.result.type, op.body.clone(), combine=combine, dest=filled.result)
-        part.attributes |= op.attributes
-        part.wide, part.location, part.result.name_hint = op.wide, op.location, op.result.name_hint
+        part = part_of(op, column, slice(start, start + columns), {}, filled.result)
         block.insert_op_before(part, op)
         filled = part
     op.result.replace_all_uses_with(filled.result)
     op.detach()
     op.erase()
-
-
-def _moved(index: IndexMapAttr, name: str, by: int) -> IndexMapAttr:
-    return IndexMapAttr(tuple(e.shifted(by) if e == LinearExpr.of(name) else e for e in index.data))

@@ -28,10 +28,10 @@ from xdsl.passes import ModulePass
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.boxes import box_of
 from spyre_mlir.dialects.spyre.hints import hint_of
-from spyre_mlir.dialects.spyre.loop import NestOp, body_function, combiner
+from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
-from spyre_mlir.ops.native import pointwise, reductions
+from spyre_mlir.transforms.utils.contractions import is_contraction
 from spyre_mlir.transforms.utils.nest_parts import dim_of, part_of
 from spyre_mlir.transforms.utils.rebuild import functions
 
@@ -73,17 +73,12 @@ def _is_column(nest: NestOp, name: str) -> bool:
     if prod(shape_of(nest.result)) < LEAST_ROWS * nest.space.extents[name]:
         return False
     operands = list(zip(nest.inputs, nest.input_maps, strict=True))
-    if _is_product(nest):
+    if is_contraction(nest):
         walked = [value for value, index in operands if name in index.names]
         return len(walked) == 1 and _is_weight(walked[0])
     if nest.combine is not None:
         return False
     return any(_is_made_by_column(value, index, name) for value, index in operands)
-
-
-def _is_product(nest: NestOp) -> bool:
-    is_sum = nest.combine is not None and combiner(nest.combine.data) is reductions.sum
-    return is_sum and body_function(nest.body.block) is pointwise.mul
 
 
 def _is_weight(value: SSAValue) -> bool:

@@ -19,15 +19,14 @@ from xdsl.ir import Block, OpResult, SSAValue
 
 from spyre_mlir.dialects.argument_notes import placed_results
 from spyre_mlir.dialects.spyre import loop
-from spyre_mlir.dialects.spyre.loop import body_function, combiner
 from spyre_mlir.dialects.spyre.loop_blocks import PutOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import FP32
 from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout, round_up
-from spyre_mlir.ops.native import pointwise, reductions
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import block_of, lanes_of
+from spyre_mlir.transforms.utils.contractions import is_contraction
 
 Costs = Mapping[int, float]  # by stick dimension
 
@@ -198,9 +197,7 @@ def _next_filler(op: loop.NestOp) -> loop.NestOp | None:
 
 
 def _is_product(op: loop.NestOp) -> bool:
-    if op.combine is None or len(op.reduced) != 1 or body_function(op.body.block) is not pointwise.mul:
-        return False
-    return combiner(op.combine.data) is reductions.sum
+    return len(op.reduced) == 1 and is_contraction(op)
 
 
 def _lanes_of_product(op: loop.NestOp, number: int) -> tuple[str | None, str | None]:

@@ -393,6 +393,7 @@ NO_FORM = {
     "transforms.utils.kept_float32._SHOWN": "how many operations a message shows",
     "ops.composed.math.bitwise._MOST": "what bounds of integers allow; test_large_integers.py has both",
     "transforms.utils.aten_ranges.MOST_SHORT_BITS": "what bounds of integers allow; test_aten_ranges.py has both",
+    "ops.composed.nn.grouped_mm._MOST_PRODUCTS": "how many groups are added up at once; test_grouped_mm.py has both",
     "ops.composed.nn.convolution._LANES": "the size of a stick, which every layout has",
     "ops.composed.nn.convolution._SMALL": "when zeros are put around an image; test_convolution.py has both",
     "ops.helpers.row_blocks._LANES": "the size of a stick, which every layout has; test_row_blocks.py has both forms",

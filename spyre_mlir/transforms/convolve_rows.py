@@ -13,7 +13,7 @@ Decision: docs/decisions/0174-wide-images-are-convolved-by-rows.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -87,6 +87,7 @@ class _Images:
 
     def __init__(self, function: func.FuncOp, spec: SpyreSpec) -> None:
         """Looks at all convolutions that fit."""
+        self._block = function.body.block
         arguments, results = range(len(function.body.block.args)), range(len(function.function_type.outputs))
         placed = placed_arguments(function) | placed_results(function)
         # Without notes everything is free, but for weights.
@@ -101,33 +102,39 @@ class _Images:
         before = -1
         while len(self._found) != before:
             before = len(self._found)
-            self._found = [o for o in self._found if self._lies(o.operands[0]) and self._is_wanted(o.results[0])]
+            lying, wanted = self._lying(), self._wanted()
+            self._found = [o for o in self._found if o.operands[0] in lying and o.results[0] in wanted]
         return self._found
 
-    def _lies(self, value: SSAValue) -> bool:
-        """Whether a tensor has its columns in the lanes as it comes."""
-        if isinstance(value, BlockArgument):
-            return value.index in self._inputs
-        op = value.owner
-        if op in self._found:
-            return True
-        if not isinstance(op, AtenOp) or not _is_pointwise(op):
-            return False
-        images = [v for v in op.operands if shape_of(v) == shape_of(value)]
-        return bool(images) and all(map(self._lies, images))
+    def _lying(self) -> set[SSAValue]:
+        """Tensors that have their columns in the lanes as they come."""
+        lying: set[SSAValue] = {a for a in self._block.args if a.index in self._inputs}
+        for op in self._block.ops:
+            if not isinstance(op, AtenOp):
+                continue
+            images = [v for v in op.operands if _is_pointwise(op) and shape_of(v) == shape_of(op.results[0])]
+            if op in self._found or (images and lying.issuperset(images)):
+                lying.add(op.results[0])
+        return lying
 
-    def _is_wanted(self, value: SSAValue) -> bool:
-        """Whether all that reads a tensor takes its columns in the lanes."""
-        return bool(value.uses) and all(self._takes(use.operation, use.index, value) for use in value.uses)
+    def _wanted(self) -> set[SSAValue]:
+        """Tensors whose readers all take their columns in the lanes."""
+        wanted = set[SSAValue]()
+        for op in reversed(list(self._block.ops)):
+            for value in op.results:
+                if value.uses and all(self._takes(use, value, wanted) for use in value.uses):
+                    wanted.add(value)
+        return wanted
 
-    def _takes(self, op: object, number: int, value: SSAValue) -> bool:
+    def _takes(self, use: Use, value: SSAValue, wanted: Collection[SSAValue]) -> bool:
+        op = use.operation
         if isinstance(op, func.ReturnOp):
-            return number in self._results
+            return use.index in self._results
         if op in self._found:
-            return number == 0
+            return use.index == 0
         if not isinstance(op, AtenOp) or not _is_pointwise(op):
             return False
-        return shape_of(op.results[0]) == shape_of(value) and self._is_wanted(op.results[0])
+        return shape_of(op.results[0]) == shape_of(value) and op.results[0] in wanted
 
 
 def _is_pointwise(op: AtenOp) -> bool:

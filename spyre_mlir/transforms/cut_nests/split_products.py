@@ -15,7 +15,7 @@ Decision: docs/decisions/0137-columns-read-apart.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -49,36 +49,42 @@ class SplitProductsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Split the nests of every function, readers before what they read."""
         for function in functions(op):
-            for nest in reversed([o for o in function.body.block.ops if isinstance(o, NestOp)]):
-                for name in _columns(nest):
-                    parts = _parts(nest, name)
-                    if len(parts) > 1:
-                        _split(nest, name, parts)
-                        break
+            nests = [o for o in function.body.block.ops if isinstance(o, NestOp)]
+            columns: dict[SSAValue, list[str]] = {}
+            for nest in nests:
+                columns[nest.result] = [name for name in _kept_loops(nest) if _is_column(nest, name, columns)]
+            for nest in reversed(nests):
+                found = ((name, _parts(nest, name)) for name in columns[nest.result])
+                if split := next(((name, parts) for name, parts in found if len(parts) > 1), None):
+                    _split(nest, *split)
 
 
-def _columns(nest: NestOp) -> Iterator[str]:
-    """Loops over columns of a weight, along which what a nest makes may be split."""
+def _kept_loops(nest: NestOp) -> list[str]:
+    """Loops that each walk a dimension of what a nest makes by themselves, beside rows enough."""
     if nest.dest is not None or hint_of(nest) is not None:
-        return
-    for expr in nest.output_map.data:
-        if len(expr.terms) == 1 and _is_column(nest, expr.terms[0][0]):
-            yield expr.terms[0][0]
+        return []
+    names = [expr.terms[0][0] for expr in nest.output_map.data if len(expr.terms) == 1]
+    elements, extents = prod(shape_of(nest.result)), nest.space.extents
+    return [n for n in names if dim_of(nest.output_map, n) is not None and elements >= LEAST_ROWS * extents[n]]
 
 
-def _is_column(nest: NestOp, name: str) -> bool:
+def _is_column(nest: NestOp, name: str, columns: Mapping[SSAValue, Sequence[str]]) -> bool:
     """Whether a loop walks columns of a product with a weight, which other nests take element by element."""
-    if nest.dest is not None or dim_of(nest.output_map, name) is None:
-        return False
-    if prod(shape_of(nest.result)) < LEAST_ROWS * nest.space.extents[name]:
-        return False
     operands = list(zip(nest.inputs, nest.input_maps, strict=True))
     if is_contraction(nest):
         walked = [value for value, index in operands if name in index.names]
         return len(walked) == 1 and _is_weight(walked[0])
-    if nest.combine is not None:
+    return nest.combine is None and any(_reads_columns(value, index, name, columns) for value, index in operands)
+
+
+def _reads_columns(value: SSAValue, index: IndexMapAttr, name: str, columns: Mapping[SSAValue, Sequence[str]]) -> bool:
+    """Whether a loop reads all columns of such a nest, of which everything else reads a part."""
+    made, dim = value.owner, dim_of(index, name)
+    if not isinstance(made, NestOp) or dim is None or not columns.get(value):
         return False
-    return any(_is_made_by_column(value, index, name) for value, index in operands)
+    whole = (0, shape_of(value)[dim] - 1)
+    own = [n for n in columns[value] if dim_of(made.output_map, n) == dim]
+    return bool(own) and _read(made, dim).count(whole) == 1
 
 
 def _is_weight(value: SSAValue) -> bool:
@@ -87,15 +93,6 @@ def _is_weight(value: SSAValue) -> bool:
     return (
         isinstance(value, BlockArgument) and isinstance(element, AnyFloat) and not isinstance(element, Float8E4M3FNType)
     )
-
-
-def _is_made_by_column(value: SSAValue, index: IndexMapAttr, name: str) -> bool:
-    """Whether a loop reads the columns of such a nest, of which everything else reads a part."""
-    made, dim = value.owner, dim_of(index, name)
-    if not isinstance(made, NestOp) or dim is None:
-        return False
-    terms, whole = made.output_map.data[dim].terms, (0, shape_of(value)[dim] - 1)
-    return _read(made, dim).count(whole) == 1 and len(terms) == 1 and _is_column(made, terms[0][0])
 
 
 def _parts(nest: NestOp, name: str) -> list[slice]:

@@ -56,6 +56,20 @@ class Read(nn.Module):
         return self.convolution(x).sum((2, 3))
 
 
+class Joined(nn.Module):
+    """A convolution of groups, and many functions behind it that read each other twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convolution = convolution(16, 16, 3, groups=2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.convolution(x)
+        for _ in range(60):
+            y = torch.sin(y) + y
+        return y
+
+
 def rewritten(model: nn.Module, x: Tensor, inputs: InputLayouts) -> int:
     """How many convolutions a pass behind `place-inputs` rewrites."""
     module = import_program(model, (x,)).module
@@ -102,3 +116,8 @@ def test_the_usual_form_lays_out_again() -> None:
     module = import_program(Block(), (torch.zeros(1, 20, 6, 32),)).module
     kernels = lower(module, make_context(), options={"place-inputs": {"inputs": "default"}}).modules["spyre.kernel"]
     assert any(isinstance(op, RestickifyOp) for op in kernels.walk())
+
+
+def test_images_that_meet_again_and_again_are_looked_at_once() -> None:
+    """There are 2 ** 60 ways from the convolution to the result."""
+    assert rewritten(Joined(), numbers(1, 16, 56, 56), "free") == 1

@@ -12,12 +12,13 @@ from torch.nn import functional
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, ToDeviceOp
+from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.frontend import import_program
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.universe import make_context
-from tests.unit.transforms.levels import ops
+from tests.unit.transforms.levels import ops, passed
 
 WIDTH, HEADS, ROWS = 128, 2, 64
 
@@ -99,6 +100,29 @@ def test_few_rows_stay_in_one_product() -> None:
     compiled, products = built(Attention(sliced=True, bias=True), x)
     assert len(products) == 1
     assert (outcome := compiled.verify(x)), str(outcome)
+
+
+def test_a_long_chain_behind_a_product_is_split_as_a_whole() -> None:
+    """More nests than Python lets functions call each other."""
+    kind, steps = "tensor<64x128xf32>", 1500
+    lines = [
+        f"%0 = spyre.loop.nest [m = 64, n = 128, k = 8] ins(%x[m, k] : tensor<64x8xf32>, %w[n, k] : tensor<128x8xf32>)"
+        f' -> [m, n] : {kind} reduce "arith.addf" {{\n^bb0(%p : f32, %q : f32):\n%s = arith.mulf %p, %q : f32\n'
+        "spyre.loop.yield %s : f32\n}"
+    ]
+    for n in range(steps):
+        body = "{\n^bb0(%p : f32):\n%s = arith.negf %p : f32\nspyre.loop.yield %s : f32\n}"
+        lines.append(f"%{n + 1} = spyre.loop.nest [m = 64, n = 128] ins(%{n}[m, n] : {kind}) -> [m, n] : {kind} {body}")
+    both = f"%{steps}[m, n] : {kind}, %{steps}[m, n + 64] : {kind}"
+    lines.append(
+        f"%r = spyre.loop.nest [m = 64, n = 64] ins({both}) -> [m, n] : tensor<64x64xf32> {{\n"
+        "^bb0(%p : f32, %q : f32):\n%s = arith.mulf %p, %q : f32\nspyre.loop.yield %s : f32\n}"
+    )
+    head = "func.func @main(%x: tensor<64x8xf32>, %w: tensor<128x8xf32>) -> tensor<64x64xf32> {\n"
+    text = head + "\n".join(lines) + "\nfunc.return %r : tensor<64x64xf32>\n}"
+    made = ops(passed(text, "split-products", verify=False), NestOp)
+    assert len(made) == 2 * (1 + steps) + 1
+    assert {dict(op.space.extents)["n"] for op in made} == {64}
 
 
 def test_a_layer_takes_less_time() -> None:

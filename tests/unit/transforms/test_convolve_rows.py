@@ -66,7 +66,7 @@ class Joined(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         y = self.convolution(x)
         for _ in range(60):
-            y = torch.sin(y) + y
+            y = torch.abs(y) + y
         return y
 
 

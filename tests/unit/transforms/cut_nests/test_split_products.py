@@ -105,19 +105,15 @@ def test_few_rows_stay_in_one_product() -> None:
 def test_a_long_chain_behind_a_product_is_split_as_a_whole() -> None:
     """More nests than Python lets functions call each other."""
     kind, steps = "tensor<64x128xf32>", 1500
-    lines = [
-        f"%0 = spyre.loop.nest [m = 64, n = 128, k = 8] ins(%x[m, k] : tensor<64x8xf32>, %w[n, k] : tensor<128x8xf32>)"
-        f' -> [m, n] : {kind} reduce "arith.addf" {{\n^bb0(%p : f32, %q : f32):\n%s = arith.mulf %p, %q : f32\n'
-        "spyre.loop.yield %s : f32\n}"
-    ]
+    product = "{\n^bb0(%p : f32, %q : f32):\n%s = arith.mulf %p, %q : f32\nspyre.loop.yield %s : f32\n}"
+    read = "%x[m, k] : tensor<64x8xf32>, %w[n, k] : tensor<128x8xf32>"
+    loops = "[m = 64, n = 128, k = 8]"
+    lines = [f'%0 = spyre.loop.nest {loops} ins({read}) -> [m, n] : {kind} reduce "arith.addf" {product}']
     for n in range(steps):
         body = "{\n^bb0(%p : f32):\n%s = arith.negf %p : f32\nspyre.loop.yield %s : f32\n}"
         lines.append(f"%{n + 1} = spyre.loop.nest [m = 64, n = 128] ins(%{n}[m, n] : {kind}) -> [m, n] : {kind} {body}")
     both = f"%{steps}[m, n] : {kind}, %{steps}[m, n + 64] : {kind}"
-    lines.append(
-        f"%r = spyre.loop.nest [m = 64, n = 64] ins({both}) -> [m, n] : tensor<64x64xf32> {{\n"
-        "^bb0(%p : f32, %q : f32):\n%s = arith.mulf %p, %q : f32\nspyre.loop.yield %s : f32\n}"
-    )
+    lines.append(f"%r = spyre.loop.nest [m = 64, n = 64] ins({both}) -> [m, n] : tensor<64x64xf32> {product}")
     head = "func.func @main(%x: tensor<64x8xf32>, %w: tensor<128x8xf32>) -> tensor<64x64xf32> {\n"
     text = head + "\n".join(lines) + "\nfunc.return %r : tensor<64x64xf32>\n}"
     made = ops(passed(text, "split-products", verify=False), NestOp)

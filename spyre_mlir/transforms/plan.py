@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -81,20 +82,22 @@ class PlanPass(ModulePass):
     def recorded(self, ctx: Context, op: ModuleOp) -> PlanRecord:
         """Plan every function of the module, and return what was looked at."""
         record = PlanRecord()
+        choices = partial(
+            KernelChoices, spec_of(ctx, op), narrow=widens_any(op), parameters=given_numbers(self.numbers)
+        )
         for function in functions(op):
             spare = function.body.clone() if self.together and self.loops else None
             kernels, blocks = kernels_in(function.body.block), len(record.blocks)
-            gains = self._planned(ctx, op, function.body.block, record, loops=self.loops)
+            gains = self._planned(choices(), function.body.block, record, loops=self.loops)
             if spare is not None and not gains:
                 function.detach_region(function.body)
                 function.add_region(spare)
                 record.start_again(blocks, dict(zip(kernels, kernels_in(spare.block), strict=True)))
-                self._planned(ctx, op, spare.block, record, loops=False)
+                self._planned(choices(), spare.block, record, loops=False)
         return record
 
-    def _planned(self, ctx: Context, op: ModuleOp, block: Block, record: PlanRecord, *, loops: bool) -> bool:
+    def _planned(self, choices: KernelChoices, block: Block, record: PlanRecord, *, loops: bool) -> bool:
         """Plan a block; return False if loops around some of its kernels take more from the others than they gain."""
-        choices = KernelChoices(spec_of(ctx, op), narrow=widens_any(op), parameters=given_numbers(self.numbers))
         settle_hints(kernels_in(block), choices.spec)
         if self.together and loops and choices.narrow:
             cut_rows(block, choices.is_widened, choices.parameters)

@@ -122,8 +122,7 @@ def _module(
     weights = {s.argument.name: s.value for s in signature.slots if s.argument.kind in ("parameter", "buffer")}
     written = {r.mutates for r in signature.results}
     kept = [n for n, a in enumerate(lowering.arguments) if a.name not in written]
-    zeros = [n for n in kept if is_zero(weights.get(lowering.arguments[n].name))]
-    dropped = drop_zero_points(lowering.block, zeros)
+    dropped = drop_zero_points(lowering.block, kept, lambda n: is_zero(weights.get(lowering.arguments[n].name)))
     arguments = [
         {"aten.name": a.name, "aten.kind": a.kind}
         | (INTERLEAVED if a.is_complex else {})

@@ -8,7 +8,7 @@ Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import torch
 from xdsl.dialects.builtin import StringAttr
@@ -28,21 +28,23 @@ def is_zero(value: torch.Tensor | None) -> bool:
     return value.numel() > 0 and not bool(value.any())
 
 
-def drop_zero_points(block: Block, zeros: Collection[int]) -> dict[int, StringAttr]:
+def drop_zero_points(block: Block, numbers: Iterable[int], has_zeros: Callable[[int], bool]) -> dict[int, StringAttr]:
     """Replace differences of a tensor and arguments of zeros by the tensor.
 
     Args:
         block: of the program.
-        zeros: numbers of the arguments.
+        numbers: of the arguments that no call writes.
+        has_zeros: whether the elements of one are known to be zero; asked only of those that are subtracted.
 
     Returns:
         Per argument that is no longer read, the operator that subtracted it, for the note on it.
     """
     dropped: dict[int, StringAttr] = {}
-    for number in zeros:
+    for number in numbers:
         users = list(_users(block.args[number]))
         differences = [op for op in users if _subtracts(op, users)]
-        if not differences or any(op not in differences and not _moves(op) for op in users):
+        others = [op for op in users if op not in differences and not _moves(op)]
+        if not differences or others or not has_zeros(number):
             continue
         for op in differences:
             op.results[0].replace_all_uses_with(op.operands[0])

@@ -112,4 +112,4 @@ def test_numbers_that_are_not_there_are_not_zero() -> None:
 def test_nothing_is_left_out_without_zeros() -> None:
     program = import_program(Quantized(by_row, ZEROS + 1), (torch.ones(4, 4).half(),))
     (main,) = (op for op in program.module.ops if isinstance(op, FuncOp))
-    assert drop_zero_points(main.body.block, []) == {}
+    assert drop_zero_points(main.body.block, [], bool) == {}

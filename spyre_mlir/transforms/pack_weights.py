@@ -16,7 +16,7 @@ Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -29,13 +29,14 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.argument_notes import BITS, PREPARED_KINDS, kind_of, new_values, note_of
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.dialects.spyre.loop import DIGITS, EmptyOp, NestOp, body_function, combiner
+from spyre_mlir.dialects.spyre.loop import DIGITS, EmptyOp, NestOp, body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.few_bits import BYTE, NIBBLE, Words
 from spyre_mlir.hw.formats import DL16, INT32
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr, round_up
-from spyre_mlir.ops.native import pointwise, reductions
 from spyre_mlir.transforms.aten_to_loop.nests import body_of
+from spyre_mlir.transforms.utils.contractions import is_contraction
+from spyre_mlir.transforms.utils.nest_parts import moved, part_of
 from spyre_mlir.transforms.utils.rebuild import functions
 
 # Of smaller weights nobody counts the bytes, and unpacking them is many kernels.
@@ -66,9 +67,9 @@ class PackWeightsPass(ModulePass):
                 if (read := _read(nest)) is not None:
                     found.setdefault(read.weight, []).append(read)
             for weight, reads in found.items():
-                bits = _bits(function, weight, reads)
-                for read in reads if bits is not None else ():
-                    _divide(read, Words(bits or 0))
+                if (bits := _bits(function, weight, reads)) is not None:
+                    for read in reads:
+                        _divide(read, Words(bits))
 
 
 @dataclass(frozen=True)
@@ -99,9 +100,7 @@ class _Read:
 
 def _read(product: NestOp) -> _Read | None:
     """How a product reads a weight of 8-bit integers, if it does so by nests of elements alone."""
-    if product.combine is None or product.dest is not None or len(product.inputs) != 2:
-        return None
-    if combiner(product.combine.data) is not reductions.sum or body_function(product.body.block) is not pointwise.mul:
+    if product.dest is not None or len(product.inputs) != 2 or not is_contraction(product):
         return None
     maps = [m.data for m in product.input_maps]
     for operand in (1, 0):
@@ -195,14 +194,17 @@ def _divide(read: _Read, words: Words) -> None:
     filled: SSAValue = empty.results[0]
     for number in range(words.count):
         value: SSAValue = read.weight
+        columns = slice(number * part, (number + 1) * part)
         for place, (nest, operand, loop) in enumerate(read.chain):
             parts = _cut(nest, operand, loop, number * part, part)
             made += [op for cut in parts.values() for op in _new_before(cut)]
-            made.append(copy := _part(nest, loop, number * part, part, {operand: value, **parts}))
+            if place > 0:
+                parts[operand] = value
+            made.append(copy := part_of(nest, loop, columns, parts))
             if place == 0:
                 copy.attributes[DIGITS] = IntegerAttr(words.bits, i64)
             value = copy.result
-        made.append(copy := _part(product, read.column, number * part, part, {read.operand: value}))
+        made.append(copy := part_of(product, read.column, columns, {read.operand: value}))
         copies.append(_put(copy.result, product, read.column, number * part, filled))
         filled = copies[-1].result
     # The products stay next to each other, so that one loop may have them and the kernels that all digits share.
@@ -214,12 +216,18 @@ def _divide(read: _Read, words: Words) -> None:
         if isinstance(op, NestOp):
             _write_as_copied(op)
     product.result.replace_all_uses_with(filled)
-    for op in (product, *(nest for nest, _, _ in reversed(read.chain))):
+    _erase(read)
+
+
+def _erase(read: _Read) -> None:
+    """Erase a product that nothing reads any more, its chain, and what only they read."""
+    chain = [nest for nest, _, _ in read.chain]
+    for op in (read.product, *reversed(chain)):
         unread = [v.owner for v in op.operands if isinstance(v.owner, NestOp) and v.uses.get_length() == 1]
         op.detach()
         op.erase()
         for other in unread:
-            if not any(nest is other for nest, _, _ in read.chain):
+            if other not in chain:
                 other.detach()
                 other.erase()
 
@@ -250,35 +258,12 @@ def _part_of(value: SSAValue, dim: int, start: int, shape: Sequence[int]) -> SSA
     if isinstance(before, NestOp) and isinstance(before.inputs[0], BlockArgument) and _converts_whole(before):
         value, kinds = before.inputs[0], [element_of(before.inputs[0]), *kinds]
     space = SpaceAttr(tuple(IterDim(f"d{d}", e) for d, e in enumerate(shape)))
-    own = tuple(LinearExpr.of(f"d{d}") for d in range(len(shape)))
-    at = _at(own, f"d{dim}", start)
+    own = IndexMapAttr(tuple(LinearExpr.of(f"d{d}") for d in range(len(shape))))
+    at = moved(own, f"d{dim}", start)
     for kind in kinds:
-        maps = [IndexMapAttr(at), IndexMapAttr(own)]
+        maps = [at, own]
         value, at = NestOp(space, [value], maps, TensorType(kind, shape), body_of(None, [value], kind)).result, own
     return value
-
-
-def _part(nest: NestOp, loop: str, start: int, extent: int, given: Mapping[int, SSAValue]) -> NestOp:
-    """A nest over a part of one of its loops; `given` operands are parts already, but for the weight."""
-    maps = [
-        m
-        if number in given and not isinstance(given[number], BlockArgument)
-        else IndexMapAttr(_at(m.data, loop, start))
-        for number, m in enumerate(nest.input_maps)
-    ]
-    own = LinearExpr.of(loop)
-    shape = [extent if e == own else s for e, s in zip(nest.output_map.data, shape_of(nest.result), strict=True)]
-    made = NestOp(
-        SpaceAttr(tuple(IterDim(d.name, extent if d.name == loop else d.extent) for d in nest.space.data)),
-        [given.get(number, value) for number, value in enumerate(nest.inputs)],
-        [*maps, nest.output_map],
-        TensorType(element_of(nest.result), shape),
-        nest.body.clone(),
-        combine=None if nest.combine is None else nest.combine.data,
-    )
-    made.attributes |= nest.attributes
-    made.wide, made.location, made.result.name_hint = nest.wide, nest.location, nest.result.name_hint
-    return made
 
 
 def _put(part: SSAValue, product: NestOp, column: str, start: int, dest: SSAValue) -> NestOp:
@@ -287,7 +272,7 @@ def _put(part: SSAValue, product: NestOp, column: str, start: int, dest: SSAValu
     extents[column] = shape_of(part)[index.index(LinearExpr.of(column))]
     space = SpaceAttr(tuple(IterDim(d.name, extents[d.name]) for d in product.space.data if d.name in _names(index)))
     body = body_of(None, [part], element_of(part))
-    maps = [IndexMapAttr(index), IndexMapAttr(_at(index, column, start))]
+    maps = [IndexMapAttr(index), moved(product.output_map, column, start)]
     return NestOp(space, [part], maps, product.result.type, body, dest=dest)
 
 
@@ -316,10 +301,6 @@ def _write_as_copied(copy: NestOp) -> None:
     for op in (copy, before):
         op.detach()
         op.erase()
-
-
-def _at(index: IndexMap, loop: str, by: int) -> IndexMap:
-    return tuple(LinearExpr(e.const + by * dict(e.terms).get(loop, 0), e.terms) for e in index)
 
 
 __all__ = ["LEAST_ELEMENTS", "PackWeightsPass"]

@@ -128,7 +128,8 @@ class _Group:
             block.insert_ops_before(list(copies.values()), last)
             values: dict[SSAValue, SSAValue] = {value: copy.result for value, copy in copies.items()}
             for op, name in self.loops.items():
-                part = part_of(op, name, slice(start, start + rows), values, filled.get(op.result))
+                made = {number: values[value] for number, value in enumerate(op.inputs) if value in values}
+                part = part_of(op, name, slice(start, start + rows), made, filled.get(op.result))
                 block.insert_op_before(part, last)
                 parts.append(part)
                 known = filled if op.result in filled else values

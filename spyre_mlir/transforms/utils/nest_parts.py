@@ -13,23 +13,18 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.sticks import LinearExpr
 
 
-def part_of(
-    op: NestOp, name: str, part: slice, made: Mapping[SSAValue, SSAValue], dest: SSAValue | None = None
-) -> NestOp:
+def part_of(op: NestOp, name: str, part: slice, made: Mapping[int, SSAValue], dest: SSAValue | None = None) -> NestOp:
     """Return a nest over a part of the loop `name`, which fills it in `dest` or makes a tensor of it.
 
     Args:
         op: it has no destination, and the loop walks one dimension of its result by itself.
         name: of the loop.
         part: its start and end in the loop.
-        made: inputs that were cut in the same way, with their parts.
+        made: by number, the inputs that were cut in the same way, as their parts.
         dest: a tensor of the result's type; None makes one of the part alone.
     """
     start, extent = part.start, part.stop - part.start
-    maps = [
-        index if value in made else moved(index, name, start)
-        for value, index in zip(op.inputs, op.input_maps, strict=True)
-    ]
+    maps = [index if number in made else moved(index, name, start) for number, index in enumerate(op.input_maps)]
     maps.append(op.output_map if dest is None else moved(op.output_map, name, start))
     space = SpaceAttr(tuple(IterDim(d.name, extent if d.name == name else d.extent) for d in op.space.data))
     shape, walked = shape_of(op.result), dim_of(op.output_map, name)
@@ -37,7 +32,7 @@ def part_of(
         shape = tuple(extent if d == walked else e for d, e in enumerate(shape))
     made_type = TensorType(element_of(op.result), shape)
     combine = None if op.combine is None else op.combine.data
-    inputs = [made.get(v, v) for v in op.inputs]
+    inputs = [made.get(number, value) for number, value in enumerate(op.inputs)]
     nest = NestOp(space, inputs, maps, made_type, op.body.clone(), combine=combine, dest=dest)
     nest.attributes |= op.attributes
     nest.wide, nest.location, nest.result.name_hint = op.wide, op.location, op.result.name_hint

@@ -41,6 +41,12 @@ def _none_below_zero(input: Tensor, what: str) -> Tensor:
     return input.clone()
 
 
+def _place(index: Tensor, size: int) -> Tensor:
+    if not -size <= int(index) < size:
+        raise IndexError(f"index {int(index)} is out of range for a dimension of {size} entries")
+    return torch.where(index < 0, index + size, index)
+
+
 def _holds(condition: Tensor, message: str) -> Tensor:
     if not bool(condition):
         raise RuntimeError(message)
@@ -118,6 +124,7 @@ def _name(operator: str) -> str:
 _OPERATORS: dict[str, tuple[Any, Any]] = {
     "narrow(Tensor input, int dim, Tensor start, int length) -> Tensor": (_narrow, _narrow_shaped),
     "none_below_zero(Tensor input, str what) -> Tensor": (_none_below_zero, _alike),
+    "place(Tensor index, int size) -> Tensor": (_place, _alike),
     f"{_name(HOLDS)}(Tensor condition, str message) -> Tensor": (_holds, _alike),
     f"{_name(SUCCEEDED)}(Tensor info, str operator, bool is_matrix) -> Tensor": (_succeeded, _alike),
     "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, "

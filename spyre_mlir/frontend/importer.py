@@ -22,6 +22,7 @@ from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
 from spyre_mlir.frontend.capture.control_flow.carried_numbers import with_numbers_as_tensors
 from spyre_mlir.frontend.capture.control_flow.flex_attention import write_out_flex_attention
 from spyre_mlir.frontend.capture.control_flow.kept import check_writes
+from spyre_mlir.frontend.capture.control_flow.lifted_constants import with_lifted_constants
 from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
@@ -93,7 +94,7 @@ def import_program(
 
 
 def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
-    exported = write_out_flex_attention(exported)  # first, as torch cannot write it to a file
+    exported = with_lifted_constants(write_out_flex_attention(exported))  # first, as torch writes neither to a file
     try:
         return _import(exported, name, reference)
     except UnsupportedError as refused:

@@ -16,6 +16,7 @@ from torch.fx import GraphModule, Node
 from spyre_mlir.frontend.arguments import bind
 from spyre_mlir.frontend.capture.call_writer import CallWriter, replace_node, value_of
 from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, is_kept, operands_of, predicate_of, set_operands
+from spyre_mlir.frontend.capture.control_flow.numbered_places import explicit_writes, put, selected
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.torch_private import (
     FakeTensorMode,
@@ -95,7 +96,11 @@ def _is_wanted(node: Node) -> bool:
 
 
 def _can_convert(module: GraphModule, places: Sequence[int]) -> bool:
-    """Whether every call that reads a number, or what is computed from one, takes a tensor there."""
+    return _numbers(module, places) is not None
+
+
+def _numbers(module: GraphModule, places: Sequence[int]) -> set[Node] | None:
+    """The numbers that a graph is given, and what is computed from them; None if a call takes no tensor for one."""
     numbers = _given(module, places)
     for node in module.graph.nodes:
         read = [n for n in node.all_input_nodes if n in numbers]
@@ -103,10 +108,10 @@ def _can_convert(module: GraphModule, places: Sequence[int]) -> bool:
             numbers.add(node)
         elif read and node.op == "call_function":
             if not (_is_of_integers(node) or is_kept(node) or _form_of(node, read) is not None):
-                return False
+                return None
             if _is_integer(node):
                 numbers.add(node)
-    return True
+    return numbers
 
 
 def _is_of_integers(node: Node) -> bool:
@@ -152,15 +157,6 @@ def _overload(target: Operator, names: set[str]) -> Operator | None:
     return None
 
 
-def _selected(write: CallWriter, node: Node) -> Node:
-    """`x[i]` where the number is a tensor, which counts from the end if it is negative."""
-    x, dim, place = cast("tuple[Node, int, Node]", node.args)
-    size = value_of(x).shape[dim]
-    place = write(_ATEN.where.self, write(_ATEN.lt.Scalar, place, 0), write(_ATEN.add.Scalar, place, size), place)
-    row = write(_ATEN.index_select.default, x, dim, write(_ATEN.view.default, place, [1]))
-    return write(_ATEN.squeeze.dim, row, dim)
-
-
 def _filled(write: CallWriter, node: Node) -> Node:
     size, number = cast("tuple[list[int], Node]", node.args)
     typed = write(_ATEN._to_copy.default, number, dtype=value_of(node).dtype)
@@ -172,7 +168,8 @@ def _typed(write: CallWriter, node: Node) -> Node:
 
 
 _FORMS: dict[Any, Written] = {
-    _ATEN.select.int: _selected,
+    _ATEN.select.int: selected,
+    _ATEN.select_scatter.default: put,
     _ATEN.full.default: _filled,
     _ATEN.scalar_tensor.default: _typed,
 }
@@ -211,6 +208,7 @@ class _Rewrite:
             return torch.empty((), dtype=dtype)
 
     def _graph(self, module: GraphModule) -> None:
+        explicit_writes(module.graph, _numbers(module, self._places) or ())
         numbers = _given(module, self._places)
         for node in numbers:
             node.meta["val"] = self._form()

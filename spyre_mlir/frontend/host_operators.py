@@ -8,6 +8,7 @@ Decision: docs/decisions/0167-functions-that-look-at-numbers-are-host-steps.md
 
 from __future__ import annotations
 
+from ast import literal_eval
 from typing import Any, cast
 
 import torch
@@ -15,7 +16,7 @@ from torch.fx import has_side_effect
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.torch_private import disable_modes
-from spyre_mlir.ops.checks import CHECKS, HOLDS, SUCCEEDED
+from spyre_mlir.ops.checks import CHECKS, HOLDS, PRINTED, SUCCEEDED
 
 Tensor = torch.Tensor
 NAMESPACE = "host"
@@ -51,6 +52,19 @@ def _holds(condition: Tensor, message: str) -> Tensor:
     if not bool(condition):
         raise RuntimeError(message)
     return condition.clone()
+
+
+def _printed(values: list[Tensor], names: list[str], text: str, known: str) -> Tensor:
+    """Prints a format with tensors, by their names or numbers in it, and what is known, as Python spells it."""
+    given: dict[str, Any] = dict(zip(names, values, strict=True)) | literal_eval(known)
+    by_place = sorted((int(name), name) for name in given if name.isdigit())
+    named = {name: value for name, value in given.items() if not name.isdigit()}
+    print(text.format(*(given[name] for _, name in by_place), **named))  # noqa: T201
+    return torch.zeros(())
+
+
+def _printed_shaped(*_: object) -> Tensor:
+    return torch.empty(())
 
 
 def _succeeded(info: Tensor, operator: str, is_matrix: bool) -> Tensor:
@@ -126,6 +140,7 @@ _OPERATORS: dict[str, tuple[Any, Any]] = {
     "none_below_zero(Tensor input, str what) -> Tensor": (_none_below_zero, _alike),
     "place(Tensor index, int size) -> Tensor": (_place, _alike),
     f"{_name(HOLDS)}(Tensor condition, str message) -> Tensor": (_holds, _alike),
+    f"{_name(PRINTED)}(Tensor[] values, str[] names, str text, str known) -> Tensor": (_printed, _printed_shaped),
     f"{_name(SUCCEEDED)}(Tensor info, str operator, bool is_matrix) -> Tensor": (_succeeded, _alike),
     "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, "
     "int reduction, bool zero_infinity) -> Tensor": (_ctc_loss, _ctc_loss_shaped),
@@ -140,7 +155,7 @@ def _define() -> Any:
     for signature, (meaning, shaped) in _OPERATORS.items():
         name = signature.partition("(")[0]
         library.define(signature)
-        library.impl(name, meaning, "CPU")
+        library.impl(name, meaning, "CompositeExplicitAutograd")  # a print may read no tensor
         cast(Any, torch.library).register_fake(f"{NAMESPACE}::{name}", shaped, lib=library)
     return library
 

@@ -30,6 +30,7 @@ from spyre_mlir.frontend.capture.export import export_model, load_pt2
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
 from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
 from spyre_mlir.frontend.capture.liveness import live_nodes
+from spyre_mlir.frontend.capture.prints import explicit_prints
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.tracing.derivatives import check_no_derivative
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
@@ -105,7 +106,7 @@ def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Calla
 
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
     exported = with_numbers_as_tensors(unroll_loops(passed_export(exported)))
-    exported = explicit_draws(with_own_operands(explicit_checks(exported)))
+    exported = explicit_draws(with_own_operands(explicit_prints(explicit_checks(exported))))
     check_writes(exported.graph)
     functional = passed_functional(with_tensor_indices(decompose(exported)))
     drop_checks(functional)

@@ -1,4 +1,4 @@
-"""Operators that stop a call: assertions of the model, and those of operators, as steps of the host.
+"""Operators that stop a call, or print: assertions of the model, those of operators, and prints, as steps of the host.
 
 Nothing reads their results, so calls of them are neither dropped nor merged.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 HOLDS = "host::holds"
 SUCCEEDED = "host::linalg_succeeded"
-CHECKS = frozenset({HOLDS, SUCCEEDED})
+PRINTED = "host::printed"
+CHECKS = frozenset({HOLDS, PRINTED, SUCCEEDED})
 
 
 def is_check(overload: str) -> bool:
-    """Return whether a call only checks something.
+    """Return whether a call only checks or prints something.
 
     Args:
         overload: ``.default`` dropped, with its namespace unless that is aten.
@@ -19,4 +20,4 @@ def is_check(overload: str) -> bool:
     return overload in CHECKS
 
 
-__all__ = ["CHECKS", "HOLDS", "SUCCEEDED", "is_check"]
+__all__ = ["CHECKS", "HOLDS", "PRINTED", "SUCCEEDED", "is_check"]

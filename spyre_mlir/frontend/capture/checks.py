@@ -21,10 +21,11 @@ from spyre_mlir.frontend.capture.call_writer import CallWriter
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.capture.nested_graphs import graphs_of
+from spyre_mlir.frontend.capture.prints import PRINTS, write_print
 from spyre_mlir.frontend.capture.unsupported import DATA
 from spyre_mlir.frontend.host_operators import HOST
 from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.torch_private import OpOverload, free_unbacked_symbols
+from spyre_mlir.frontend.torch_private import Operator, OpOverload, free_unbacked_symbols, schema_of
 
 _ATEN = torch.ops.aten
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
@@ -89,12 +90,14 @@ def _assertions(root: GraphModule) -> Iterator[Node]:
 
 
 def drop_checks(program: FunctionalProgram) -> None:
-    """Replace in place calls that only assert, as `torch.linalg.inv` has, by checks, and drop unread tokens."""
+    """Replace in place calls that only assert or print, as `torch.linalg.inv` has, by steps, and drop unread tokens."""
     for node in list(program.graph.nodes):
         if _only_asserts(node):
             token = cast(Node, node.args[0])
             if node.args[1] in ASSERTIONS:
                 write_check(CallWriter(node), node.args[1], node.args[2:], node.kwargs)
+            elif node.args[1] in PRINTS:
+                write_print(CallWriter(node), node.args[1], node.args[2:], node.kwargs)
             for user in list(node.users):
                 if user.target is operator.getitem:  # the token behind the check is the one before it
                     user.replace_all_uses_with(token)
@@ -104,9 +107,15 @@ def drop_checks(program: FunctionalProgram) -> None:
 
 
 def _only_asserts(node: Node) -> bool:
-    if node.target is not _WITH_EFFECTS or not isinstance(node.args[1], OpOverload):
+    """Whether a call only asserts or prints; an operator of somebody else may do anything."""
+    if node.target is not _WITH_EFFECTS or not all(user.args[1] == 0 for user in node.users):
         return False
-    return not cast(Any, node.args[1])._schema.returns and all(user.args[1] == 0 for user in node.users)
+    called = cast(object, node.args[1])
+    if called in PRINTS:
+        return True
+    return (
+        isinstance(called, OpOverload) and called.namespace == "aten" and not schema_of(cast(Operator, called)).returns
+    )
 
 
 def _drop_tokens(program: FunctionalProgram) -> None:

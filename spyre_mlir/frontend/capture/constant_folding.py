@@ -19,7 +19,7 @@ from typing import cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.arguments import exchanges, is_random, walks
+from spyre_mlir.frontend.arguments import checks, exchanges, is_random, walks
 from spyre_mlir.frontend.capture.indices.known_gathers import KnownGathers
 from spyre_mlir.frontend.program.recipe import Recipe, computed, ordered
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
@@ -144,7 +144,7 @@ def _pure(node: Node) -> bool:
     target = cast(object, node.target)
     if target is operator.getitem:
         return True
-    if not isinstance(target, OpOverload) or is_random(node) or exchanges(node):
+    if not isinstance(target, OpOverload) or is_random(node) or exchanges(node) or checks(node):
         return False
     return not schema_of(cast(Operator, target)).is_mutable
 

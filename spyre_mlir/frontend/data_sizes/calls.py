@@ -20,6 +20,7 @@ from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.export import REFUSED, first_line, load_pt2
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
 from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
+from spyre_mlir.frontend.capture.prints import explicit_prints
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.unsupported import op_name
 from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
@@ -50,6 +51,7 @@ def import_divided(name: str, exported: ExportedProgram) -> DividedProgram:
     spec = exported.call_spec
     with flat_dataclasses(spec.in_spec, spec.out_spec):
         whole = with_numbers_as_tensors(unroll_loops(passed_export(exported), symbolic=True))
+        whole = explicit_prints(whole)
         whole = explicit_draws(with_own_operands(whole))
         check_writes(whole.graph)
         sizes = Sizes.of(exported)

@@ -21,10 +21,11 @@ from spyre_mlir.frontend.capture.checks import ASSERTIONS
 from spyre_mlir.frontend.capture.control_flow.kept import is_kept
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.data_sizes.branches import draws, makes_size
+from spyre_mlir.frontend.host_operators import HOST
 from spyre_mlir.frontend.symbolic.sizes import Sizes
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
-_CHECKS = frozenset({torch.ops.aten._assert_scalar.default, *ASSERTIONS})
+_CHECKS = frozenset({torch.ops.aten._assert_scalar.default, *ASSERTIONS, HOST.printed.default})
 _WRITES = frozenset({OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION, OutputKind.PARAMETER_MUTATION})
 
 

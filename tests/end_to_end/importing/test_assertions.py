@@ -93,3 +93,23 @@ def test_a_saved_program_checks_too(tmp_path: Path) -> None:
 def test_the_check_is_a_host_step_that_is_told() -> None:
     (step,) = spyre_mlir.compile(FunctionModel(unread), (X,)).host_steps
     assert step.op == "host::holds"
+
+
+class OfABuffer(torch.nn.Module):
+    """Asserts something about what no call changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("steps", torch.tensor([1.0, -1.0]), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        torch._assert_async((self.steps > 0).all(), "steps must be positive")
+        return x * 2
+
+
+def test_what_is_asserted_of_a_buffer_is_checked() -> None:
+    with pytest.raises(RuntimeError, match="steps must be positive"):
+        OfABuffer()(X)
+    made = spyre_mlir.compile(OfABuffer(), (X,), numerics="exact")
+    with pytest.raises(MachineFault, match="steps must be positive"):
+        made(X)

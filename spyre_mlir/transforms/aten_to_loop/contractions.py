@@ -77,7 +77,7 @@ def _single_loops(b: LoopBuilder, left: TensorView, right: TensorView) -> tuple[
     """Copies operands whose summed or column dimension is more than one loop, or that both are cut in."""
     rank = len(left.shape)
     if len(left.view.dims[-1]) > 1 or any(absent(left.view, d) for d in (rank - 2, rank - 1)):
-        left = b.copy(left)
+        left = _copied_once(b, left)
     if any(len(right.view.dims[d]) > 1 or absent(right.view, d) for d in (rank - 2, rank - 1)):
         right = _copied_once(b, right)
     # A batch that only the second operand has would be a second column loop: give it to the first as well.

@@ -146,6 +146,16 @@ def test_a_repeated_weight_is_copied_once() -> None:
     assert np.allclose(built.run(made, x, y), x @ y.transpose(1, 0, 2).reshape(6, 6))
 
 
+def test_a_first_operand_cut_in_its_sum_is_copied_before_it_is_repeated() -> None:
+    """One copy makes its sum one loop, and a second one repeats that for each batch of the second operand."""
+    built, x, y = Built((4, 2, 3), (5, 6, 7)), numbers(4, 2, 3), numbers(5, 6, 7, seed=1)
+    cut = built.arg(0).view.permute((0, 2, 1)).reshape((4, 6))
+    made = lower_product(built.b, TensorView(built.arg(0).base, cut), built.arg(1), TensorType(f32, [5, 4, 7]))
+    sizes = [int(np.prod(list(loops.values()))) for loops in built.loops]
+    assert sizes == [24, 120, 840] and len(built.loops[1]) == 3
+    assert np.allclose(built.run(made, x, y), x.transpose(0, 2, 1).reshape(4, 6) @ y)
+
+
 def test_batches_cut_apart_are_copied() -> None:
     """Six batches as 2 times 3 against 3 times 2."""
     built, x, y = Built((2, 3, 4, 8), (3, 2, 8, 5)), numbers(2, 3, 4, 8), numbers(3, 2, 8, 5, seed=1)

@@ -2,12 +2,13 @@
 
 What an op of the group writes for some rows depends on these rows of what the group has written, and on whole tensors
 that the group does not write. So the group may run on some rows from its first op to its last, then on the next rows.
-A step of one op's loop may be several rows of another's, as with heads of queries that share keys.
+A step of one op's loop may be several rows of another's, as with heads of queries that share keys. Of what the group
+does not write an op may read rows beside its own, as the taps of a window do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import gcd
@@ -47,6 +48,7 @@ class RowGroup:
     _extents: set[int] = field(default_factory=set[int])
     _buffers: dict[SSAValue, bool] = field(default_factory=dict[SSAValue, bool])  # whether the group writes them
     _values: dict[SSAValue, set[SSAValue]] = field(default_factory=dict[SSAValue, set[SSAValue]])  # tiles, by buffer
+    _beside: set[SSAValue] = field(default_factory=set[SSAValue])  # buffers of which rows beside an op's own are read
     _internal: list[SSAValue] | None = None
 
     @property
@@ -65,7 +67,7 @@ class RowGroup:
         operands, extents = list(op.operands), op.space.extents
         for name, rows in row_loops(op).items():
             follows = any(d is not None and self._written.get(v) == d for v, d in zip(operands, rows, strict=True))
-            if (follows or extents[name] in self._extents) and self._fits(operands, rows):
+            if (follows or extents[name] in self._extents) and self._fits(op, name, rows):
                 self.add(op, name, rows)
                 return True
         return False
@@ -76,7 +78,7 @@ class RowGroup:
         if found is None or self._written.get(op.inputs[0]) != found[1] or not may_grow(op):
             return False
         name, rows = found[0], (found[1], None)
-        if buffer_behind(op.output) in self._buffers or not self._fits(list(op.operands), rows):
+        if buffer_behind(op.output) in self._buffers or not self._fits(op, name, rows):
             return False
         self.add(op, name, rows)
         return True
@@ -104,13 +106,19 @@ class RowGroup:
         for value, buffer, dim in zip(operands[:-1], buffers, rows, strict=False):
             self._read.setdefault(value, set()).add(dim)
             self._buffers.setdefault(buffer, False)
+        self._beside.update(buffers[number] for number in reads_beside(op).get(name, ()))
         if (dim := rows[-1]) is not None:
             self._written[operands[-1]] = dim
             self._buffers[buffers[-1]] = True
         self._internal = None
 
-    def _fits(self, operands: Sequence[SSAValue], rows: Rows) -> bool:
-        """Return whether what the group writes is walked along one dimension by all its ops."""
+    def _fits(self, op: kernel.KernelOp, name: str, rows: Rows) -> bool:
+        """Return whether all ops walk what the group writes along one dimension, and read no rows beside theirs of it."""
+        operands = list(op.operands)
+        if any(self._buffers.get(buffer_behind(operands[number])) for number in reads_beside(op).get(name, ())):
+            return False
+        if buffer_behind(operands[-1]) in self._beside:
+            return False
         if any(self._written.get(value, dim) != dim for value, dim in zip(operands, rows, strict=True)):
             return False
         if any(self._is_seen_otherwise(value, written=value is operands[-1]) for value in operands):
@@ -181,10 +189,26 @@ def row_loops(op: kernel.KernelOp) -> Mapping[str, Rows]:
     return MappingProxyType(found)
 
 
+@fact
+def reads_beside(op: kernel.KernelOp) -> Mapping[str, frozenset[int]]:
+    """Return, by row loop, the numbers of the operands of which an op reads rows beside those that it is at."""
+    found: dict[str, frozenset[int]] = {}
+    for name, rows in row_loops(op).items():
+        walks = zip(op.tensors, op.maps.data, rows, strict=True)
+        beside = [
+            number
+            for number, (tensor, index, dim) in enumerate(walks)
+            if dim is not None and not _walks_blocks(index.data, dim, name, tensor.shape[dim], op.space.extents)
+        ]
+        if beside:
+            found[name] = frozenset(beside)
+    return MappingProxyType(found)
+
+
 def _rows(op: kernel.KernelOp, name: str) -> Rows | None:
     """Return the access of a loop; None if it does not traverse an operand from its first rows to its last."""
     found: list[int | None] = []
-    for tensor, index in zip(op.tensors, op.maps.data, strict=True):
+    for number, (tensor, index) in enumerate(zip(op.tensors, op.maps.data, strict=True)):
         walked = [d for d, expr in enumerate(index.data) if any(n == name for n, _ in expr.terms)]
         if not walked:
             found.append(None)
@@ -193,7 +217,9 @@ def _rows(op: kernel.KernelOp, name: str) -> Rows | None:
         if more or dim >= len(tensor.shape) or tensor.layout.unit_extent != 1:
             return None
         if not _walks_blocks(index.data, dim, name, tensor.shape[dim], op.space.extents):
-            return None
+            own = buffer_behind(op.operands[number]) is buffer_behind(op.output)
+            if own or dim == tensor.layout.stick:
+                return None
         found.append(dim)
     return tuple(found)
 
@@ -241,4 +267,4 @@ def ops_from(op: Operation | None) -> Iterator[Operation]:
         op = op.next_op
 
 
-__all__ = ["RowGroup", "grow", "ops_from", "row_loops"]
+__all__ = ["RowGroup", "grow", "ops_from", "reads_beside", "row_loops"]

@@ -43,8 +43,8 @@ class TiledBody:
     allocs: list[kernel.AllocOp] = field(default_factory=list[kernel.AllocOp])
     sources: list[int] = field(default_factory=list[int])
     total: RunningSum | None = None
-    _values: dict[tuple[SSAValue, int | None], SSAValue] = field(
-        default_factory=dict[tuple[SSAValue, "int | None"], SSAValue]
+    _values: dict[tuple[SSAValue, int, int], SSAValue] = field(
+        default_factory=dict[tuple[SSAValue, int, int], SSAValue]
     )
 
     def __post_init__(self) -> None:
@@ -65,7 +65,8 @@ class TiledBody:
         """Put the additions of a trip to the sum that ends the group into the body."""
         number, loop, (dim, _) = len(self.group.ops) - 1, self.group.loops[-1], self.group.rows[-1]
         self.total = total = RunningSum.of(op, loop)
-        value, index = self._value(op.inputs[0], dim, op.inputs[0] in internal, op), total.first_row()
+        walked = op.space.extents[loop]
+        value, index = self._value(op.inputs[0], dim, walked, op.inputs[0] in internal, op), total.first_row()
         if (rows := self.span.extent(op.space.extents[loop])) > 1:
             buffer, part = total.part(value, rows)
             self.block.add_op(buffer)
@@ -80,7 +81,8 @@ class TiledBody:
         values, maps = list[SSAValue](), list[IndexMapAttr]()
         for value, dim, index in zip(op.operands, rows, op.maps.data, strict=True):
             copy = repeated.get(value)
-            values.append(self._value(value, dim, value in internal, op) if copy is None else copy.source)
+            walked = 0 if dim is None else dict(index.data[dim].terms)[loop] * op.space.extents[loop]
+            values.append(self._value(value, dim, walked, value in internal, op) if copy is None else copy.source)
             maps.append(index if copy is None else copy.index(index.data))
         dims = [
             replace(d, extent=self.span.extent(d.extent) if d.name == loop else d.extent, split=1)
@@ -127,21 +129,24 @@ class TiledBody:
         before, behind = ([], []) if total is None else ([total.zero, total.total, total.fill], [total.copy])
         return [*before, *bounds, loop, *behind]
 
-    def _value(self, value: SSAValue, dim: int | None, internal: bool, user: Operation) -> SSAValue:
-        """Return the operand's value in the loop: itself, a tile of it, or a buffer for one block."""
+    def _value(self, value: SSAValue, dim: int | None, walked: int, internal: bool, user: Operation) -> SSAValue:
+        """Return the operand's value in the loop: itself, a tile of it, or a buffer for one block.
+
+        The loop walks so many elements of `dim`; those of them that a trip reads beside its own are in its tile, too.
+        """
         if dim is None:
             return value
-        if (value, dim) not in self._values:
+        if (value, dim, walked) not in self._values:
             tensor = kernel.device_tensor(value)
             made = (
                 self._alloc(tensor, dim, value.owner.attributes)
                 if internal and isinstance(value.owner, Operation)
-                else self._tile(value, tensor, dim)
+                else self._tile(value, tensor, dim, walked)
             )
             made.location = value.owner.location if internal and isinstance(value.owner, Operation) else user.location
             self.block.add_op(made)
-            self._values[value, dim] = made.results[0]
-        return self._values[value, dim]
+            self._values[value, dim, walked] = made.results[0]
+        return self._values[value, dim, walked]
 
     def _alloc(self, tensor: DeviceTensor, dim: int, attributes: Mapping[str, Attribute]) -> Operation:
         alloc = kernel.AllocOp(DeviceTensorType(tensor.shorter(dim, self.span.extent(tensor.shape[dim]))))
@@ -149,10 +154,11 @@ class TiledBody:
         self.allocs.append(alloc)
         return alloc
 
-    def _tile(self, value: SSAValue, tensor: DeviceTensor, dim: int) -> Operation:
-        rows = self.span.extent(tensor.shape[dim])
+    def _tile(self, value: SSAValue, tensor: DeviceTensor, dim: int, walked: int) -> Operation:
+        step = self.span.extent(walked)
+        rows = step + tensor.shape[dim] - walked
         type_ = DeviceTensorType(replace(tensor, shape=_with(tensor.shape, dim, rows)))
-        return TileOp(value, dim, self.block.args[0], rows, type_)
+        return TileOp(value, dim, self.block.args[0], step, type_)
 
 
 def install(bodies: Sequence[TiledBody]) -> None:

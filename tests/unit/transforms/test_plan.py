@@ -19,6 +19,7 @@ from spyre_mlir.backend.directory import split_module
 from spyre_mlir.cli.compile import run
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds, trips_of
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import InputError
@@ -278,6 +279,22 @@ def test_attention_head_by_head(loops: Any) -> None:
     files = list(compiled.bundle_directory().glob("sdsc_*.json"))
     assert ("scf.for" in (compiled.bundle_directory() / "bundle.mlir").read_text()) == (loops == "loop")
     assert (len(files) > lowered.records[2].kernels) == (loops == "unroll")
+
+
+@pytest.mark.parametrize("loops", ["loop", "unroll"])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_taps_of_rows_are_gathered_in_the_loop_that_multiplies_them(loops: Any, stride: int) -> None:
+    """Rows of 9 taps of 64 channels are 18,432 bytes; a core that has two of them at once has no room."""
+    model, generator = nn.Conv2d(64, 64, 3, stride=stride, padding=1), torch.Generator().manual_seed(0)
+    model.weight.data = torch.randn(64, 64, 3, 3, generator=generator) / 24
+    x = torch.randn(1, 64, 64 * stride, 16 * stride, generator=generator)
+    program, options = import_program(model, (x,)), CompileOptions(loops=loops)
+    context = make_context(replace(SPYRE, lx_usable_bytes=40_000))
+    lowered = lower(program.module, context, options={**options.passes(), "plan": {"shortest_us": 0}})
+    (loop,) = (op for op in lowered.modules["spyre.kernel"].walk() if isinstance(op, ForOp))
+    tiles = [(t.step.value.data, device_tensor(t.result).shape[1]) for t in loop.walk() if isinstance(t, TileOp)]
+    assert (32 * stride, 31 * stride + 3) in tiles
+    assert CompiledModel(program, lowered, options).verify(x)
 
 
 class Softmax(nn.Module):

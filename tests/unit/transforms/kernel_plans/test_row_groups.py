@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, row_loops
+from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, reads_beside, row_loops
 from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.levels import ops, passed
 
@@ -65,10 +65,13 @@ def test_loops_that_walk_rows_of_all_operands() -> None:
     assert row_loops(total) == {"n": (1, 0)}
 
 
-BLOCKS = {"a": (0, 0), "n": (1, 1)}
+BLOCKS, BLOCKS_OF_ROWS = {"a": (0, 0), "n": (1, 1)}, {"m": (0, 0), "n": (1, 1)}
 ODD = {
-    "a part": ("[64, 128]", "m, n", "[32, 128]", "m, n", "m = 32, n = 128", {"n": (1, 1)}),
-    "an offset": ("[64, 128]", "m + 1, n", "[63, 128]", "m, n", "m = 63, n = 128", {"n": (1, 1)}),
+    "a part": ("[64, 128]", "m, n", "[32, 128]", "m, n", "m = 32, n = 128", {"m": (0, 0), "n": (1, 1)}),
+    "an offset": ("[64, 128]", "m + 1, n", "[63, 128]", "m, n", "m = 63, n = 128", {"m": (0, 0), "n": (1, 1)}),
+    "every second row": ("[64, 128]", "m * 2 + 1, n", "[32, 128]", "m, n", "m = 32, n = 128", BLOCKS_OF_ROWS),
+    "an offset of what is written": ("[63, 128]", "m, n", "[64, 128]", "m + 1, n", "m = 63, n = 128", {"n": (1, 1)}),
+    "an offset in the lanes": ("[64, 128]", "m, n + 64", "[64, 64]", "m, n", "m = 64, n = 64", {"m": (0, 0)}),
     "one row": ("[1, 128]", "m, n", "[1, 128]", "m, n", "m = 1, n = 128", {"n": (1, 1)}),
     "turned": ("[128, 64]", "n, m", "[64, 128]", "m, n", "m = 64, n = 128", {"m": (1, 0), "n": (0, 1)}),
     "two loops": (
@@ -167,6 +170,48 @@ def test_rows_that_the_group_wrote_otherwise_end_it() -> None:
     mixed = RowGroup()
     mixed.add(move, "n", (1, 1))
     assert mixed.take(exp) and mixed.loops == ["n", "n"] and mixed.rows[1] == (1, 1)
+
+
+# Row m of 63 reads row m + 1 of 64.
+NEXT = "m = 63, n = 128"
+
+
+def test_rows_beside_those_that_an_op_is_at() -> None:
+    both = kernel("add", NEXT, "t0[m, n]", "t0[m + 1, n]", "t1[m, n]")
+    (op,) = ops(module(both, result="t1"), KernelOp)
+    assert row_loops(op) == {"n": (1, 1, 1)}  # the result has a row more than are written
+    text = f"""func.func @main() {{
+      %a = spyre.kernel.alloc : {T}
+      %b = spyre.kernel.alloc : {T.replace("64, 128", "63, 128")}
+      spyre.kernel.compute "add" [{NEXT}] ins(%a[m, n] : {T}, %a[m + 1, n] : {T})
+        outs(%b[m, n] : {T.replace("64, 128", "63, 128")})
+      func.return
+    }}"""
+    (op,) = ops(passed(text), KernelOp)
+    assert row_loops(op) == {"m": (0, 0, 0), "n": (1, 1, 1)}
+    assert reads_beside(op) == {"m": {0, 1}}
+
+
+def shifted(first: str, second: str) -> list[str]:
+    """Names in the group over m of two ops between tensors a and b of 64 rows, and c and d of 63."""
+    short = T.replace("64, 128", "63, 128")
+    types = {"a": T, "b": T, "c": short, "d": short}
+    allocs = "".join(f"%{name} = spyre.kernel.alloc : {type_}\n" for name, type_ in types.items())
+    text = []
+    for function, rows, read, written in (first.split(), second.split()):
+        index, _, name = read.partition("@")
+        type_ = types[name]
+        text.append(f"""spyre.kernel.compute "{function}" [m = {rows}, n = 128]
+          ins(%{name}[{index}, n] : {type_}) outs(%{written}[m, n] : {types[written]})\n""")
+    made = passed(f"func.func @main() {{ {allocs} {''.join(text)} func.return }}")
+    one, two = ops(made, KernelOp)
+    return next(names(group) for group in grow(one, [two]) if group.loops[0] == "m")
+
+
+def test_a_group_reads_rows_beside_its_own_of_nothing_that_it_writes() -> None:
+    assert shifted("exp 63 m+1@a c", "neg 63 m@c d") == ["exp", "neg"]
+    assert shifted("exp 64 m@a b", "neg 63 m+1@b c") == ["exp"]  # row m + 1 is made in the next trip
+    assert shifted("exp 63 m+1@a c", "neg 64 m@b a") == ["exp"]  # row m + 1 would be gone by the next trip
 
 
 def test_loops_of_other_extent_join_only_by_what_the_group_wrote() -> None:

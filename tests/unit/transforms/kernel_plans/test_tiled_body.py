@@ -50,6 +50,29 @@ def test_an_installed_loop_verifies_and_takes_the_place_of_the_group() -> None:
     assert [a.parent_op() is loop for a in ops(module, AllocOp)] == [False, True, True, True, True]
 
 
+def test_tiles_have_the_rows_that_a_trip_reads_beside_its_own() -> None:
+    """Rows 2 m and 2 m + 1 and 2 m + 2 of 34: trip i of 4 has m from 4 i, and rows from 8 i to 8 i + 9."""
+    large, small = (f"!spyre.tensor<[{n}, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>" for n in (34, 16))
+    taps = "".join(
+        f"""spyre.kernel.compute "identity" [m = 16, n = 128] ins(%a[m * 2 + {tap}, n] : {large})
+        outs(%b{tap}[m, n] : {small})
+        """
+        for tap in range(3)
+    )
+    module = passed(f"""func.func @main() {{
+      %a = spyre.kernel.alloc : {large}
+      %b0 = spyre.kernel.alloc : {small}
+      %b1 = spyre.kernel.alloc : {small}
+      %b2 = spyre.kernel.alloc : {small}
+      {taps} func.return
+    }}""")
+    body = TiledBody(rows_of(module), TripSpan.of_all(4))
+    install([body])
+    verify_module(module)
+    tiles = {(t.step.value.data, device_tensor(t.result).shape[0]) for t in ops(module, TileOp)}
+    assert tiles == {(8, 10)}  # nothing else reads the results
+
+
 def test_a_buffer_of_a_block_keeps_the_sticks_of_widened_floats_together() -> None:
     """Floats in widened order lie in blocks of two sticks, and 32 columns of one trip take a whole block."""
     body = TiledBody(rows_of(passed(softmax(64, 128))), TripSpan.of_all(2))

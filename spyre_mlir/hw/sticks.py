@@ -48,6 +48,10 @@ class LinearExpr:
         """Return the same expression plus a constant."""
         return replace(self, const=self.const + by)
 
+    def moved(self, name: str, by: int) -> LinearExpr:
+        """Return the expression in which the iteration dimension `name` counts from `by` on."""
+        return self.shifted(sum(c for n, c in self.terms if n == name) * by)
+
     def at(self, places: Mapping[str, LinearExpr]) -> LinearExpr:
         """Return the same expression with others in the places of its dimensions."""
         const, terms = self.const, dict[str, int]()

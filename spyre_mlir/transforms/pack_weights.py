@@ -35,6 +35,7 @@ from spyre_mlir.hw.few_bits import BYTE, NIBBLE, Words
 from spyre_mlir.hw.formats import DL16, INT32
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr, round_up
 from spyre_mlir.transforms.aten_to_loop.nests import body_of
+from spyre_mlir.transforms.loop_to_kernel.widened_order import HALF_SLICE
 from spyre_mlir.transforms.utils.contractions import is_contraction
 from spyre_mlir.transforms.utils.nest_parts import moved, part_of
 from spyre_mlir.transforms.utils.rebuild import functions
@@ -42,8 +43,6 @@ from spyre_mlir.transforms.utils.rebuild import functions
 # Of smaller weights nobody counts the bytes, and unpacking them is many kernels.
 LEAST_ELEMENTS = 1 << 16
 _LANES = DL16.elements_per_stick()
-# Elements that a last stick of float32 has at least, so that both sticks it was widened into begin with something.
-_HALF_SLICE = 4
 
 
 @dataclass(frozen=True)
@@ -172,9 +171,12 @@ def _bits(function: func.FuncOp, weight: BlockArgument, reads: Sequence[_Read]) 
 
 
 def _gains(read: _Read, words: Words) -> bool:
-    """Whether words are whole, begin every stick, and take fewer bytes than DL16."""
+    """Whether words are whole, begin every stick, and take fewer bytes than DL16.
+
+    Both sticks that a last stick is widened into have to begin with an element, so it has more than half a slice.
+    """
     parts = [read.columns // words.count, *(e for d, e in enumerate(shape_of(read.weight)) if d != read.dim)]
-    if read.columns % words.count or any(0 < extent % _LANES <= _HALF_SLICE for extent in parts):
+    if read.columns % words.count or any(0 < extent % _LANES <= HALF_SLICE for extent in parts):
         return False
     return _bytes(read.columns, words) < round_up(read.columns, _LANES) * DL16.bits // 8
 

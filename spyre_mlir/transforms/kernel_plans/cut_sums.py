@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.hw.division import divisions, divisors
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
@@ -29,6 +29,7 @@ from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.ops.native import pointwise
 from spyre_mlir.transforms.kernel_plans.row_groups import ops_from
 from spyre_mlir.transforms.utils.loops import footprints, loops_of
+from spyre_mlir.transforms.utils.nest_parts import moved
 
 # Each part writes and adds a result of its own.
 MOST_PARTS = 8
@@ -207,7 +208,7 @@ def _part(op: kernel.ComputeOp, loop: str, start: int, extent: int, wide: SSAVal
     part = op.clone()
     part.element, part.location = None, op.location
     part.space = _shorter(op, loop, extent)
-    left, right, result = (IndexMapAttr(tuple(moved(e, loop, start) for e in m.data)) for m in op.maps.data)
+    left, right, result = (moved(index, loop, start) for index in op.maps.data)
     part.maps = ArrayAttr([left, right if wide is None else op.maps.data[1], result])
     if wide is not None:
         part.operands[1] = wide
@@ -222,7 +223,7 @@ def _converting(weight: kernel.ConvertOp, dim: int, start: int, extent: int) -> 
     part, buffer = weight.clone(), kernel.AllocOp(DeviceTensorType(small))
     part.location = buffer.location = weight.location
     part.space = _shorter(weight, loop, extent)
-    part.maps = ArrayAttr([IndexMapAttr(tuple(moved(e, loop, start) for e in given.data)), index])
+    part.maps = ArrayAttr([moved(given, loop, start), index])
     part.operands[1] = buffer.result
     return [buffer, part]
 
@@ -250,11 +251,6 @@ def _writing(op: kernel.ComputeOp) -> list[Operation]:
     return [buffer, op]
 
 
-def moved(expr: LinearExpr, loop: str, by: int) -> LinearExpr:
-    """Return an index as it is so many steps of a loop further."""
-    return expr.shifted(sum(c for name, c in expr.terms if name == loop) * by)
-
-
 def _block(op: Operation) -> Block:
     block = op.parent_block()
     if block is None:
@@ -262,4 +258,4 @@ def _block(op: Operation) -> Block:
     return block
 
 
-__all__ = ["PartedSum", "cut_sums", "moved", "parts_of_sum", "parts_of_weight", "products_of"]
+__all__ = ["PartedSum", "cut_sums", "parts_of_sum", "parts_of_weight", "products_of"]

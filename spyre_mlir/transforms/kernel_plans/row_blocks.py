@@ -15,12 +15,12 @@ from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
 from spyre_mlir.hw.division import divisors
-from spyre_mlir.transforms.kernel_plans.cut_sums import moved
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from
+from spyre_mlir.transforms.utils.nest_parts import moved
 
 
 def cut_rows(block: Block, is_widened: Callable[[SSAValue], bool], parameters: CostParameters = CALIBRATED) -> None:
@@ -104,9 +104,7 @@ def _cut(block: Block, group: RowGroup, blocks: int) -> None:
             )
             part.maps = ArrayAttr(
                 [
-                    index
-                    if value in parts
-                    else IndexMapAttr(tuple(moved(e, loop, number * extent) for e in index.data))
+                    index if value in parts else moved(index, loop, number * extent)
                     for value, index in zip(op.operands, op.maps.data, strict=True)
                 ]
             )

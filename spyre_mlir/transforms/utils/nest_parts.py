@@ -46,8 +46,8 @@ def dim_of(index: IndexMapAttr, name: str) -> int | None:
 
 
 def moved(index: IndexMapAttr, name: str, by: int) -> IndexMapAttr:
-    """Return a map as it is where a loop is so many trips further."""
-    return IndexMapAttr(tuple(e.shifted(sum(c for n, c in e.terms if n == name) * by) for e in index.data))
+    """Return a map in which the loop `name` counts from `by` on."""
+    return IndexMapAttr(tuple(e.moved(name, by) for e in index.data))
 
 
 __all__ = ["dim_of", "moved", "part_of"]

@@ -413,7 +413,7 @@ NO_FORM = {
     "transforms.aten_to_loop.loop_builder._REPEATED": "which views are copied; test_loop_builder.py has both",
     "transforms.cut_nests.split_products.LEAST_ROWS": "which products are split; test_split_products.py has both",
     "transforms.pack_weights._LANES": "the size of a stick, which every layout has",
-    "transforms.pack_weights._HALF_SLICE": "which weights are words; test_pack_weights.py has both",
+    "transforms.pack_weights.HALF_SLICE": "which weights are words; test_pack_weights.py has both",
     "transforms.pack_weights.LEAST_ELEMENTS": "which weights are words; test_pack_weights.py has both",
     "transforms.pack_weights.NIBBLE": "how many bits a digit of a word has; test_pack_weights.py has both",
     "transforms.convolve_rows._LANES": "the size of a stick, which every layout has",

@@ -112,6 +112,12 @@ def test_text_of_expressions(text: str, expr: LinearExpr) -> None:
     assert str(expr) == text
 
 
+def test_a_moved_expression_counts_each_of_its_terms() -> None:
+    twice = LinearExpr(5, (("m", 2), ("n", 1), ("m", -3)))
+    assert twice.moved("m", 10) == LinearExpr(-5, twice.terms)
+    assert twice.moved("k", 10) == twice
+
+
 ROWS = StickLayout((1, 0), 1, (8, 128))  # 8 rows of 2 sticks, published order
 
 

@@ -71,9 +71,7 @@ def look(model: str, info: bool, graph: str | None, prefer_device: bool) -> int:
     found = model_info(model, prefer_device=prefer_device)
     if drawn is not None:
         pending, draws = drawn
-        pending.write(draws(found.graph))
-        pending.close()
-        pending.commit()
+        pending.deliver(draws(found.graph))
     if info:
         print_list(COLUMNS, found.rows())
     return 0

@@ -21,10 +21,18 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from spyre_mlir.cli.support.completion import ShowCompletion
 from spyre_mlir.cli.support.endings import TakesArguments, add_verbosity, guarded, log_to_stderr, usage_error
 from spyre_mlir.cli.support.expected import Chunk, verify_diagnostics
-from spyre_mlir.cli.support.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
+from spyre_mlir.cli.support.lists import (
+    OP_COLUMNS,
+    PASS_COLUMNS,
+    op_rows,
+    ops_json,
+    pass_rows,
+    passes_json,
+    print_list,
+)
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
 from spyre_mlir.cli.support.mlir_flags import ELSEWHERE, SAME, as_our_flags
-from spyre_mlir.cli.support.output import PendingOutput
+from spyre_mlir.cli.support.output import PendingOutput, json_place
 from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes, spec_text
 from spyre_mlir.cli.support.reducing import command_succeeds, fails_with, reduced
 from spyre_mlir.cli.support.reproducer import FailureRecorder, required, separated
@@ -276,12 +284,14 @@ class SpyreOptMain(xDSLOptMain):
 
     def run(self) -> None:
         """Run the tool; the output file is written at the end, as a whole."""
-        if self.args.list_passes:
-            print_list(PASS_COLUMNS, pass_rows(self.available_passes, get_all_passes()))
+        if self.args.list_passes or self.args.list_ops:
+            with json_place(self.args.json) as file:
+                self._list(None if file is None else PendingOutput(file))
             return
-        if self.args.list_ops:
-            print_list(OP_COLUMNS, op_rows())
-            return
+        if self.args.json is not None:
+            raise InputError(
+                "--json is for a list, and none is asked for", hint="add --list-passes or --list-ops, or leave it out"
+            )
         if self.args.show_dialects:
             print("Available Dialects: " + ", ".join(sorted(self.ctx.registered_dialect_names)))
             return
@@ -292,6 +302,15 @@ class SpyreOptMain(xDSLOptMain):
             super().run()
         if self.pending is not None:
             self.pending.commit()
+
+    def _list(self, pending: PendingOutput | None) -> None:
+        if self.args.list_passes:
+            print_list(PASS_COLUMNS, pass_rows(self.available_passes, get_all_passes()))
+        else:
+            print_list(OP_COLUMNS, op_rows())
+        if pending is not None:
+            passes = self.args.list_passes
+            pending.deliver(passes_json(self.available_passes, get_all_passes()) if passes else ops_json())
 
     def _verify_diagnostics(self) -> None:
         inputs, extension = self.prepare_input()
@@ -338,6 +357,11 @@ def add_flags(group: TakesArguments) -> None:
     )
     group.add_argument("--list-passes", action="store_true", help="list the passes and stop")
     group.add_argument("--list-ops", action="store_true", help="list the ATen operations and their functions, and stop")
+    group.add_argument(
+        "--json",
+        metavar="FILE.json",
+        help="also write the list for programs to read; - is stdout, and the rest goes to stderr",
+    )
     group.add_argument("--show-dialects", action="store_true", help="list the dialects and stop")
     group.add_argument("--print-ir-after-all", action="store_true", help="write the IR to stderr after every pass")
     group.add_argument(

@@ -81,9 +81,7 @@ def pending_json(path: str | None) -> PendingOutput | None:
 def write_json(pending: PendingOutput | None, outcome: HasJson) -> None:
     """Write the outcome of a run, or of a comparison, to the file of `--json`, if there is one."""
     if pending is not None:
-        pending.write(outcome.json())
-        pending.close()
-        pending.commit()
+        pending.deliver(outcome.json())
 
 
 __all__ = ["RunRecord", "pending_json", "write_json"]

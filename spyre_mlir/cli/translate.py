@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spyre_mlir.cli.support.endings import DONE, INPUT_ERROR, ToolArgumentParser, add_verbosity, guarded, log_to_stderr
-from spyre_mlir.cli.support.findings import print_findings
+from spyre_mlir.cli.support.findings import findings_json, print_findings
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
-from spyre_mlir.cli.support.output import PendingOutput
+from spyre_mlir.cli.support.output import PendingOutput, json_place
 from spyre_mlir.cli.translate_ktir import deliver, ktir_module, pending_ktir
 from spyre_mlir.errors import EmitError, InputError
 
@@ -49,6 +49,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--older-spaces", action="store_true", help="KTIR: memory spaces as before August 2026")
     parser.add_argument("--split", action="store_true", help="KTIR: a module per function, NAME.mlir in a directory")
     parser.add_argument("--print-op-generic", action="store_true", help="write MLIR in the generic format")
+    parser.add_argument(
+        "--json",
+        metavar="FILE.json",
+        help="--check: also write what it found; - is stdout, and the rest goes to stderr",
+    )
     add_memory_limit(parser)
     add_verbosity(parser)
     return parser.parse_args(argv)
@@ -62,8 +67,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     limit_memory(options.memory_limit)
     if options.check:
         if options.output != _STREAM:
-            raise InputError("--check writes no file", hint="leave out -o")
-        return _check(options.input)
+            raise InputError("--check writes no file", hint="leave out -o; --json FILE.json writes what it found")
+        with json_place(options.json) as file:
+            return _check(options.input, None if file is None else PendingOutput(file))
+    if options.json is not None:
+        raise InputError("--json is for the findings of --check", hint="add --check, or leave it out")
     if options.target is not None:
         pending = pending_ktir(options.output, split=options.split)
         module = ktir_module(*_read(options.input))
@@ -88,9 +96,7 @@ def _deliver(output: str, make: Callable[[], str]) -> int:
     if pending is None:
         sys.stdout.write(result)
     else:
-        pending.write(result)
-        pending.close()
-        pending.commit()
+        pending.deliver(result)
     return DONE
 
 
@@ -162,8 +168,8 @@ def _superdsc(module: ModuleOp, name: str) -> str:
     return write_json(sdscs[0])
 
 
-def _check(path: str) -> int:
-    """Print what a file, a bundle or standard input breaks; 1 if an error is among it."""
+def _check(path: str, pending: PendingOutput | None) -> int:
+    """Print the violations in a file, a bundle or standard input, and write them to `pending`; 1 if one is an error."""
     from spyre_mlir.backend.check import Severity, check_path, check_text
     from spyre_mlir.text.render import decode
     from spyre_mlir.universe import make_context
@@ -174,6 +180,8 @@ def _check(path: str) -> int:
     else:
         findings = check_path(Path(path), make_context())
     print_findings(findings)
+    if pending is not None:
+        pending.deliver(findings_json(findings))
     return INPUT_ERROR if any(finding.severity is Severity.ERROR for finding in findings) else DONE
 
 

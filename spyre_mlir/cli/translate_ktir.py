@@ -68,7 +68,5 @@ def deliver(
         text = program_text(module, older_spaces=older_spaces)
     if pending is None:
         return text
-    pending.write(text)
-    pending.close()
-    pending.commit()
+    pending.deliver(text)
     return f"wrote {pending.target}\n"

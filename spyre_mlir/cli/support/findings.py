@@ -1,4 +1,7 @@
-"""Findings of a check: a table per file on a terminal, one line per finding in a pipe."""
+"""Findings of a check: a table per file on a terminal, one line per finding in a pipe, JSON for programs.
+
+`docs/reference/check.schema.json` is the schema of the JSON.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 5
+FORMAT, VERSION = "spyre-check", 1
 
 
 def refuse_errors(path: Path, *, insist: bool) -> None:
@@ -53,6 +57,34 @@ def print_findings(findings: Sequence[Finding]) -> None:
     else:
         sys.stdout.write("".join(f"{finding}\n" for finding in findings))
     print(number_of_findings(findings))
+
+
+def findings_json(findings: Sequence[Finding]) -> str:
+    """Return findings as the text of a JSON file."""
+    from spyre_mlir.backend.check import Severity
+    from spyre_mlir.backend.json_file import dump_text
+
+    errors = sum(finding.severity is Severity.ERROR for finding in findings)
+    return dump_text(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "errors": errors,
+            "warnings": len(findings) - errors,
+            "findings": [
+                {
+                    "rule": finding.rule,
+                    "severity": finding.severity.value,
+                    "file": finding.file,
+                    "place": finding.path,
+                    "expected": finding.expected,
+                    "got": finding.got,
+                    "hint": finding.hint,
+                }
+                for finding in findings
+            ],
+        }
+    )
 
 
 def _print_tables(findings: Sequence[Finding]) -> None:

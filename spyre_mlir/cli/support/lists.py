@@ -1,4 +1,7 @@
-"""`--list-passes` and `--list-ops`: a table on a terminal, tab-separated text in a pipe."""
+"""`--list-passes` and `--list-ops`: a table on a terminal, tab-separated text in a pipe, JSON for programs.
+
+`docs/reference/passes.schema.json` and `docs/reference/ops.schema.json` are the schemas of the JSON.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,18 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from xdsl.passes import ModulePass
 
 from spyre_mlir.plugins import registry
 
+if TYPE_CHECKING:
+    from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
+
 PASS_COLUMNS = ("pass", "from", "options", "meaning")
+VERSION = 1
+XDSL = "xdsl"  # the owner of passes that are not loaded for a list
 OP_COLUMNS = ("op", "support", "family", "hardware function", "unit", "formats")
 
 
@@ -22,7 +30,7 @@ def pass_rows(
     """Return our passes and those of plugins in execution order, then xDSL's, which are named without being loaded."""
     own, owners = list(ours), {registered.op: registered.owner for registered in registry.all_passes()}
     rows = [(name, owners.get(name, "spyre"), *_described(available[name]())) for name in own]
-    return rows + [(name, "xdsl", "", "") for name in sorted(set(available) - set(own))]
+    return rows + [(name, XDSL, "", "") for name in sorted(set(available) - set(own))]
 
 
 def _described(pass_type: type[ModulePass]) -> tuple[str, str]:
@@ -57,6 +65,32 @@ def op_rows() -> list[tuple[str, ...]]:
         runs = (entry.opfunc, entry.unit.value, formats) if entry.opfunc else ("", "", "")
         rows += [(f"aten.{overload}", support, entry.family.value, *runs) for overload in entry.overloads]
     return rows
+
+
+def passes_json(available: Mapping[str, Callable[[], type[ModulePass]]], ours: Iterable[str]) -> str:
+    """Return the rows of `pass_rows` as the text of a JSON file."""
+    listed: list[Json] = []
+    for name, owner, _, meaning in pass_rows(available, ours):
+        entry: JsonObject = {"name": name, "from": owner, "options": None, "meaning": meaning or None}
+        if owner != XDSL:
+            entry["options"] = {option: [*values] for option, values in option_values(available[name]()).items()}
+        listed.append(entry)
+    return _listed("passes", listed)
+
+
+def ops_json() -> str:
+    """Return the rows of `op_rows` as the text of a JSON file."""
+    listed: list[Json] = []
+    for name, support, family, function, unit, formats in op_rows():
+        entry: JsonObject = {"name": name, "support": support, "family": family, "function": function or None}
+        listed.append({**entry, "unit": unit or None, "formats": [*formats.split()]})
+    return _listed("ops", listed)
+
+
+def _listed(what: str, entries: list[Json]) -> str:
+    from spyre_mlir.backend.json_file import dump_text
+
+    return dump_text({"format": f"spyre-{what}", "version": VERSION, what: entries})
 
 
 def print_list(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -75,6 +75,12 @@ class PendingOutput(StringIO):
         """Write the file, all or nothing."""
         write_whole(self._target, self._text)
 
+    def deliver(self, text: str) -> None:
+        """Write the file with a text that completes it, all or nothing."""
+        self.write(text)
+        self.close()
+        self.commit()
+
 
 class PendingDirectory:
     """A directory of text files that is written as a whole or not at all.

@@ -133,7 +133,5 @@ class FailureRecorder:
         reason = (str(error) or type(error).__name__).splitlines()[0]
         configuration = Reproducer(f"builtin.module({','.join(remaining)})", self._verify_each)
         self._file.write(f"// {remaining[0]} fails: {reason}\n// spyre-opt {self._path} --run-reproducer\n")
-        self._file.write(f"{self._module}\n\n{configuration.text()}")
-        self._file.close()
-        self._file.commit()
+        self._file.deliver(f"{self._module}\n\n{configuration.text()}")
         sys.stderr.write(f"note: the module before {remaining[0]} is in {self._path}; --run-reproducer runs it again\n")

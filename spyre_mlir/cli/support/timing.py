@@ -85,18 +85,13 @@ class Predictions:
         from spyre_mlir.report.trace import trace_text
 
         if self.trace is not None:
-            _write(self.trace, trace_text(self.timeline, self.name, self.host))
+            self.trace.deliver(trace_text(self.timeline, self.name, self.host))
         if self.cycles is not None:
-            _write(self.cycles, ideal_cycles_text(self.timeline))
+            self.cycles.deliver(ideal_cycles_text(self.timeline))
         if self.page is not None:
-            _write(self.page, page_text(self.name, self.timeline, self.host, faults, (), accuracy, verification))
+            page = page_text(self.name, self.timeline, self.host, faults, (), accuracy, verification)
+            self.page.deliver(page)
         return timing_text(self.timeline, self.host) + "\n" if self.printed else ""
-
-
-def _write(pending: PendingOutput, text: str) -> None:
-    pending.write(text)
-    pending.close()
-    pending.commit()
 
 
 def predictions(path: Path, options: argparse.Namespace) -> Predictions:

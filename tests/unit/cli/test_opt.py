@@ -1,6 +1,7 @@
 """spyre-opt does what xdsl-opt and mlir-opt users expect of it."""
 
 import io
+import json
 import subprocess
 import sys
 from importlib.metadata import version
@@ -157,3 +158,19 @@ def test_the_help_names_our_passes_and_where_all_others_are(
     assert "passes, separated by commas; ours are specialize-shapes, outline-regions," in text
     assert "--list-passes lists xDSL's, too" in text
     assert "convert-arith-to-riscv-snitch" not in text
+
+
+@pytest.mark.parametrize(("flag", "key"), [("--list-passes", "passes"), ("--list-ops", "ops")])
+def test_a_list_in_a_file(flag: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([flag, "--json", str(tmp_path / "list.json")]) == 0
+    rows = capsys.readouterr().out.splitlines()[1:]
+    value = json.loads((tmp_path / "list.json").read_text())
+    assert [entry["name"] for entry in value[key]] == [row.partition("\t")[0] for row in rows]
+    assert main([flag, "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out) == value
+
+
+def test_json_without_a_list_is_refused(program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(program), "--json", str(tmp_path / "list.json")]) == 1
+    assert "add --list-passes or --list-ops" in capsys.readouterr().err
+    assert not (tmp_path / "list.json").exists()

@@ -170,3 +170,17 @@ def test_check(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch,
     assert any("word-length" in row and "expected" not in row and "error" in row for row in table)
     refused(main, ["--check", tmp_path / "none"], "no such file or directory", "none")
     refused(main, ["--check", ADD, "-o", tmp_path / "x"], "--check writes no file")
+
+
+def test_findings_in_a_file(tmp_path: Path, refused: Refused, capsys: Capture) -> None:
+    wrong, file = tmp_path / "wrong.json", tmp_path / "found.json"
+    wrong.write_text(ADD.read_text().replace('"wordLength": 2', '"wordLength": 4'))
+    assert main(["--check", str(wrong), "--json", str(file)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    value = json.loads(file.read_text())
+    assert lines[-1] == f"{value['errors']} errors, 0 warnings" and value["errors"] == len(value["findings"]) > 0
+    assert main(["--check", str(wrong), "--json", "-"]) == 1
+    out, err = capsys.readouterr()
+    assert json.loads(out) == value and err.splitlines() == lines
+    refused(main, ["--check", wrong, "--json", tmp_path / "no" / "found.json"], "found.json: No such file")
+    refused(main, ["--superdsc-to-mlir", wrong, "--json", file], "--json is for the findings of --check", "add --check")

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from pathlib import Path
 
 import pytest
+from jsonschema_rs import Draft202012Validator
 from xdsl.context import Context
 
 from spyre_mlir.backend import check
 from spyre_mlir.backend.check import Finding, Severity
-from spyre_mlir.cli.support.findings import print_findings, refuse_errors
+from spyre_mlir.cli.support.findings import findings_json, print_findings, refuse_errors
 from spyre_mlir.errors import InputError
+from tests.paths import ROOT
+
+SCHEMA = json.loads((ROOT / "docs" / "reference" / "check.schema.json").read_text(encoding="utf-8"))
 
 
 def finding(number: int, severity: Severity = Severity.ERROR, file: str = "a.json", hint: str | None = None) -> Finding:
@@ -74,6 +79,27 @@ def test_a_table_per_file_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None
     row = next(line for line in second.splitlines() if "rule-9" in line)
     assert "\x1b[33mwarning" in row and "mend it" in row
     assert second.endswith("2 errors, 1 warning\n")
+
+
+def test_findings_for_programs() -> None:
+    text = findings_json([finding(1), finding(2), WARNING])
+    value = json.loads(text)
+    assert [error.message for error in Draft202012Validator(SCHEMA).iter_errors(value)] == []
+    assert (value["errors"], value["warnings"]) == (2, 1)
+    first, _, last = value["findings"]
+    assert first == {
+        "rule": "rule-1",
+        "severity": "error",
+        "file": "a.json",
+        "place": "$.1",
+        "expected": "wanted-1",
+        "got": "found-1",
+        "hint": None,
+    }
+    assert (last["severity"], last["file"], last["hint"]) == ("warning", "b.json", "mend it")
+    assert json.loads(findings_json([]))["findings"] == []
+    value["findings"][0]["more"] = 1
+    assert not Draft202012Validator(SCHEMA).is_valid(value)
 
 
 def test_a_bundle_with_errors_is_not_run(found: list[Finding], tmp_path: Path) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
+from jsonschema_rs import Draft202012Validator
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from spyre_mlir.cli.support.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, pass_rows, print_list
+from spyre_mlir.cli.support.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, ops_json, pass_rows, passes_json, print_list
 from spyre_mlir.plugins import registry
+from tests.paths import ROOT
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,39 @@ def test_every_overload_has_a_row() -> None:
     names = [row[0] for row in op_rows()]
     assert len(set(names)) == len(names)
     assert {"aten.sum", "aten.sum.dim_IntList"} <= set(names)
+
+
+def follows_its_schema(name: str, text: str) -> Any:
+    """The value of a JSON file, if it is as the schema of that name says and nothing more may stand in it."""
+    schema = json.loads((ROOT / "docs" / "reference" / f"{name}.schema.json").read_text(encoding="utf-8"))
+    value = json.loads(text)
+    assert [error.message for error in Draft202012Validator(schema).iter_errors(value)] == []
+    assert not Draft202012Validator(schema).is_valid({**value, "more": 1})
+    return value
+
+
+def test_passes_for_programs() -> None:
+    available: dict[str, Callable[[], type[ModulePass]]] = {"z-other": unloaded, "choosing": lambda: ChoosingPass}
+    value = follows_its_schema("passes", passes_json(available, ["choosing"]))
+    options = {"how": ["this-way", "other"], "depth": ["int"], "deep": ["bool"]}
+    assert value["passes"] == [
+        {"name": "choosing", "from": "spyre", "options": options, "meaning": "Chooses."},
+        {"name": "z-other", "from": "xdsl", "options": None, "meaning": None},
+    ]
+
+
+def test_operators_for_programs() -> None:
+    value = follows_its_schema("ops", ops_json())
+    ops = {op.pop("name"): op for op in value["ops"]}
+    assert len(ops) == len(op_rows())
+    assert ops["aten.add.Tensor"] == {
+        "support": "native",
+        "family": "pointwise",
+        "function": "add",
+        "unit": "sfp",
+        "formats": ["DL16", "FP32"],
+    }
+    assert (ops["aten.view"]["function"], ops["aten.view"]["unit"], ops["aten.view"]["formats"]) == (None, None, [])
 
 
 def test_a_list_in_a_pipe_is_tab_separated(capsys: pytest.CaptureFixture[str]) -> None:

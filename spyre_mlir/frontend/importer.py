@@ -19,19 +19,11 @@ from spyre_mlir.frontend.calling.current_values import with_current_values
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.checks import check_no_number, drop_checks, explicit_checks
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
-from spyre_mlir.frontend.capture.control_flow.carried_numbers import with_numbers_as_tensors
 from spyre_mlir.frontend.capture.control_flow.flex_attention import write_out_flex_attention
-from spyre_mlir.frontend.capture.control_flow.kept import check_writes
 from spyre_mlir.frontend.capture.control_flow.lifted_constants import with_lifted_constants
-from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
-from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
-from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.export import export_model, load_pt2
-from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
-from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
+from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
 from spyre_mlir.frontend.capture.liveness import live_nodes
-from spyre_mlir.frontend.capture.prints import explicit_prints
-from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 from spyre_mlir.frontend.capture.tracing.derivatives import check_no_derivative
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
 from spyre_mlir.frontend.data_sizes.branches import has_own_sizes
@@ -105,10 +97,7 @@ def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Calla
 
 
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
-    exported = with_numbers_as_tensors(unroll_loops(passed_export(exported)))
-    exported = explicit_draws(with_own_operands(explicit_prints(explicit_checks(exported))))
-    check_writes(exported.graph)
-    functional = passed_functional(with_tensor_indices(decompose(exported)))
+    exported, functional = functional_form(explicit_checks(unrolled_export(exported)))
     drop_checks(functional)
     functional, without_pairs = in_pairs(functional, live_nodes(list(functional.graph.nodes)))
     live = live_nodes(list(functional.graph.nodes))

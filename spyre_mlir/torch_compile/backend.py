@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.fx import GraphModule
@@ -16,7 +16,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.torch_compile.counts import Counts
 from spyre_mlir.torch_compile.false_checks import without_false_checks
 from spyre_mlir.torch_compile.graph import CapturedGraph
-from spyre_mlir.torch_compile.kept_names import note_break
+from spyre_mlir.torch_compile.kept_names import forget_breaks, note_break
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
 from spyre_mlir.torch_compile.settings import Settings
 from spyre_mlir.torch_compile.sharded import ShardedGraph, is_sharded
@@ -52,6 +52,9 @@ def spyre(
     settings = Settings.of(mode, options)
     captured = Captured.of(graph, [settings.options], training=settings.training)
     return lambda *inputs: captured.run(0, inputs)
+
+
+cast(Any, spyre).reset = forget_breaks  # Dynamo calls it where it forgets all graphs itself, in `torch._dynamo.reset`
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,11 @@ def note_break(graph: GraphModule, options: Mapping[str, Any]) -> None:
         _divided.add(tuple(options[_OPTION]))
 
 
+def forget_breaks() -> None:
+    """Forget which graphs are several, as Dynamo does when it is reset."""
+    _divided.clear()
+
+
 def without_absent(options: Mapping[str, Any], absent: AbsentNamesError, graph: str) -> dict[str, Any]:
     """Return options in which names that a graph lacks may be absent, and warn of them.
 

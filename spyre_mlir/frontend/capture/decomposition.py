@@ -128,25 +128,26 @@ def decompose(exported: ExportedProgram) -> FunctionalProgram:
         ImportProgramError: torch cannot write without side effects what the model does to memory.
     """
     whole = _left_whole(exported)
-    table = _table(whole)
+    with torch_noise_hidden():  # one thread at a time: functions of torch are replaced while tables are made and used
+        table, tables = _table(whole), _tables(whole)
 
-    @cache
-    def stays(operator: Operator) -> bool:
-        return _stays(operator, table, whole)
+        @cache
+        def stays(operator: Operator) -> bool:
+            return _stays(operator, table, whole)
 
-    try:
-        with torch_noise_hidden(), torch.no_grad():
-            return functional_program(exported, _tables(whole), stays)
-    except (Unfollowed, *NEEDS_VALUES, *REFUSED) as error:
-        log.debug("torch decomposes the graph as a whole: %s: %s", type(error).__name__, first_line(error))
-        with _tables(whole).given_to_torch():
-            return _decomposed_by_torch(exported, table)
+        try:
+            with torch.no_grad():
+                return functional_program(exported, tables, stays)
+        except (Unfollowed, *NEEDS_VALUES, *REFUSED) as error:
+            log.debug("torch decomposes the graph as a whole: %s: %s", type(error).__name__, first_line(error))
+            with tables.given_to_torch():
+                return _decomposed_by_torch(exported, table)
 
 
 def _decomposed_by_torch(exported: ExportedProgram, table: Any) -> FunctionalProgram:
     """The program as torch decomposes it as a whole, with torch's own refusals."""
     try:
-        with torch_noise_hidden(), torch.no_grad(), functorch_levels_kept():
+        with torch.no_grad(), functorch_levels_kept():
             made = FunctionalProgram.of(cast(Any, exported).run_decompositions(table))
     except NEEDS_VALUES as error:
         raise without_values(error) from error

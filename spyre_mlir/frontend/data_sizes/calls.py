@@ -12,16 +12,8 @@ from torch.fx import GraphModule, Node
 from torch.fx.traceback import preserve_node_meta
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.frontend.capture.control_flow.carried_numbers import with_numbers_as_tensors
-from spyre_mlir.frontend.capture.control_flow.kept import check_writes
-from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
-from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
-from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.export import REFUSED, first_line, load_pt2
-from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
-from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
-from spyre_mlir.frontend.capture.prints import explicit_prints
-from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
+from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
 from spyre_mlir.frontend.capture.unsupported import op_name
 from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
@@ -50,13 +42,10 @@ def import_divided(name: str, exported: ExportedProgram) -> DividedProgram:
     """
     spec = exported.call_spec
     with flat_dataclasses(spec.in_spec, spec.out_spec):
-        whole = with_numbers_as_tensors(unroll_loops(passed_export(exported), symbolic=True))
-        whole = explicit_prints(whole)
-        whole = explicit_draws(with_own_operands(whole))
-        check_writes(whole.graph)
+        _, functional = functional_form(unrolled_export(exported, symbolic=True))
         sizes = Sizes.of(exported)
         guards = guards_of(exported, sizes) if sizes.names else ()
-        return divided(name, passed_functional(with_tensor_indices(decompose(whole))), sizes, guards)
+        return divided(name, functional, sizes, guards)
 
 
 class DividedCall:

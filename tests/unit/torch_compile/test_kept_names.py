@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from spyre_mlir.errors import AbsentNamesError
-from spyre_mlir.torch_compile import kept_names, programs
+from spyre_mlir.torch_compile import programs
 from spyre_mlir.torch_compile.kept_names import AbsentNamesWarning
 
 X = torch.linspace(-2, 2, 4 * 64).reshape(4, 64)
@@ -31,10 +31,8 @@ class Divided(nn.Module):
 @pytest.fixture(autouse=True)
 def alone() -> Iterator[None]:
     torch._dynamo.reset()
-    kept_names._divided.clear()
     yield
     torch._dynamo.reset()
-    kept_names._divided.clear()
 
 
 def wide(*names: str, broken: bool = True) -> list[bool]:
@@ -65,6 +63,14 @@ def test_a_name_of_no_graph_is_told_at_each() -> None:
     with pytest.warns(AbsentNamesWarning, match="called 'third'") as met:
         assert wide("third") == [False, False]
     assert len([one for one in met if one.category is AbsentNamesWarning]) == 2
+
+
+def test_a_reset_of_dynamo_forgets_which_functions_it_divided() -> None:
+    with pytest.warns(AbsentNamesWarning, match="called 'third'"):
+        wide("third")
+    torch._dynamo.reset()
+    with pytest.raises(AbsentNamesError, match="nothing of the program is called 'third'"):
+        wide("third", broken=False)
 
 
 def test_a_name_that_the_only_graph_lacks_is_refused() -> None:

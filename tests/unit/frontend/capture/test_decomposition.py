@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from spyre_mlir.errors import ImportProgramError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.frontend.capture import decomposition
 from spyre_mlir.frontend.capture.operator_tracing import Tables
+from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.value_memory import Unfollowed
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.table import Family
@@ -168,3 +170,28 @@ def test_a_map_that_cannot_be_taken_apart_leaves_no_level_of_vmap() -> None:
         import_program(exported)
     assert torch._C._functorch.maybe_current_level() is None
     import_program(FunctionModel(lambda x: torch.vmap(lambda row: row.softmax(0))(x)), (x,))
+
+
+def test_no_other_thread_traces_while_functions_of_torch_are_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    replaced = list[bool]()
+
+    def trace() -> None:
+        with torch_noise_hidden():
+            replaced.append(inside[0])
+
+    inside, given = [False], Tables.given_to_torch
+    with ThreadPoolExecutor(1) as pool:
+
+        @contextmanager
+        def told(tables: Tables) -> Generator[None]:
+            with given(tables):
+                inside[0] = True
+                tracing = pool.submit(trace)
+                with pytest.raises(TimeoutError):
+                    tracing.result(0.2)
+                yield
+            inside[0] = False
+
+        monkeypatch.setattr(Tables, "given_to_torch", told)
+        import_program(FunctionModel(lambda x: (y := x + 1, y[0].fill_(3), y)[0]), (X,))
+    assert replaced == [False]

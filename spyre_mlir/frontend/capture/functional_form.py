@@ -1,0 +1,50 @@
+"""The passes over exported graphs, in order: from what torch exports to a functional ATen graph.
+
+A whole program and one that data divides go the same way; a whole one has its checks made explicit in between.
+"""
+
+from __future__ import annotations
+
+from torch.export import ExportedProgram
+
+from spyre_mlir.frontend.capture.control_flow.carried_numbers import with_numbers_as_tensors
+from spyre_mlir.frontend.capture.control_flow.kept import check_writes
+from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
+from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
+from spyre_mlir.frontend.capture.decomposition import decompose
+from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
+from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
+from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
+from spyre_mlir.frontend.capture.prints import explicit_prints
+from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
+
+
+def unrolled_export(exported: ExportedProgram, *, symbolic: bool = False) -> ExportedProgram:
+    """Return a program after the passes of plugins, without loops over slices, and with tensors for carried numbers.
+
+    Args:
+        exported: the program, which stays as it is.
+        symbolic: whether loops over a number of slices that is a symbol stay.
+
+    Raises:
+        UnsupportedError: a loop cannot be unrolled, or carries what no tensor can be.
+    """
+    return with_numbers_as_tensors(unroll_loops(passed_export(exported), symbolic=symbolic))
+
+
+def functional_form(unrolled: ExportedProgram) -> tuple[ExportedProgram, FunctionalProgram]:
+    """Return a program with explicit prints and draws and operands of its own graphs, and the same in functional form.
+
+    Args:
+        unrolled: the result of `unrolled_export`, which stays as it is.
+
+    Raises:
+        UnsupportedError: a graph of control flow writes to what it reads, or an operator has no functional form.
+        ImportProgramError: torch cannot write without side effects what the model does to memory.
+    """
+    exported = explicit_draws(with_own_operands(explicit_prints(unrolled)))
+    check_writes(exported.graph)
+    return exported, passed_functional(with_tensor_indices(decompose(exported)))
+
+
+__all__ = ["functional_form", "unrolled_export"]

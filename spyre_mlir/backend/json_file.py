@@ -89,6 +89,30 @@ def read_text(path: Path) -> str:
 
 
 @contextmanager
+def record_in(path: Path, kind: str, version: int, hint: str) -> Generator[JsonObject]:
+    """Read a file of ours, and turn what the block finds missing or misspelt in it into an error that names the file.
+
+    Args:
+        path: the file.
+        kind: of file, which it says under `format`.
+        version: of the kind.
+        hint: what to try with any other file.
+
+    Raises:
+        ReadError: it cannot be read, is of another kind or version, or has not the fields that the block reads.
+    """
+    value = load_text(read_text(path), str(path))
+    if not isinstance(value, dict) or value.get("format") != kind:
+        raise ReadError(f"this is no file of a {kind}", where=str(path), hint=hint)
+    if (got := value.get("version")) != version:
+        raise ReadError(f"expected a {kind} of version {version}, got {got}", where=str(path), hint=hint)
+    try:
+        yield value
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ReadError(f"the file lacks or misspells {error}", where=str(path), hint=hint) from error
+
+
+@contextmanager
 def suggesting(hint: str) -> Generator[None]:
     """Give errors about a file something to try, if they have nothing."""
     try:

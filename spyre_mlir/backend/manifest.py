@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from spyre_mlir.backend.json_file import dump_text, load_text, read_text
+from spyre_mlir.backend.json_file import dump_text, record_in
 from spyre_mlir.backend.provenance import Levels, buffer_layouts, layout_text, origins
 from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
 from spyre_mlir.backend.weights import DeviceWeight, argument_names, launched_buffers
@@ -30,7 +30,6 @@ from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.dialects.superdsc.codec.described import certainty
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
-from spyre_mlir.errors import ReadError
 from spyre_mlir.hw.spec import STICK_BYTES, segment_base
 
 FORMAT, VERSION = "spyre-mlir bundle", 1
@@ -240,14 +239,7 @@ def read_manifest(path: Path) -> Manifest:
     """
     if not path.exists():
         return Manifest()
-    value = load_text(read_text(path), str(path))
-    if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise ReadError("this is no manifest of a bundle", where=str(path), hint=AGAIN)
-    if value.get("version") != VERSION:
-        raise ReadError(
-            f"expected a manifest of version {VERSION}, got {value.get('version')}", where=str(path), hint=AGAIN
-        )
-    try:
+    with record_in(path, FORMAT, VERSION, AGAIN) as value:
         ordered = _list(value["launches"])
         weights, files = _object(value["weights"]), _object(value["files"])
         return Manifest(
@@ -261,8 +253,6 @@ def read_manifest(path: Path) -> Manifest:
             {file: _text(digest) for file, digest in _object(value.get("digests", {})).items()},
             tuple(map(_text, _list(value.get("calls", [])))),
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ReadError(f"the manifest lacks or misspells {error}", where=str(path), hint=AGAIN) from error
 
 
 def _read_launch(value: Json) -> tuple[str, Source]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from spyre_mlir.backend.digest import digest_of_file
 from spyre_mlir.backend.directory import replacing_bundle
-from spyre_mlir.backend.json_file import dump_text, load_text, read_text
+from spyre_mlir.backend.json_file import dump_text, record_in
 from spyre_mlir.backend.stored import PARTS_FILE
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError, ReadError
@@ -99,14 +99,10 @@ def read_parts(directory: Path, *, check: bool) -> SavedModel:
         InputError: the program is not the one that was saved.
     """
     path = directory / PARTS_FILE
-    value = load_text(read_text(path), str(path))
-    if not isinstance(value, dict) or value.get("format") != _FORMAT or value.get("version") != _VERSION:
-        what = f"expected a {_FORMAT} of version {_VERSION}"
-        raise ReadError(what, where=str(path), hint=_AGAIN)
-    exported = directory / EXPORTED_FILE
-    if not exported.is_file():
-        raise ReadError(f"{EXPORTED_FILE} is not there", where=str(directory), hint=_AGAIN)
-    try:
+    with record_in(path, _FORMAT, _VERSION, _AGAIN) as value:
+        exported = directory / EXPORTED_FILE
+        if not exported.is_file():
+            raise ReadError(f"{EXPORTED_FILE} is not there", where=str(directory), hint=_AGAIN)
         entry: Any = value
         if check and digest_of_file(exported) != entry["digests"][EXPORTED_FILE]:
             hint = f"{_AGAIN}; check=False loads it all the same"
@@ -114,8 +110,6 @@ def read_parts(directory: Path, *, check: bool) -> SavedModel:
         folders = {int(number): directory / f"part_{int(number)}" for number in entry["bundles"]}
         choices = {name: _as_option(name, given) for name, given in entry["options"].items()}
         return SavedModel(str(entry["model"]), int(entry["specializations"]), choices, folders)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ReadError(f"the file lacks or misspells {error}", where=str(path), hint=_AGAIN) from error
 
 
 def choices_of(options: CompileOptions) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
+from tests.end_to_end.weights.torchao_llama import agrees_with, llama
 
 FP8 = torch.float8_e4m3fn
 
@@ -244,30 +245,15 @@ def test_every_code_arrives() -> None:
 def test_a_llama_quantized_by_torchao() -> None:
     """Half the bytes of float16 with scales, the error of torchao's own run, and less time than float16."""
     pytest.importorskip("torchao")
-    transformers = pytest.importorskip("transformers")
     from torchao.quantization import Float8WeightOnlyConfig, quantize_
 
-    torch.manual_seed(0)  # pyright: ignore[reportUnknownMemberType]
-    config = transformers.LlamaConfig(
-        hidden_size=1024,
-        intermediate_size=2816,
-        num_hidden_layers=1,
-        num_attention_heads=16,
-        num_key_value_heads=4,
-        vocab_size=1024,
-        use_cache=False,
-    )
-    model = transformers.LlamaForCausalLM(config).half().eval()
-    tokens = torch.randint(0, 1024, (1, 1))
-    linears = [m.weight.numel() for m in model.modules() if isinstance(m, nn.Linear)]
+    model, tokens, linears = llama(1024, 2816, 16, 4)
     usual: Any = spyre_mlir.compile(model, (tokens,))
     quantize_(model, Float8WeightOnlyConfig())
     program: Any = spyre_mlir.compile(model, (tokens,))
     assert wide_stores(program) == []
     sent = sent_bytes(program)
     narrow = sum(n for name, n in sent.items() if "parametrizations" in name)
-    assert narrow <= 0.55 * 2 * sum(linears)
-    with torch.no_grad():
-        ours, theirs = program(tokens).logits.double(), model(tokens).logits.double()
-    assert float((ours - theirs).abs().max() / theirs.abs().max()) < 4e-3
+    assert narrow <= 0.55 * linears
+    assert agrees_with(model, program, tokens)
     assert program.timeline().total_us < 0.75 * usual.timeline().total_us

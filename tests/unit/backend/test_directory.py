@@ -336,8 +336,8 @@ def test_a_spoiled_bundle_is_refused(tmp_path: Path) -> None:
         shutil.rmtree(directory)
 
     manifest, weights = ((pristine / name).read_bytes() for name in ("manifest.json", "weights.safetensors"))
-    refused("manifest.json", b"[]", "no manifest of a bundle")
-    refused("manifest.json", manifest.replace(b'"version": 1', b'"version": 2'), "manifest of version 1, got 2")
+    refused("manifest.json", b"[]", "no file of a spyre-mlir bundle")
+    refused("manifest.json", manifest.replace(b'"version": 1', b'"version": 2'), "bundle of version 1, got 2")
     refused("manifest.json", manifest.replace(b'"launches"', b'"lunches"'), "lacks or misspells 'launches'")
     refused("manifest.json", manifest.replace(b'"0.weight": {', b'"9.weight": {'), "tensors cannot be read")
     refused("weights.safetensors", None, "manifest.json names weights.safetensors")

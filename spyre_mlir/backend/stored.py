@@ -120,6 +120,11 @@ def read_bundle(directory: Path, context: Context, parsed: Mapping[Path, ModuleO
         raise ReadError("no such bundle directory", where=str(directory), hint="name a directory with a bundle.mlir")
     if (directory / PARTS_FILE).is_file():
         raise parts_instead(directory)
+    if not any((directory / name).exists() for name in (PROGRAM_FILE, BUNDLE_FILE)):
+        what = f"this directory is no bundle: it has neither {BUNDLE_FILE} nor {PROGRAM_FILE}"
+        raise ReadError(
+            what, where=str(directory), hint="name the directory that save, or spyre-compile -o, has written"
+        )
     program_file = contained(directory, PROGRAM_FILE)
     known = parsed or {}
     program = _module_of(directory / PROGRAM_FILE, program_file, context, known) if program_file.exists() else None

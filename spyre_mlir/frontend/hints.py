@@ -12,6 +12,7 @@ from xdsl.ir import Operation
 
 from spyre_mlir.dialects.spyre.hints import HINT, Hint, HintError, checked, hint_of
 
+_FORM = 'for example hint(division={0: 4}) or hint(place="lx")'
 NOTES = "custom"  # where torch keeps what `annotate` says
 
 
@@ -37,9 +38,9 @@ def hint(*, division: Mapping[int | str, int] | None = None, place: str | None =
             checked when the program is compiled.
     """
     said = {name: value for name, value in (("division", division), ("place", place)) if value is not None}
-    made = checked(said)
+    made = checked(said, _FORM)
     if not made:
-        raise HintError("a hint says nothing", hint='hint(division={0: 4}) or hint(place="lx")')
+        raise HintError("a hint says nothing", hint=_FORM)
     noted = annotate({HINT: {"division": dict(made.division), "place": made.place}})
     # Dynamo keeps notes by itself, and knows this context alone.
     return cast("AbstractContextManager[None]", noted if torch.compiler.is_dynamo_compiling() else _kept(noted))

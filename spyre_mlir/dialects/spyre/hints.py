@@ -88,32 +88,36 @@ def _plain(attribute: Attribute) -> Any:
     return attribute.data if isinstance(attribute, StringAttr) else attribute
 
 
-def checked(said: object) -> Hint:
+def checked(said: object, form: str = _FORM) -> Hint:
     """Return a hint from its parts as plain values.
+
+    Args:
+        said: the parts.
+        form: an example, for errors.
 
     Raises:
         HintError: a part is unknown, or has no such value.
     """
     if not isinstance(said, Mapping):
-        raise HintError(f"a hint is a dictionary, got {said}", hint=_FORM)
+        raise HintError(f"a hint is a dictionary, got {said}", hint=form)
     parts = dict(cast("Mapping[str, Any]", said))
     division, place = parts.pop("division", {}), parts.pop("place", "")
     numbers = {name: parts.pop(name, None) for name in ("op", "rank")}
     for name, number in numbers.items():
         if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
-            raise HintError(f"the {name} of a hint is a whole number, got {number!r}", hint=_FORM)
+            raise HintError(f"the {name} of a hint is a whole number, got {number!r}", hint=form)
     if parts:
-        raise HintError(f"a hint has no part {next(iter(parts))!r}", hint=f"its parts are division and place, {_FORM}")
+        raise HintError(f"a hint has no part {next(iter(parts))!r}", hint=f"its parts are division and place, {form}")
     if place not in ("", *PLACES):
-        raise HintError(f"the place of a hint is {' or '.join(PLACES)}, got {place!r}", hint=_FORM)
+        raise HintError(f"the place of a hint is {' or '.join(PLACES)}, got {place!r}", hint=form)
     if not isinstance(division, Mapping):
-        raise HintError(f"the division of a hint is slices by loop, got {division!r}", hint=_FORM)
+        raise HintError(f"the division of a hint is slices by loop, got {division!r}", hint=form)
     slices: dict[str, int] = {}
     for key, count in cast("Mapping[object, object]", division).items():
         if isinstance(key, bool) or not isinstance(key, int | str):
-            raise HintError(f"a loop is the number of a dimension or a name, got {key!r}", hint=_FORM)
+            raise HintError(f"a loop is the number of a dimension or a name, got {key!r}", hint=form)
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise HintError(f"the slices of {key} are a whole number from 1 on, got {count!r}", hint=_FORM)
+            raise HintError(f"the slices of {key} are a whole number from 1 on, got {count!r}", hint=form)
         slices[str(key)] = count
     return Hint(slices, place, **numbers)
 

@@ -88,7 +88,7 @@ class TreeConstant:
         if type(given) is not type(self.value) or given != self.value:
             raise InputError(
                 f"argument '{self.name}' is {given!r}, but the program was made for {self.value!r}",
-                hint="import the model again with this value",
+                hint="compile the model again with this value",
             )
 
 
@@ -194,8 +194,10 @@ class Program(ShownAsText):
         keys = list(cast("list[str]", wanted_kwargs.context))
         names = ", ".join(leaf.name for leaf in self.input_leaves) or "none"
         if len(args) != wanted_args.num_children:
+            count = wanted_args.num_children
+            wanted = f"expected {count} positional argument{'s' * (count != 1)}"
             raise InputError(
-                f"expected {wanted_args.num_children} positional arguments, got {len(args)}; the inputs are {names}"
+                f"{wanted}, got {len(args)}; the inputs are {names}", hint="call it as the model is called"
             )
         missing, unknown = [k for k in keys if k not in kwargs], [k for k in kwargs if k not in keys]
         if missing or unknown:
@@ -230,7 +232,10 @@ class Program(ShownAsText):
 def _checked(wanted: Argument, leaf: object) -> torch.Tensor:
     expected = describe(*wanted.given_form)
     if not isinstance(leaf, torch.Tensor):
-        raise InputError(f"argument '{wanted.name}': expected a tensor {expected}, got {type(leaf).__name__}")
+        raise InputError(
+            f"argument '{wanted.name}': expected a tensor {expected}, got {type(leaf).__name__}",
+            hint="give a tensor; torch.from_numpy makes one of an array",
+        )
     if leaf.layout is not torch.strided or leaf.is_nested or not is_real(leaf):
         what = f"of layout {leaf.layout}" if leaf.layout is not torch.strided else "without elements"
         what = "of tensors" if leaf.is_nested else what
@@ -240,7 +245,7 @@ def _checked(wanted: Argument, leaf: object) -> torch.Tensor:
     if (tuple(leaf.shape), leaf.dtype) != wanted.given_form:
         raise InputError(
             f"argument '{wanted.name}': expected {expected}, got {describe(tuple(leaf.shape), leaf.dtype)}",
-            hint="a program is made for one shape and dtype; import the model again for another",
+            hint="a program is made for one shape and dtype: compile the model again, or for any size (dynamic_shapes)",
         )
     if wanted.is_complex:
         if wanted.mutated and leaf.is_conj():

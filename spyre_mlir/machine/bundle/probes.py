@@ -243,4 +243,4 @@ def pick(seen: Sequence[Observed], name: str) -> Observed:
             return observed
     known = list(dict.fromkeys(observed.name for observed in seen))
     shown = ", ".join(known[:_SHOWN]) + (f" and {len(known) - _SHOWN} more" if len(known) > _SHOWN else "")
-    raise InputError(f"nothing is called '{name}'", hint=f"there is {shown or 'nothing'}")
+    raise InputError(f"no value is called '{name}'", hint=f"name one of {shown}" if shown else "the program has none")

@@ -6,8 +6,8 @@
 // LIST-NEXT: %result  2x64  aten.relu
 // LIST-NEXT: result0: 2x64
 // LIST-NEXT: %twice: 2x64
-// BAD: error: [SPY-I002] nothing is called 'nothing'
-// BAD: try: there is %twice, %result
+// BAD: error: [SPY-I002] no value is called 'nothing'
+// BAD: try: name one of %twice, %result
 // ALONE: there is nothing above this to compare it with
 func.func @main(%x: tensor<2x64xf32>) -> tensor<2x64xf32> {
   %twice = aten.add.Tensor(%x, %x) : (tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>

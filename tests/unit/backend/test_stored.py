@@ -111,6 +111,12 @@ def test_no_directory(tmp_path: Path) -> None:
     assert refused(path)[0] == "no such bundle directory"
 
 
+def test_a_directory_without_a_program_is_no_bundle(tmp_path: Path) -> None:
+    said, where, hint = refused(tmp_path)
+    assert said == "this directory is no bundle: it has neither bundle.mlir nor program.mlir"
+    assert where == str(tmp_path) and "spyre-compile -o" in str(hint)
+
+
 def test_a_file_that_is_run_and_not_there(one: Path) -> None:
     (one / "sdsc_1.json").unlink()
     assert refused(one) == ("bundle.mlir runs sdsc_1.json, which is not there", str(one), AGAIN)

@@ -74,8 +74,8 @@ def test_unknown_probe(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert run_tool.run([str(bundle), "--probe", "sdsc_99"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert "nothing is called 'sdsc_99'" in err
-    assert "there is sdsc_0, sdsc_1, sdsc_2" in err
+    assert "no value is called 'sdsc_99'" in err
+    assert "name one of sdsc_0, sdsc_1, sdsc_2" in err
 
 
 def test_probe_from_python() -> None:
@@ -86,7 +86,7 @@ def test_probe_from_python() -> None:
     np.testing.assert_allclose(compiled.probe("spyre.loop:%0", x), product(), atol=1e-5)
     expected = Layer().linear(x).detach().numpy()
     np.testing.assert_allclose(compiled.probe("%linear", x), expected, atol=1e-5)
-    with pytest.raises(InputError, match="nothing is called '%nothing'"):
+    with pytest.raises(InputError, match="no value is called '%nothing'"):
         compiled.probe("%nothing", x)
 
 

@@ -94,5 +94,6 @@ def test_eager_mode_computes_the_same() -> None:
     ],
 )
 def test_bad_hints_are_refused_where_they_are_made(said: Any, message: str) -> None:
-    with pytest.raises(HintError, match=message):
+    with pytest.raises(HintError, match=message) as refused:
         hint(**said)
+    assert str(refused.value.hint).endswith('for example hint(division={0: 4}) or hint(place="lx")')

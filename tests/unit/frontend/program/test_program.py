@@ -78,7 +78,7 @@ def test_a_program_without_inputs_is_called_with_nothing() -> None:
 def test_constants_are_those_the_program_was_made_for(value: object) -> None:
     error = refusal(X, {"a": value}, k=Y, flag=None)
     assert error.message == f"argument 'a' is {value!r}, but the program was made for 7"
-    assert error.hint == "import the model again with this value"
+    assert error.hint == "compile the model again with this value"
 
 
 def test_positional_arguments_are_counted() -> None:
@@ -121,7 +121,7 @@ def test_tensors_are_those_the_program_was_made_for(value: object, message: str)
 
 def test_hints_say_what_to_give_instead() -> None:
     assert refusal(X.to_sparse(), {"a": 7}, k=Y, flag=None).hint == "give a dense tensor of numbers"
-    assert "import the model again for another" in str(refusal(Y, {"a": 7}, k=Y, flag=None).hint)
+    assert "compile the model again" in str(refusal(Y, {"a": 7}, k=Y, flag=None).hint)
 
 
 def test_what_is_written_shares_no_memory() -> None:

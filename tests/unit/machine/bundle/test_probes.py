@@ -286,13 +286,13 @@ def test_the_last_of_a_name_is_picked() -> None:
 
 
 def test_a_name_that_nothing_has() -> None:
-    with pytest.raises(InputError, match="nothing is called 'c'") as caught:
+    with pytest.raises(InputError, match="no value is called 'c'") as caught:
         pick(named("%a", "%b", "%a"), "c")
-    assert caught.value.hint == "there is %a, %b"
+    assert caught.value.hint == "name one of %a, %b"
     with pytest.raises(InputError) as caught:
         pick([], "c")
-    assert caught.value.hint == "there is nothing"
+    assert caught.value.hint == "the program has none"
     for count, more in ((20, ""), (21, " and 1 more"), (25, " and 5 more")):
         with pytest.raises(InputError) as caught:
             pick(named(*(f"%v{n}" for n in range(count))), "c")
-        assert caught.value.hint == "there is " + ", ".join(f"%v{n}" for n in range(20)) + more
+        assert caught.value.hint == "name one of " + ", ".join(f"%v{n}" for n in range(20)) + more

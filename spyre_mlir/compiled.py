@@ -25,7 +25,8 @@ from spyre_mlir.backend.held import HeldBundle
 from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.choices import Numerics
 from spyre_mlir.collector import paused_collector
-from spyre_mlir.debug.bisect import BisectSession, Divergence
+from spyre_mlir.debug.bisect import BisectSession
+from spyre_mlir.debug.divergence import Divergence
 from spyre_mlir.debug.error_walk import KernelError, kernel_errors, launches_of
 from spyre_mlir.debug.stored_runs import held_program, launch_probes, own_draws, stored_program
 from spyre_mlir.dialects.superdsc.codec.describe import describe

@@ -25,11 +25,13 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import Operation
 
 from spyre_mlir.backend.split import launches, split_module
+from spyre_mlir.debug.divergence import Difference, Divergence, worst_difference
 from spyre_mlir.debug.stored_runs import own_draws
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import TENSORS, SdscExecuteOp
-from spyre_mlir.dialects.spyre.kernel import KernelOp
+from spyre_mlir.dialects.spyre.kernel import ComputeOp, KernelOp, RestickifyOp
+from spyre_mlir.dialects.spyre.loop import NestOp, body_function
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import SpyreError
@@ -48,6 +50,7 @@ from spyre_mlir.machine.levels.host_ops import HostExecutor
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.options import MachineOptions
+from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.ops.table import Family
 from spyre_mlir.pipeline import LEVELS
 
@@ -55,79 +58,6 @@ Array = NDArray[Any]
 ATEN, KERNELS, SUPERDSC, BUNDLE = "aten", "spyre.kernel", "superdsc", "bundle"
 # Two runs of the same numbers in another order of sums; far below what any wrong program leaves.
 SAME_NUMBERS = 1e-9
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Two values at the element where they differ most.
-
-    Attributes:
-        index: where, in the tensor.
-        got: what the level computed; NaN where nothing was written.
-        expected: what the level above computed.
-        error: the difference over the largest expected value.
-    """
-
-    index: tuple[int, ...]
-    got: float
-    expected: float
-    error: float
-
-
-@dataclass(frozen=True)
-class Divergence:
-    """First divergence: the first op whose value differs from the level above.
-
-    Attributes:
-        level: where the value is wrong.
-        above: what it was compared with.
-        op: the op that made it.
-        file: its SuperDSC file, if the level has files.
-        source: the line of the model.
-        difference: the worst element; None if there is no value to compare.
-        reason: what is wrong if it is no value, as a fault or another order of launches.
-    """
-
-    level: str
-    above: str
-    op: str
-    file: str | None = None
-    source: Source = field(default_factory=Source)
-    difference: Difference | None = None
-    reason: str = ""
-
-    def __str__(self) -> str:
-        """One line for the op, one for its place, one for the values."""
-        name = f"{self.file} ({self.op})" if self.file else self.op
-        lines = [f"divergence: {name}, {self.level} against {self.above}"]
-        if self.source:
-            lines.append(f"  from {self.source}")
-        if (d := self.difference) is not None:
-            got = "nothing" if np.isnan(d.got) else f"{d.got:.9g}"
-            lines.append(f"  at {list(d.index)}: got {got}, expected {d.expected:.9g} (error {d.error:.2e})")
-        if self.reason:
-            lines.append(f"  {self.reason}")
-        return "\n".join(lines)
-
-
-def worst_difference(got: Array, expected: Array, tolerance: float) -> Difference | None:
-    """Return the worst element if it differs by more than the tolerance times the largest expected value.
-
-    Elements that were expected to be undefined do not count; one that lacks its value differs without bound.
-    """
-    if expected.size == 0:
-        return None
-    wide, wanted = got.astype(np.float64), expected.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        apart = np.where(wide == wanted, 0.0, np.abs(wide - wanted))
-    apart = np.where(np.isnan(wanted), 0.0, np.where(np.isnan(apart), np.inf, apart))
-    finite = wanted[np.isfinite(wanted)]
-    largest = float(np.abs(finite).max(initial=0.0)) or 1.0
-    flat = int(apart.argmax())
-    if not apart.reshape(-1)[flat] > tolerance * largest:
-        return None
-    index = tuple(int(i) for i in np.unravel_index(flat, apart.shape))
-    return Difference(index, float(wide[index]), float(wanted[index]), float(apart[index]) / largest)
 
 
 class _FoundError(Exception):
@@ -296,7 +226,7 @@ class BisectSession:
             by_place.setdefault(observed.source, []).append(observed)
         verdicts: dict[Operation, Divergence | None] = {}
         for expected in wanted:
-            candidates = [c for c in by_place.get(expected.source, []) if c.values.size == expected.values.size]
+            candidates = [c for c in by_place.get(expected.source, []) if _may_be(c, expected)]
             # An op of a region runs once per call; the first that differs counts.
             if candidates and not _moves(expected.op) and verdicts.get(expected.op) is None:
                 verdicts.pop(expected.op, None)
@@ -327,6 +257,23 @@ class BisectSession:
 def _moves(op: Operation) -> bool:
     """Return whether an op only looks at a tensor in another way; the level below reads through it."""
     return isinstance(op, AtenOp) and op.entry is not None and op.entry.family is Family.VIEW
+
+
+def _may_be(candidate: Observed, expected: Observed) -> bool:
+    """Return whether an observed value may be the expected one: it has its size, and is computed if that is.
+
+    A kernel that only lays a tensor out is at the place of the op that reads it, and has the values that this op reads.
+    """
+    if candidate.values.size != expected.values.size:
+        return False
+    nest = expected.op
+    computed = isinstance(nest, NestOp) and (nest.combine is not None or body_function(nest.body.block) is not None)
+    return not (computed and _lays_out(candidate.op))
+
+
+def _lays_out(op: Operation) -> bool:
+    """Return whether an op is a kernel that only moves the elements of a tensor."""
+    return isinstance(op, RestickifyOp) or (isinstance(op, ComputeOp) and op.function_name == COPY)
 
 
 def _spoils(op: Operation, verdicts: Mapping[Operation, Divergence | None]) -> bool:

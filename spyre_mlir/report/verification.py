@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spyre_mlir.backend.json_file import dump_text
 from spyre_mlir.choices import Numerics
-from spyre_mlir.debug.bisect import Divergence
+from spyre_mlir.debug.divergence import Divergence
 from spyre_mlir.dialects.flips import Flip
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 from spyre_mlir.errors import MachineFault, SpyreError

@@ -49,6 +49,30 @@ def read_cost(versions: DeviceForms, index: IndexMap, lane: str | None) -> int:
     return _sticks(versions, stick) + moved
 
 
+def _by_fewer_cores(versions: DeviceForms, index: IndexMap, lane: str | None, cores: int, spec: SpyreSpec) -> float:
+    """Sticks per core that laying a placed input out again takes beyond `read_cost`, shared by so many cores.
+
+    Its stick dimensions are divided by whole sticks, which leaves few rows or columns to few cores; and what has no
+    whole sticks of rows is copied first.
+    """
+    stick = stick_for(index, lane, block_of(versions.format))
+    if not versions.placed or stick is None or versions.find(stick) is not None:
+        return 0.0
+    placed, lanes = versions.buffers[0], block_of(versions.format)
+    old = placed.layout.stick
+    if UNIT in (old, stick):
+        return 0.0
+    extents = dict(enumerate(versions.shape))
+
+    def share(sticks: int, *dims: int) -> float:
+        loops = [DividedLoop(str(d), -(-e // lanes) if d in dims else e, kept=True) for d, e in extents.items()]
+        return sticks / prod(divide(loops, [], spec).values())
+
+    relaid = _relaid(versions, stick)
+    copied = share(2 * placed.sticks, old) if extents[stick] % lanes else 0.0
+    return copied + share(relaid, old, stick) - relaid / cores
+
+
 def _relaid(versions: DeviceForms, stick: int) -> int:
     """Sticks read and written by a restickify: where one side is sparse, both have a stick for every element."""
     source = versions.buffers[0]
@@ -108,7 +132,10 @@ def cheapest_lane(op: loop.NestOp, forms: Forms, later: Later = lambda _value, _
         stick = UNIT if stick is None else stick
         cost = write_cost(shape, stick, form)
         cost += sum(read_cost(v, m.data, lane) for v, m in zip(forms.operands, op.input_maps, strict=True))
-        found.append((cost / usable_cores(op.space.data, op.reduced, lane, lanes, spec_at(op)), lane, stick))
+        cores = usable_cores(op.space.data, op.reduced, lane, lanes, spec_at(op))
+        operands = zip(forms.operands, op.input_maps, strict=True)
+        more = sum(_by_fewer_cores(v, m.data, lane, cores, spec_at(op)) for v, m in operands)
+        found.append((cost / cores + more, lane, stick))
     if not found:
         raise LoweringError("no loop can walk the lanes of the result")
     cores = spec_at(op).cores_per_card

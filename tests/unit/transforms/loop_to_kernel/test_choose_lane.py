@@ -138,6 +138,20 @@ def test_the_last_stick_may_be_in_part_where_the_tensor_ends() -> None:
     assert cheapest_lane(op, Forms(DL16, [computed(p, 1)])) == "a"
 
 
+@pytest.mark.parametrize(("placed", "lane"), [(False, "a"), (True, "b")])
+def test_few_cores_lay_a_placed_input_out_again(placed: bool, lane: str) -> None:
+    """67 rows of 4 sticks, and 256 columns of 2. Row by row, 4 cores read and write 2 * 268 sticks: 134 each.
+
+    Column by column, 32 cores read and write 2 * 512, 32 each, if the input may lie so. Otherwise 4 cores copy it,
+    because 67 rows are no whole sticks, and 8 cores lay it out again: 134 and 98 more.
+    """
+    text = pointwise("a, b", "67x256", "a = 67, b = 256").replace("33x70", "67x256")
+    p = LayoutPlanner()
+    value = sent(p, 67, 256)
+    p.placed |= {value} if placed else set()
+    assert cheapest_lane(nest(text), Forms(DL16, [p.of(value)])) == lane
+
+
 def test_a_destination_says_which_lane() -> None:
     text = pointwise("a, b", "33x70").replace(" -> [a, b]", " into %d -> [a, b]")
     text = text.replace("%0 = spyre", "%d = spyre.loop.empty : tensor<33x70xf32>\n%0 = spyre")

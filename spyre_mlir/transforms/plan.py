@@ -29,6 +29,7 @@ from spyre_mlir.planning.divisions import WIDTH, divide_within
 from spyre_mlir.planning.trips import LoopChoice, TripSpan, shared_equally, worth_trying
 from spyre_mlir.transforms.kernel_plans.cut_sums import PartedSum, parts_of_sum, parts_of_weight, products_of
 from spyre_mlir.transforms.kernel_plans.divided_blocks import divide_as_usual, divide_block, kernels_in, move_to
+from spyre_mlir.transforms.kernel_plans.group_prefixes import GroupPrefix
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
@@ -42,8 +43,6 @@ from spyre_mlir.transforms.kernel_plans.trials import (
     Trial,
     clear_gain_us,
     cuts,
-    cuts_asked_for,
-    held_in_trip,
     local_operands,
 )
 from spyre_mlir.transforms.kernel_plans.wished_buffers import WideWeights, divide_or_refuse
@@ -238,46 +237,44 @@ class _Loops:
 
     def _trials(self, group: RowGroup, times: Mapping[kernel.KernelOp, float]) -> Iterator[Trial]:
         """Loops around the first kernels of a group that may gain clearly."""
-        for count in cuts(group, self._wide.stored):
-            ops = group.ops[:count]
-            if any(op in self.choices.fixed for op in ops):
+        prefix, usual_us = GroupPrefix(group, self._floors), [times[op] for op in group.ops]
+        whole = next((n for n, op in enumerate(group.ops) if op in self.choices.fixed), len(group.ops))
+        for count in [count for count in cuts(group, self._wide.stored) if count <= whole]:
+            prefix.extend(count)
+            saved = self._wide.saved_us(group.ops[:count], prefix.internal)
+            if saved is None or (usual := sum(usual_us[:count]) + saved) < self.shortest_us:
                 continue
-            part = group.first(count)
-            saved = self._wide.saved_us(part)
-            if saved is None or (usual := sum(times[op] for op in ops) + saved) < self.shortest_us:
+            needed, clearly = self._needed(prefix, usual), usual - clear_gain_us(usual)
+            if needed is None or (floor := prefix.floor_us()) >= clearly or prefix.is_asked_for_whole():
                 continue
-            needed, clearly = self._needed(part, usual), usual - clear_gain_us(usual)
-            if needed is None or (floor := self._floors.us(ops, {*part.internal(), *part.totals})) >= clearly:
-                continue
-            if cuts_asked_for(part):
-                continue
-            unequal = saved and not part.is_summed  # a sum grows in one loop
-            for spans in shared_equally(part.pieces, self.spec.cores_per_card, needed) if unequal else ():
-                yield Trial(part, spans, None, usual, floor)
-            held = held_in_trip(part)
-            for trips, inner in self._loops(part, needed):
+            found = list[tuple[tuple[TripSpan, ...], InnerLoop | None, float]]()
+            if saved and not (count == len(group.ops) and group.is_summed):  # a sum grows in one loop
+                shared = shared_equally(prefix.pieces, self.spec.cores_per_card, needed)
+                found += [(spans, None, floor) for spans in shared]
+            for trips, inner in self._loops(prefix, needed):
                 within = 1 if inner is None else inner.trips
                 if floor + trips * within * self.choices.parameters.trip_fixed_us >= clearly:
                     continue
-                least = self._floors.in_loops_us(part, held, trips, inner)
-                if least < clearly:
-                    yield Trial(part, (TripSpan.of_all(trips),), inner, usual, max(least, floor))
+                if (least := prefix.in_loops_us(trips, inner)) < clearly:
+                    found.append(((TripSpan.of_all(trips),), inner, max(least, floor)))
+            part = group.first(count) if found else group
+            yield from (Trial(part, spans, inner, usual, least) for spans, inner, least in found)
 
-    def _needed(self, group: RowGroup, usual_us: float) -> int | None:
-        """The fewest trips in which what a group holds may fit the scratchpads; None if no loops are worth a try."""
-        needed = -(-group.held_bytes() // (self.spec.lx_usable_bytes * self.spec.cores_per_card))
-        if usual_us < WORTH_TRYING_US and needed <= 1 and self._slow.isdisjoint(group.ops):
+    def _needed(self, prefix: GroupPrefix, usual_us: float) -> int | None:
+        """The fewest trips in which what kernels hold may fit the scratchpads; None if no loops are worth a try."""
+        needed = -(-prefix.held_bytes() // (self.spec.lx_usable_bytes * self.spec.cores_per_card))
+        if usual_us < WORTH_TRYING_US and needed <= 1 and self._slow.isdisjoint(prefix.group.ops[: prefix.count]):
             return None  # what the kernels hand to each other fits as it is, and no rate would rise
         return needed
 
-    def _loops(self, group: RowGroup, needed: int) -> Iterator[tuple[int, InnerLoop | None]]:
-        """Loops around a group that are worth a try: trips of the outer one, and the inner one if there is one."""
-        others = (g for g in grow(group.ops[0], group.ops[1:]) if len(g.ops) == len(group.ops))
-        inner = {g.loops[0]: g for g in others if g.loops[0] != group.loops[0] and not g.is_summed}
-        for other in (None, *inner.values()):
-            choice = None if other is None else LoopChoice(other.pieces)
-            for trips, within in worth_trying(LoopChoice(group.pieces), choice, needed, self.spec.loop_trips):
-                yield trips, None if other is None else InnerLoop(within, other.loops)
+    def _loops(self, prefix: GroupPrefix, needed: int) -> Iterator[tuple[int, InnerLoop | None]]:
+        """Loops around kernels that are worth a try: trips of the outer one, and the inner one if there is one."""
+        outer, most = LoopChoice(prefix.pieces), self.spec.loop_trips
+        for trips, _ in worth_trying(outer, None, needed, most):
+            yield trips, None
+        for pieces, loops in prefix.inner_loops():
+            for trips, within in worth_trying(outer, LoopChoice(pieces), needed, most):
+                yield trips, InnerLoop(within, loops)
 
     def _us(self, trial: Trial, most_us: float) -> float | None:
         """Predicted time of a group in loops; None if its kernels cannot be divided then, or it is longer than that."""

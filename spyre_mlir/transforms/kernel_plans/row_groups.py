@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import accumulate
 from math import gcd
 from types import MappingProxyType
 
@@ -21,7 +20,6 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_facts import fact
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.dialects.spyre.kernel_view import ViewOp
-from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.transforms.kernel_plans.running_sums import may_grow, summed_rows
 
@@ -54,13 +52,7 @@ class RowGroup:
     @property
     def pieces(self) -> int:
         """Blocks of rows that can be told apart: their number divides all loops, and whole sticks in the lanes."""
-        counts = [op.space.extents[loop] for op, loop in zip(self.ops, self.loops, strict=True)]
-        for op, rows in zip(self.ops, self.rows, strict=True):
-            for tensor, dim in zip(op.tensors, rows, strict=True):
-                if dim is not None and dim == tensor.layout.stick:
-                    whole, rest = divmod(tensor.shape[dim], tensor.block)
-                    counts.append(1 if rest else whole)
-        return gcd(*counts)
+        return gcd(*(pieces_of(*member) for member in zip(self.ops, self.loops, self.rows, strict=True)))
 
     def take(self, op: kernel.KernelOp) -> bool:
         """Append an op, if it has a loop that fits the group."""
@@ -163,18 +155,15 @@ class RowGroup:
             made.add(op, loop, rows)
         return made
 
-    def held_bytes(self) -> int:
-        """Return the most bytes of internal buffers that are in use at one time, over all rows."""
-        changes = [0] * (len(self.ops) + 1)
-        last = {value: number for number, op in enumerate(self.ops) for value in op.operands}
-        first = {
-            value: -number for number, op in enumerate(reversed(self.ops), 1 - len(self.ops)) for value in op.operands
-        }
-        for value in self.internal():
-            size = kernel.device_tensor(value).sticks * STICK_BYTES
-            changes[first[value]] += size
-            changes[last[value] + 1] -= size
-        return max(accumulate(changes))
+
+def pieces_of(op: kernel.KernelOp, loop: str, rows: Rows) -> int:
+    """Return into how many blocks of rows an op can be cut that keep sticks whole."""
+    counts = [op.space.extents[loop]]
+    for tensor, dim in zip(op.tensors, rows, strict=True):
+        if dim is not None and dim == tensor.layout.stick:
+            whole, rest = divmod(tensor.shape[dim], tensor.block)
+            counts.append(1 if rest else whole)
+    return gcd(*counts)
 
 
 @fact
@@ -267,4 +256,4 @@ def ops_from(op: Operation | None) -> Iterator[Operation]:
         op = op.next_op
 
 
-__all__ = ["RowGroup", "grow", "ops_from", "reads_beside", "row_loops"]
+__all__ = ["RowGroup", "grow", "ops_from", "pieces_of", "reads_beside", "row_loops"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
@@ -10,8 +10,7 @@ from xdsl.ir import SSAValue
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.repeated_copies import repeats
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
-from spyre_mlir.transforms.kernel_plans.trials import InnerLoop, local_operands
+from spyre_mlir.transforms.kernel_plans.trials import local_operands
 
 ROUNDING = 1e-9
 
@@ -28,38 +27,38 @@ class TimeFloors:
     _known: dict[tuple[kernel.KernelOp, frozenset[int]], float] = field(
         default_factory=dict[tuple[kernel.KernelOp, frozenset[int]], float]
     )
+    _trips: dict[Hashable, float] = field(default_factory=dict[Hashable, float])
 
     def us(self, ops: Sequence[kernel.KernelOp], internal: Container[SSAValue]) -> float:
         """Return the least time of kernels in any loops, if some buffers stay in the scratchpads throughout."""
-        held = zip(ops, local_operands(ops, internal), strict=True)
-        return sum([self._kernel_us(op, local) for op, local in held if not repeats(op)])
+        return sum([self.kernel_us(op, local) for op, local in zip(ops, local_operands(ops, internal), strict=True)])
 
-    def in_loops_us(
-        self, group: RowGroup, held: Sequence[frozenset[int]], trips: int, inner: InnerLoop | None
-    ) -> float:
-        """Return a time that no division of a group in loops beats.
+    def kernel_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
+        """Return the least time of a kernel in any loops, if some operands stay in the scratchpads throughout."""
+        key = op, local
+        if (known := self._known.get(key)) is None:
+            known = self._known[key] = 0.0 if repeats(op) else self.choices.floor_us(op, local)
+        return known
+
+    def trip_us(self, op: kernel.KernelOp, cuts: Mapping[str, int], local: frozenset[int]) -> float:
+        """Return the least time of a kernel in one trip of loops around it.
 
         Args:
-            group: the kernels.
-            held: operands of each kernel that the scratchpads may hold in a trip.
-            trips: of the loop around the group.
-            inner: the loop inside of it, if there is one.
+            op: the kernel outside of the loops.
+            cuts: into how many equal parts its loops are cut.
+            local: operands that may be in the scratchpads.
         """
-        once, within = self.choices.parameters.trip_fixed_us, 1 if inner is None else inner.trips
-        for number, (op, loop, local) in enumerate(zip(group.ops, group.loops, held, strict=True)):
-            if repeats(op):
-                continue
-            cuts = {loop: trips}
-            if inner is not None:
-                cuts[inner.loops[number]] = within * cuts.get(inner.loops[number], 1)
-            once += self.choices.trip_floor_us(op, cuts, local)
-        return trips * within * once * (1 - ROUNDING)
-
-    def _kernel_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
-        """The same of one kernel, which many groups may have."""
-        if (known := self._known.get((op, local))) is None:
-            known = self._known[op, local] = self.choices.floor_us(op, local)
+        key = op, *cuts.items(), local
+        if (known := self._trips.get(key)) is None:
+            known = self._trips[key] = 0.0 if repeats(op) else self.choices.trip_floor_us(op, cuts, local)
         return known
+
+    def of_trips_us(self, times: Iterable[float], trips: int) -> float:
+        """Return the time of so many trips of kernels of which each takes no less in a trip."""
+        once = self.choices.parameters.trip_fixed_us
+        for us in times:
+            once += us
+        return trips * once * (1 - ROUNDING)
 
 
 __all__ = ["TimeFloors"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,7 +12,6 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.transforms.kernel_plans.plan_record import TriedLoop
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
-from spyre_mlir.transforms.utils.hints import hinted_place
 
 CLEAR_GAIN = 0.05  # part of the time that a loop must save
 _NONE: Mapping[kernel.KernelOp, Collection[SSAValue]] = MappingProxyType({})
@@ -58,25 +56,9 @@ def clear_gain_us(usual_us: float) -> float:
     return CLEAR_GAIN * usual_us
 
 
-def held_in_trip(group: RowGroup) -> list[frozenset[int]]:
-    """Operands of each kernel that the scratchpads may hold in a trip: internal ones, copies for several readers."""
-    reads = Counter(value for op in group.ops for value in {*op.inputs})
-    relaid = {value for op in group.ops if isinstance(op, kernel.RestickifyOp) for value in op.operands}
-    internal = set(group.internal())
-    may = (internal - relaid) | group.totals
-    may |= {value for value, count in reads.items() if count > 1 and value not in internal}
-    return local_operands(group.ops, may)
-
-
 def local_operands(ops: Sequence[kernel.KernelOp], held: Container[SSAValue]) -> list[frozenset[int]]:
     """Operands of each kernel that are among these buffers."""
     return [frozenset([n for n, value in enumerate(op.operands) if value in held]) for op in ops]
-
-
-def cuts_asked_for(group: RowGroup) -> bool:
-    """Return whether a loop around a group would take a buffer in parts that a hint asks for."""
-    internal = set(group.internal())
-    return any(hinted_place(v) == "lx" and v not in internal for op in group.ops for v in op.operands)
 
 
 def cuts(group: RowGroup, stored_wide: Mapping[kernel.KernelOp, Collection[SSAValue]] = _NONE) -> list[int]:
@@ -98,7 +80,5 @@ __all__ = [
     "Trial",
     "clear_gain_us",
     "cuts",
-    "cuts_asked_for",
-    "held_in_trip",
     "local_operands",
 ]

@@ -5,7 +5,7 @@ Decision: docs/decisions/0156-narrow-weights-stay-narrow.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Self
@@ -16,7 +16,6 @@ from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.hints import HintError
 from spyre_mlir.planning.divisions import Division, Kernel, Prices, divide_within
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
 
 # The time that a loop is taken to save which keeps such a buffer out of device memory: more than any loop costs.
 STORED_WIDE_US = 1e6
@@ -49,20 +48,23 @@ class WideWeights:
         """Return the time that kernels are taken to need for those in device memory."""
         return sum(len(self.stored[op]) for op in ops) * STORED_WIDE_US
 
-    def saved_us(self, group: RowGroup) -> float | None:
+    def saved_us(self, ops: Sequence[kernel.KernelOp], inside: Container[SSAValue]) -> float | None:
         """Return the time that a loop saves by those that it has in the scratchpads, and a plan without it has not.
+
+        Args:
+            ops: the kernels in the loop.
+            inside: buffers that only they use.
 
         None if the loop would write one for a product behind it, which no other loop could then have there, or has only
         one of the kernels that write and read one that is there without the loop.
         """
         if not any(self.stored.values()) and not self.held:
             return 0.0
-        inside = set(group.internal())
-        if any(v in self.held and v not in inside for op in group.ops for v in op.operands):
+        if any(v in self.held and v not in inside for op in ops for v in op.operands):
             return None
-        if any(op.output in self.stored.get(op, ()) and op.output not in inside for op in group.ops):
+        if any(op.output in self.stored.get(op, ()) and op.output not in inside for op in ops):
             return None
-        return sum(len(inside & self.stored.get(op, frozenset())) for op in group.ops) * STORED_WIDE_US
+        return sum(v in inside for op in ops for v in self.stored.get(op, ())) * STORED_WIDE_US
 
 
 def not_wished(found: Kernel) -> Kernel:

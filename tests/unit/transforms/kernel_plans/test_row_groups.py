@@ -316,18 +316,6 @@ def test_the_first_ops_are_a_group_of_their_own() -> None:
     assert names(group) == ["exp", "max", "sub", "add"]
 
 
-def test_bytes_of_buffers_in_use_at_one_time() -> None:
-    # t1 and s0 live from the maximum to the difference, t2 from there on: at the difference all three are in use.
-    assert grown(EXP, MAX, SUB, BIAS)["m"].held_bytes() == 2 * BYTES["t"] + BYTES["s"]
-    # A chain holds an operand and a result, however long it is; the last result is the host's.
-    neg = kernel("neg", BOTH, "t1[m, n]", "t2[m, n]")
-    back = kernel("neg", BOTH, "t2[m, n]", "t1[m, n]")
-    last = kernel("exp", BOTH, "t1[m, n]", "t3[m, n]")
-    assert grown(EXP, last)["m"].held_bytes() == BYTES["t"]
-    assert grown(EXP, neg, back, last)["m"].held_bytes() == 2 * BYTES["t"]
-    assert grown(kernel("exp", BOTH, "t0[m, n]", "t3[m, n]"))["m"].held_bytes() == 0
-
-
 def test_an_op_that_touches_nothing_of_the_group_may_run_before_it() -> None:
     exp, reader, writer, sharer, apart = ops(
         module(

@@ -35,7 +35,8 @@ MOST_WHOLE_PRODUCTS = 2**24
 def lower_product(b: LoopBuilder, left: TensorView, right: TensorView, result: TensorType[Attribute]) -> TensorView:
     """Lower left [batch…, m, k] times right [batch…, k, n].
 
-    Operands whose views cut or repeat k or n, or that need more loops than the hardware has, are copied first.
+    Operands whose views cut or repeat k or n, or that need more loops than the hardware has, are copied first: the
+    rows of all batches to one matrix where they share the right operand.
     """
     batch = result.get_shape()[:-2]
     left = TensorView(left.base, left.view.expand((*batch, *left.shape[-2:])))
@@ -47,7 +48,8 @@ def lower_product(b: LoopBuilder, left: TensorView, right: TensorView, result: T
         left, right = b.copy(left), b.copy(right)
         loops = _loops(left.view, right.view)
     if not _fits(loops):
-        return _flat_product(b, left, right, result)
+        shared = len(left.shape) > 2 and all(absent(right.view, d) for d in range(len(left.shape) - 2))
+        return (_product_of_rows if shared else _flat_product)(b, left, right, result)
     return _emit(b, left, right, loops, result)
 
 
@@ -125,6 +127,19 @@ def _fits(loops: NestLoops) -> bool:
     rows = [n for n in outer if n not in in_right]
     shared = [n for n in outer if n in in_right]
     return len(rows) <= MOST_ROW_LOOPS and len(shared) <= MOST_BATCH_LOOPS and all(n in in_left for n in outer)
+
+
+def _product_of_rows(b: LoopBuilder, left: TensorView, right: TensorView, result: TensorType[Attribute]) -> TensorView:
+    """The same product of a matrix that all batches share: their rows are those of one matrix, in a copy."""
+    batches = range(len(left.shape) - 2)
+    view = right.view
+    for d in batches:
+        view = view.slice(d, 0, 1)
+    right = TensorView(right.base, view.squeeze(tuple(batches)))
+    rows = b.shared_copy(left, (prod(left.shape[:-1]), left.shape[-1]))
+    flat = TensorType(result.get_element_type(), [rows.shape[0], right.shape[-1]])
+    made = _emit(b, rows, right, _loops(rows.view, right.view), flat)
+    return TensorView(made.base, made.view.reshape(result.get_shape()))
 
 
 def _flat_product(b: LoopBuilder, left: TensorView, right: TensorView, result: TensorType[Attribute]) -> TensorView:

@@ -37,6 +37,7 @@ class LoopBuilder:
         self.emitter = emitter
         self.readings: dict[SSAValue, TensorView] = {}
         self._converted: dict[tuple[SSAValue, Attribute], SSAValue] = {}
+        self._copies: dict[tuple[SSAValue, IndexView, tuple[int, ...]], TensorView] = {}
 
     def reading(self, value: object, element: Attribute) -> TensorView:
         """Return the view of an aten value; a number becomes a tensor of rank 0."""
@@ -68,6 +69,13 @@ class LoopBuilder:
         target = reading.shape if shape is None else shape
         fresh = TensorType(element_of(reading.base), target)
         return self.pointwise(None, [reading], fresh, cut=IndexView.identity(target))
+
+    def shared_copy(self, reading: TensorView, shape: tuple[int, ...]) -> TensorView:
+        """Return a tensor with the elements of a view under another shape of the same order, one for all who ask."""
+        key = reading.base, reading.view, shape
+        if key not in self._copies:
+            self._copies[key] = self.copy(reading, shape)
+        return self._copies[key]
 
     def pointwise(
         self,

@@ -122,11 +122,15 @@ class LaterReads:
             made = self._written(op, stick) / own + self.cost(op.result, stick) / all_fillers
             read = _sticks(op, index, lane, lanes_of(form))
             needed = stick_for(index, lane, block_of(form))
-            if needed is not None:
+            if needed is None:
+                least = min(least, made)
+            else:
                 out[needed] = min(out.get(needed, inf), made + read)
-            least, whole = min(least, made), min(whole, read)
-        if not out and least < inf:  # read through a copy, whatever its layout is
-            out = dict.fromkeys(range(len(index)), least + _COPIED * whole)
+            whole = min(whole, read)
+        if least < inf:  # read through a copy, which any loop may walk that has a dimension for itself
+            alone = {stick_for(index, d.name, block_of(form)) for d in op.space.data} - {None, UNIT}
+            for stick in alone if out else range(len(index)):
+                out[stick] = min(out.get(stick, inf), least + _COPIED * whole)
         return out
 
     def _lanes(self, op: loop.NestOp, number: int) -> list[tuple[str | None, int]]:

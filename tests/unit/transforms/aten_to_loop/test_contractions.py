@@ -69,7 +69,6 @@ def test_shared_batches() -> None:
     [
         ((2, 3, 2, 4, 8), (2, 3, 2, 8, 6), True),  # three shared batches
         ((2, 3, 2, 4, 8), (2, 3, 1, 8, 6), False),  # two shared, one of the rows
-        ((2, 3, 4, 8), (8, 6), True),  # with m, three loops of rows
         ((2, 4, 8), (8, 6), False),
         ((2, 3, 1, 8), (8, 6), False),
     ],
@@ -82,6 +81,27 @@ def test_what_needs_more_loops_has_all_batches_in_one(
     batch = int(np.prod(shape[:-2]))
     last = {"b0": batch, "m": 4, "n": 6, "k": 8}
     assert (len(loops) > 1) == flat and (not flat or last in loops)
+
+
+def test_rows_of_many_loops_are_one_matrix_if_all_batches_share_the_other() -> None:
+    """With m, three loops of rows."""
+    loops, got, x, y, _ = product((2, 3, 4, 8), (8, 6))
+    assert loops == [{"d0": 2, "d1": 3, "d2": 4, "d3": 8}, {"m": 24, "n": 6, "k": 8}]
+    assert np.allclose(got, x @ y)
+
+
+def test_products_of_the_same_rows_share_their_copy() -> None:
+    """Windows of 2 x 2 of 4 x 6 rows: four loops of rows, that two matrices are multiplied with."""
+    built, x, y, z = Built((4, 6, 8), (8, 5), (8, 7)), numbers(4, 6, 8), numbers(8, 5), numbers(8, 7, seed=1)
+    windows = built.arg(0).view.reshape((2, 2, 3, 2, 8)).permute((0, 2, 1, 3, 4)).reshape((6, 4, 8))
+    left = TensorView(built.arg(0).base, windows)
+    rows = x.reshape(2, 2, 3, 2, 8).transpose(0, 2, 1, 3, 4).reshape(6, 4, 8)
+    made = [
+        lower_product(built.b, left, built.arg(n), TensorType(f32, [6, 4, columns])) for n, columns in ((1, 5), (2, 7))
+    ]
+    copied = {"d0_0": 2, "d0_1": 3, "d1_0": 2, "d1_1": 2, "d2": 8}
+    assert built.loops == [copied, {"m": 24, "n": 5, "k": 8}, {"m": 24, "n": 7, "k": 8}]
+    assert np.allclose(built.run(made[1], x, y, z), rows @ z)
 
 
 def test_batches_of_the_second_operand_alone_are_given_to_the_first() -> None:

@@ -103,6 +103,18 @@ def test_a_restickify_of_a_sparse_tensor_counts_all_lanes_of_it() -> None:
     assert later.cost(first.result, UNIT) == (64 + 1) * 64 * 128 + 128 + 256
 
 
+def test_a_copy_is_read_in_the_lanes_where_reading_in_place_has_to_be_sparse() -> None:
+    """Every second row goes to columns 32 to 159: the 32 rows have to be in the lanes, in 128 sticks.
+
+    They are written once, and a copy of them that is laid out again counts as eight times as many sticks. Read in
+    place, each of the 32 x 128 elements would have to be in a stick of its own, and written so.
+    """
+    part = "[a = 32, b = 128] ins(%0[a * 2, b] : tensor<64x128xf16>) into %d -> [a, b + 32] : tensor<32x160xf16>"
+    later, first = costs_and_nest("%d = spyre.loop.empty : tensor<32x160xf16>", f"%r = spyre.loop.nest {part} {COPY}")
+    assert later.cost(first.result, 1) == 8 * 128 + 128
+    assert later.cost(first.result, UNIT) == 2 * 32 * 128
+
+
 @pytest.mark.parametrize("channels", [144, 200])
 def test_a_convolution_by_channel_keeps_the_channels_in_the_lanes(channels: int) -> None:
     """The rows of an image of 28 x 28 are fewer sticks, but no window can slide along lanes."""

@@ -128,9 +128,10 @@ class LaterReads:
                 out[needed] = min(out.get(needed, inf), made + read)
             whole = min(whole, read)
         if least < inf:  # read through a copy, which any loop may walk that has a dimension for itself
-            alone = {stick_for(index, d.name, block_of(form)) for d in op.space.data} - {None, UNIT}
-            for stick in alone if out else range(len(index)):
-                out[stick] = min(out.get(stick, inf), least + _COPIED * whole)
+            alone = {stick_for(index, d.name, block_of(form)) for d in op.space.data} if out else range(len(index))
+            for stick in alone:
+                if stick not in (None, UNIT):
+                    out[stick] = min(out.get(stick, inf), least + _COPIED * whole)
         return out
 
     def _lanes(self, op: loop.NestOp, number: int) -> list[tuple[str | None, int]]:

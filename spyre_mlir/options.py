@@ -93,6 +93,7 @@ def read_names(text: str) -> tuple[str, ...]:
 
 
 _TO_SUPERDSC = "convert-spyre-kernel-to-superdsc"
+_TO_LAYOUTS = "choose-layouts"
 _TO_KERNEL = "convert-spyre-loop-to-spyre-kernel"
 
 
@@ -295,6 +296,7 @@ class CompileOptions:
             if sets is None or (len(sets) == 1 and not value):
                 continue
             chosen.setdefault(sets[0], {}).update({sets[1]: value} if len(sets) == 2 else {})
+        chosen[_TO_LAYOUTS] = dict(chosen[_TO_KERNEL])  # a layout depends on the format
         if self.keep_float32_in:
             chosen.pop("outline-regions", None)  # equal layers may differ in what they keep
             chosen["decompose-aten"]["name_operators"] = True

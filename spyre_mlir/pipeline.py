@@ -78,8 +78,8 @@ STAGES = (
         legality.LOOP,
     ),
     Stage(
-        "cut-rows,cut-columns,convert-spyre-loop-to-spyre-kernel,keep-on-device,@spyre.kernel,view-copies,order-batches,"
-        "plan,divide-work,forward-results,place-lx,assign-pool",
+        "cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,@spyre.kernel,"
+        "view-copies,order-batches,plan,divide-work,forward-results,place-lx,assign-pool",
         legality.KERNEL,
     ),
     Stage("convert-spyre-kernel-to-superdsc", legality.SUPERDSC),

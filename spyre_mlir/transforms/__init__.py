@@ -32,6 +32,7 @@ PASSES = (
     "schedule-host-steps",
     "cut-rows",
     "cut-columns",
+    "choose-layouts",
     "convert-spyre-loop-to-spyre-kernel",
     "keep-on-device",
     "view-copies",

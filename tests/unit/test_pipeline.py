@@ -38,7 +38,7 @@ TO_LOOP = (
     "update-in-place,forward-copies,pack-weights,schedule-host-steps"
 )
 TO_KERNEL = (
-    "cut-rows,cut-columns,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
+    "cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
     "view-copies,order-batches,plan,divide-work,forward-results,place-lx,assign-pool"
 )
 

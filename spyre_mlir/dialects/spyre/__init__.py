@@ -11,6 +11,7 @@ from spyre_mlir.dialects.spyre.attributes import (
     ResampleAttr,
     SpaceAttr,
 )
+from spyre_mlir.dialects.spyre.layout_choices import LayoutAttr
 from spyre_mlir.dialects.spyre.moves import MoveAttr, WordsAttr
 from spyre_mlir.dialects.target import TargetAttr
 
@@ -41,5 +42,16 @@ Spyre = Dialect(
         host.LoopHostOp,
         host.KernelHostOp,
     ],
-    [SpaceAttr, IndexMapAttr, DeviceTensorType, IotaAttr, FirstOnesAttr, ResampleAttr, MoveAttr, WordsAttr, TargetAttr],
+    [
+        SpaceAttr,
+        IndexMapAttr,
+        DeviceTensorType,
+        IotaAttr,
+        FirstOnesAttr,
+        ResampleAttr,
+        MoveAttr,
+        WordsAttr,
+        LayoutAttr,
+        TargetAttr,
+    ],
 )

@@ -224,8 +224,8 @@ class DeviceTensorType(Data[DeviceTensor], TypeAttribute):
     def print_parameter(self, printer: Printer) -> None:
         """Writes shape, format, layout, memory space."""
         t = self.data
-        text = f"{list(t.shape)} x {t.format}, order [{', '.join(map(_dim_text, t.layout.order))}], "
-        text += f"stick {_dim_text(t.layout.stick)}"
+        text = f"{list(t.shape)} x {t.format}, order [{', '.join(map(dim_text, t.layout.order))}], "
+        text += f"stick {dim_text(t.layout.stick)}"
         if t.layout.extents != _least_extents(t.shape, t.layout.stick, t.lanes):
             text += f", extents {list(t.layout.extents)}"
         if t.layout.unit_extent != 1:
@@ -240,7 +240,8 @@ class DeviceTensorType(Data[DeviceTensor], TypeAttribute):
             raise VerifyException(problem)
 
 
-def _dim_text(dim: int) -> str:
+def dim_text(dim: int) -> str:
+    """Return a dimension as layouts name it."""
     return "unit" if dim == UNIT else str(dim)
 
 
@@ -267,7 +268,8 @@ def _problem(t: DeviceTensor) -> str | None:
     return None
 
 
-def _parse_dim_name(parser: AttrParser) -> int:
+def parse_dim_name(parser: AttrParser) -> int:
+    """Reads a dimension as layouts name it."""
     if parser.parse_optional_keyword("unit") is not None:
         return UNIT
     return parser.parse_integer(allow_boolean=False, allow_negative=False)
@@ -278,10 +280,10 @@ def _parse_layout(parser: AttrParser, shape: tuple[int, ...], lanes: int) -> tup
     parser.parse_punctuation(",")
     parser.parse_keyword("order")
     start = parser.pos
-    order = tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_dim_name(parser)))
+    order = tuple(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_dim_name(parser)))
     parser.parse_punctuation(",")
     parser.parse_keyword("stick")
-    stick = _parse_dim_name(parser)
+    stick = parse_dim_name(parser)
     extents, unit_extent = _least_extents(shape, stick, lanes), 1
     while True:
         parser.parse_punctuation(",")

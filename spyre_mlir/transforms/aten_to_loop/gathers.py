@@ -24,6 +24,7 @@ from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder
 from spyre_mlir.transforms.aten_to_loop.nests import NestLoops, TensorView, align, whole
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import table_beyond_reach
 from spyre_mlir.transforms.utils.integer_ranges import is_integer
 
 # Comparisons above this number are dearer than the rows are worth.
@@ -78,13 +79,6 @@ def beyond_reach(table: TensorView, indices: TensorView, spec: SpyreSpec) -> str
     form = stored_format(element_of(table.base))
     layout = StickLayout.rows_outermost(table.shape, len(table.shape) - 1, block_of(form))
     return table_beyond_reach(layout.sticks(lanes_of(form)) * STICK_BYTES, spec)
-
-
-def table_beyond_reach(size_bytes: int, spec: SpyreSpec) -> str | None:
-    """Return the message about gathering from a table of so many bytes; None if a core reaches all of it."""
-    if size_bytes <= spec.span_bytes:
-        return None
-    return f"rows of a table of {size_bytes} bytes: a core, which may be asked for any row, reaches {spec.span_bytes}"
 
 
 def _gather_loops(table: TensorView, indices: TensorView, result: TensorType[Attribute]) -> NestLoops:

@@ -75,6 +75,7 @@ class PlannedBuffer:
         argument: the argument of a region's function that the device has already, if it is one.
         moves: what the host does to its tensor before it lays it out.
         fixed: whether it lies as a region's function takes it, so that its layout may not change any more.
+        ordered: whether the text of the program says the order of its dimensions.
     """
 
     shape: tuple[int, ...]
@@ -89,6 +90,7 @@ class PlannedBuffer:
     argument: SSAValue | None = None
     moves: tuple[Move | Words, ...] = ()
     fixed: bool = False
+    ordered: bool = False
     steps: dict[int, int] = field(default_factory=dict[int, int])
 
     @property

@@ -22,6 +22,7 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import written_block
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.said_layouts import Lane, allowed_lanes, check_said
 
 # A copy and the re-laying of the copy, against reading in place: only the order of candidates depends on it.
 _COPY_FACTOR = 4
@@ -30,6 +31,8 @@ _COPY_FACTOR = 4
 LITTLE = 1200
 
 Later = Callable[[SSAValue, int], float]
+
+WRITTEN = "it is written where its destination lies"
 
 # Re-laying FP32 takes this many kernels: rows change their order before and after.
 _WIDE_STEPS = 3
@@ -120,24 +123,36 @@ def result_lane(op: loop.NestOp, lane: str | None) -> str | None:
     return None if lane in op.reduced else lane
 
 
-def cheapest_lane(op: loop.NestOp, forms: Forms, later: Later = lambda _value, _stick: 0.0) -> str | None:
-    """Return the cheapest loop that may be in the lanes of the result; `later` is what a stick dimension costs then."""
-    form, shape, extents = forms.format, shape_of(op.result), op.space.extents
-    lanes, found = block_of(form), list[tuple[float, str | None, int]]()
+def legal_lanes(op: loop.NestOp, form: str) -> list[Lane]:
+    """Return the loops that may be in the lanes, the first ones preferred, and the stick dimensions of the result.
+
+    Raises:
+        LoweringError: there are none.
+    """
+    lanes, found = block_of(form), list[Lane]()
     for lane in candidates(op.space.data):
         kept = result_lane(op, lane)
-        if not may_write(op.output_map.data, shape, kept, extents, lanes):
-            continue
-        stick = stick_for(op.output_map.data, kept, lanes)
-        stick = UNIT if stick is None else stick
+        if may_write(op.output_map.data, shape_of(op.result), kept, op.space.extents, lanes):
+            stick = stick_for(op.output_map.data, kept, lanes)
+            found.append((lane, UNIT if stick is None else stick))
+    if not found:
+        raise LoweringError("no loop can walk the lanes of the result")
+    return found
+
+
+def cheapest_lane(op: loop.NestOp, forms: Forms, later: Later = lambda _value, _stick: 0.0) -> str | None:
+    """Return the cheapest loop that may be in the lanes of the result; `later` is what a stick dimension costs then."""
+    form, shape, found = forms.format, shape_of(op.result), list[tuple[float, str | None, int]]()
+    lanes, allowed = block_of(form), allowed_lanes(op, legal_lanes(op, form))
+    if len(allowed) == 1:
+        return allowed[0][0]
+    for lane, stick in allowed:
         cost = write_cost(shape, stick, form)
         cost += sum(read_cost(v, m.data, lane) for v, m in zip(forms.operands, op.input_maps, strict=True))
         cores = usable_cores(op.space.data, op.reduced, lane, lanes, spec_at(op))
         operands = zip(forms.operands, op.input_maps, strict=True)
         more = sum(_by_fewer_cores(v, m.data, lane, cores, spec_at(op)) for v, m in operands)
         found.append((cost / cores + more, lane, stick))
-    if not found:
-        raise LoweringError("no loop can walk the lanes of the result")
     cores = spec_at(op).cores_per_card
     now = {stick: per_core * cores for per_core, _, stick in reversed(found)}
     stick = with_later(op.result, min(found, key=lambda one: one[0])[2], now, later)
@@ -165,5 +180,8 @@ def lane_for(p: LayoutPlanner, op: loop.NestOp, forms: Forms) -> str | None:
     dest = written_block(p, op) if op.dest is None else p.of(op.dest).buffers[0]
     if dest is None:
         looks_ahead = op.combine is None and forms.format == DL16.name
-        return cheapest_lane(op, forms, p.later) if looks_ahead else cheapest_lane(op, forms)
-    return lane_of_result(op, dest.layout.stick, dest.block)
+        lane = p.lanes[op] = cheapest_lane(op, forms, p.later) if looks_ahead else cheapest_lane(op, forms)
+        return lane
+    lane = p.lanes[op] = lane_of_result(op, dest.layout.stick, dest.block)
+    check_said(op, (lane, dest.layout.stick), dest.layout.order, WRITTEN)
+    return lane

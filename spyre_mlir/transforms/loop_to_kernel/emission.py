@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func
@@ -109,8 +109,8 @@ def drop_unread(p: LayoutPlanner, results: Iterable[PlannedBuffer | None]) -> No
     p.items = [item for item in p.items if item not in unread]
 
 
-def emit(p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: SpyreSpec) -> None:
-    """Write the plan of a function that gives host tensors."""
+def planned_results(p: LayoutPlanner, returned: func.ReturnOp, spec: SpyreSpec) -> list[PlannedBuffer | None]:
+    """Settle the plan of a function that gives host tensors; return the buffers of its results."""
     function = returned.parent_op()
     placed = placed_results(function) if isinstance(function, func.FuncOp) else set[int]()
     results = [returned_buffer(p, v, placed=number in placed) for number, v in enumerate(returned.operands)]
@@ -122,6 +122,13 @@ def emit(p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: Spyr
         p.origin = _maker(returned.operands[number])
         results[number] = _as_placed(p, results[number])
     drop_unread(p, results)
+    return results
+
+
+def write_program(
+    p: LayoutPlanner, returned: func.ReturnOp, results: Sequence[PlannedBuffer | None], emitter: Emitter
+) -> None:
+    """Write the plan of a function that gives host tensors."""
     emission = Emission(emitter)
     emission.write(p)
     emitter.current = returned
@@ -187,6 +194,4 @@ def _move(move: Move | Words) -> MoveAttr | WordsAttr:
     return WordsAttr(move) if isinstance(move, Words) else MoveAttr(move)
 
 
-Emit = Callable[[LayoutPlanner, func.ReturnOp, Emitter, SpyreSpec], None]
-
-__all__ = ["Emission", "Emit", "emit", "returned_buffer", "returned_form", "settled"]
+__all__ = ["Emission", "planned_results", "returned_buffer", "returned_form", "settled", "write_program"]

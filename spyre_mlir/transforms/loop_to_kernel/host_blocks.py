@@ -12,6 +12,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
 from spyre_mlir.transforms.loop_to_kernel.device_forms import Block, DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.said_layouts import allowed_sticks, check_said
 
 
 def lower_blocks(p: LayoutPlanner, op: BlockOp | PutOp) -> None:
@@ -26,20 +27,21 @@ def _lower_block(p: LayoutPlanner, op: BlockOp) -> None:
     """Lower a block; one that is put back decides how its tensor lies."""
     whole, put = p.of(op.source), _put_back(op)
     if put is not None:
-        whole = p.versions[op.source] = _written(p, put, whole)
+        whole = p.versions[op.source] = _written(p, op, put, whole)
     dim = op.dim.value.data
     block = Block(op.source, whole, dim, op.position, added_to_position(op.offset))
     p.versions[op.result] = DeviceForms(shape_of(op.result), whole.format, block=block)
 
 
-def _written(p: LayoutPlanner, put: PutOp, whole: DeviceForms) -> DeviceForms:
+def _written(p: LayoutPlanner, op: BlockOp, put: PutOp, whole: DeviceForms) -> DeviceForms:
     """The one form of a tensor that is written: what the host would send in another is the old value.
 
     What is behind its elements is no longer what the host has put there: the new entry brings its own.
     """
-    walked = [dim for dim, extent in enumerate(whole.shape) if extent > 1]
+    walked = allowed_sticks(op, [dim for dim, extent in enumerate(whole.shape) if extent > 1])
     stick = min(walked, key=lambda s: (p.later(put.result, s), -s))
-    buffer = p.buffer(whole, stick)
+    buffer = p.made[op] = p.buffer(whole, stick)
+    check_said(op, (None, stick), buffer.layout.order, "it is a part of a tensor of the host")
     buffer.zero_padding = False
     return DeviceForms(whole.shape, whole.format, buffers=[buffer])
 

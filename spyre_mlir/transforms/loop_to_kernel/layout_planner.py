@@ -68,6 +68,9 @@ class LayoutPlanner:
         self.packed: dict[Hashable, Any] = {}  # weights of words; see `unpacking`
         self.versions: dict[SSAValue, DeviceForms] = {}
         self.origin: Operation | None = None
+        self.lanes: dict[Operation, str | None] = {}  # loops in the lanes, of ops that have chosen one
+        self.made: dict[Operation, PlannedBuffer] = {}  # results of ops whose layouts were theirs to choose
+        self.split: dict[Operation, Operation] = {}  # parts of nests, which stand before them; see `split_write`
         self.ranges = Ranges()
         self._constants: dict[tuple[Attribute, tuple[int, ...], StickLayout, str], PlannedBuffer] = {}
         self._forms: dict[tuple[int, str, bool], DeviceForms] = {}

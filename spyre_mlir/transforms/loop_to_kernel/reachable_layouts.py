@@ -144,7 +144,7 @@ def _best(p: LayoutPlanner, step: PlannedKernel, spec: SpyreSpec) -> _Change | N
 
 def _orders(step: PlannedKernel, spec: SpyreSpec) -> list[_Change]:
     """Other orders of the large buffers' dimensions, the fewest changes first."""
-    large = [b for b in _beyond(step, spec) if step.function != GATHER_STEP and not b.fixed]
+    large = [b for b in _beyond(step, spec) if step.function != GATHER_STEP and not b.fixed and not b.ordered]
     options = [_orders_of(b.layout) for b in large]
     chosen = sorted(product(*options), key=lambda c: sum(o != b.layout.order for b, o in zip(large, c, strict=True)))
     return [_Change(dict(zip(large, orders, strict=True))) for orders in chosen[1:]]
@@ -249,6 +249,13 @@ def _clear(p: LayoutPlanner, buffer: PlannedBuffer, dim: int, extent: int) -> No
     p.step(COPY, tuple(d for d in dims if d.extent > 1), [(zero, ())], (buffer, behind))
 
 
+def table_beyond_reach(size_bytes: int, spec: SpyreSpec) -> str | None:
+    """Return the message about gathering from a table of so many bytes; None if a core reaches all of it."""
+    if size_bytes <= spec.span_bytes:
+        return None
+    return f"rows of a table of {size_bytes} bytes: a core, which may be asked for any row, reaches {spec.span_bytes}"
+
+
 def may_come_within_reach(step: PlannedKernel, spec: SpyreSpec) -> bool:
     """Return whether slices over the cores of a card could be small enough, if they were as compact as can be.
 
@@ -291,4 +298,4 @@ def _splits(names: Sequence[str], cores: int) -> Iterator[dict[str, int]]:
             yield {names[0]: split, **others}
 
 
-__all__ = ["bring_within_reach", "may_come_within_reach"]
+__all__ = ["bring_within_reach", "may_come_within_reach", "table_beyond_reach"]

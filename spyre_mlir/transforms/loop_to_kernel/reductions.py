@@ -12,6 +12,7 @@ from xdsl.ir import Block, Region
 
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.layout_choices import LAYOUT
 from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.hw.formats import DL16, FP32, FP32_LARGEST
@@ -25,6 +26,7 @@ from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.floor_division import FloorDivision
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import written_block
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of
+from spyre_mlir.transforms.loop_to_kernel.said_layouts import put_in_order
 
 
 def output_of(p: LayoutPlanner, op: loop.NestOp, lane: str | None) -> Use:
@@ -36,7 +38,9 @@ def output_of(p: LayoutPlanner, op: loop.NestOp, lane: str | None) -> Use:
         versions.buffers.append(block)
     else:
         stick = stick_for(op.output_map.data, lane, block_of(versions.format))
-        versions.buffers.append(p.fresh(versions.shape, versions.format, UNIT if stick is None else stick))
+        made = p.fresh(versions.shape, versions.format, UNIT if stick is None else stick)
+        versions.buffers.append(put_in_order(op, made))
+        p.made[op] = made
     return versions.buffers[0], op.output_map.data
 
 
@@ -90,7 +94,8 @@ def lower_quotient(p: LayoutPlanner, op: loop.NestOp) -> None:
     lane = lane_for(p, op, forms)
     a, b = (p.operand(v, m.data, lane, op.space.data) for v, m in zip(forms.operands, op.input_maps, strict=True))
     made, _ = FloorDivision(p, op, lane).of(a, b, [p.ranges.of(v) for v in op.inputs])
-    p.of(op.result).buffers.append(made)
+    p.of(op.result).buffers.append(put_in_order(op, made))
+    p.made[op] = made
 
 
 def names_in(op: loop.NestOp, operand: int) -> list[str]:
@@ -134,6 +139,7 @@ def split_write(op: loop.NestOp) -> tuple[loop.NestOp, loop.NestOp]:
     for part in (made, copy):
         part.attributes |= op.attributes
         part.wide, part.location = op.wide, op.location
+    copy.attributes.pop(LAYOUT, None)
     if (block := op.parent_block()) is None:
         raise ValueError("a nest outside of a block")
     block.insert_ops_before([made, copy], op)

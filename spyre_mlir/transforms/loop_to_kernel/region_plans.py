@@ -90,13 +90,12 @@ class PlannedRegion:
                 given[argument] = caller.origins.known(value)
         return made
 
-    def emit(self, p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter, spec: SpyreSpec) -> None:
-        """Write the plan of the function, which gets its new parameters behind the old ones."""
+    def settle(self, p: LayoutPlanner, returned: func.ReturnOp, spec: SpyreSpec) -> None:
+        """Settle the plan of the function: what its calls have to know."""
         self.results = _own_buffers(p, returned.operands)
         settled(p, spec)
         align(p, self.renewed, self.results)
         drop_unread(p, self.results)
-        block = returned.parent_block()
         made = [item.buffer for item in p.items if isinstance(item, Define)]
         given = [b for b in made if _comes(b) is not None]
         constants = [b for b in made if b.constant is not None]
@@ -105,9 +104,12 @@ class PlannedRegion:
         self.operands = [_comes(b) for b in given] + [None] * (len(constants) + len(others))
         written = [item.output[0] for item in p.items if isinstance(item, PlannedKernel)]
         self.written = {b.whole if isinstance(b, BlockBuffer) else b for b in written}
-        positions = _positions(made)
-        self.positions = [value.index for value in positions]
-        emission = Emission(emitter)
+        self.positions = [value.index for value in _positions(made)]
+
+    def write(self, p: LayoutPlanner, returned: func.ReturnOp, emitter: Emitter) -> None:
+        """Write the settled plan of the function, which gets its new parameters behind the old ones."""
+        block, emission = returned.parent_block(), Emission(emitter)
+        positions = _positions([item.buffer for item in p.items if isinstance(item, Define)])
         if block is not None:
             for buffer in self.parameters:
                 emission.values[buffer] = _added(block, buffer.type, buffer.host or buffer.argument)

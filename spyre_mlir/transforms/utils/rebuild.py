@@ -84,9 +84,25 @@ def rebuild(
     function is left as it was, and the error says at which op. If `stand_in` can give an op results that the
     host may have computed, the ops behind it are tried too, and the error holds theirs.
     """
-    block, failures = function.body.block, Failures()
-    for op in list(block.ops):
+
+    def converted(op: Operation) -> None:
         emitter.current = op
+        convert(op)
+
+    try_each(function.body.block, converted, stand_in)
+    install(function.body.block, emitter.ops)
+
+
+def try_each(
+    block: Block, convert: Callable[[Operation], object], stand_in: Callable[[Operation], None] | None = None
+) -> None:
+    """Offer every op of a block to `convert`, as `rebuild` does, and change nothing else.
+
+    Raises:
+        SpyreError: the first error, which says at which op and holds the others.
+    """
+    failures = Failures()
+    for op in list(block.ops):
         if isinstance(op, func.ReturnOp):
             failures.raise_all()
         try:
@@ -102,7 +118,6 @@ def rebuild(
         if stand_in is not None:
             stand_in(op)
     failures.raise_all()
-    _install(block, emitter.ops)
 
 
 def _meet(failures: Failures, error: SpyreError, op: Operation, *, collects: bool) -> None:
@@ -111,7 +126,8 @@ def _meet(failures: Failures, error: SpyreError, op: Operation, *, collects: boo
         raise error
 
 
-def _install(block: Block, ops: Sequence[Operation]) -> None:
+def install(block: Block, ops: Sequence[Operation]) -> None:
+    """Replace the ops of a block."""
     for op in reversed(list(block.ops)):
         take_apart(op)
     block.add_ops(ops)

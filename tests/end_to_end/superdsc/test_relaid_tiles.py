@@ -13,8 +13,8 @@ from xdsl.dialects.builtin import i1
 import spyre_mlir
 from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.dialects.tensors import element_of
-from spyre_mlir.transforms import convert_spyre_loop_to_spyre_kernel
 from spyre_mlir.transforms.buffer_layouts.order_batches import OrderBatchesPass
+from spyre_mlir.transforms.loop_to_kernel import lowering
 from spyre_mlir.transforms.loop_to_kernel.data_formats import cast
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from tests.oracles.superdsc_decoder import Decoder
@@ -59,7 +59,7 @@ def copied(p: LayoutPlanner, op: NestOp) -> bool:
 
 
 def test_a_loop_over_a_batch_relays_a_part_of_a_buffer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(convert_spyre_loop_to_spyre_kernel, "cast", copied)
+    monkeypatch.setattr(lowering, "cast", copied)
     monkeypatch.setattr(OrderBatchesPass, "apply", lambda *_: None)
     monkeypatch.setenv("SPYRE_MLIR_CACHE", "off")
     torch.manual_seed(0)

@@ -1,0 +1,49 @@
+"""Pass `choose-layouts`: says at every nest which loop is in the lanes, and how its result lies on the device.
+
+```mlir
+%0 = spyre.loop.nest [m = 4, n = 128] ins(%x[m, n] : …) -> [m, n] : tensor<4x128xf16>
+  attributes {spyre.layout = #spyre.layout<lanes n, stick 1, order [1, 0]>} { … }
+```
+Tensors have no layouts before the conversion to kernels, so the choices are attributes (`spyre.layout`): a reader may
+print the program here, change one and go on. The conversion follows them, and inserts what they ask for. Layouts
+that the text has already stay, and are completed.
+
+Decision: docs/decisions/0175-layouts-are-said-in-the-text.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr
+from spyre_mlir.dialects.target import spec_of
+from spyre_mlir.transforms.loop_to_kernel.conversion import planned_functions
+
+
+@dataclass(frozen=True)
+class ChooseLayoutsPass(ModulePass):
+    """Chooses the layouts of all tensors that kernels make.
+
+    Attributes:
+        keep_float32: as for the conversion to kernels, where float32 tensors have sticks of their own.
+        keep_float32_in: the same for some operations alone.
+    """
+
+    name = "choose-layouts"
+
+    keep_float32: bool = False
+    keep_float32_in: tuple[str, ...] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Choose layouts in every function of the module."""
+        planned = planned_functions(
+            op, spec_of(ctx, op), keep_float32=self.keep_float32, keep_float32_in=self.keep_float32_in
+        )
+        for function in planned:
+            for nest, choice in function.choices().items():
+                nest.attributes[LAYOUT] = LayoutAttr(choice)
+            function.take_back()

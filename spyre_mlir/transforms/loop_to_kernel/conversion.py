@@ -1,0 +1,202 @@
+"""Planning of the functions of a module: every op becomes kernels on buffers whose layouts are known in the end.
+
+Nothing is changed before all functions are planned: who asks for layouts alone leaves the module as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import SymbolTable
+
+from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments
+from spyre_mlir.dialects.ir.control import ControlOp, carried_arguments
+from spyre_mlir.dialects.spyre import host, loop
+from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, NO_LOOP, LayoutChoice, LayoutError, layout_said
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedHostOp
+from spyre_mlir.transforms.loop_to_kernel.device_forms import WeightRoom
+from spyre_mlir.transforms.loop_to_kernel.emission import planned_results, returned_buffer, write_program
+from spyre_mlir.transforms.loop_to_kernel.host_blocks import lower_blocks
+from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.lowering import (
+    check_table,
+    lower_constant,
+    lower_empty,
+    lower_gather,
+    lower_nest,
+)
+from spyre_mlir.transforms.loop_to_kernel.moved_weights import fold_into_weight
+from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion, check_host_step
+from spyre_mlir.transforms.utils.integer_origins import Origins
+from spyre_mlir.transforms.utils.kept_float32 import check_names, kept_ops
+from spyre_mlir.transforms.utils.rebuild import Emitter, functions, install, try_each
+
+
+@dataclass
+class PlannedFunction:
+    """A function with all its layouts, before any of its kernels is written.
+
+    Attributes:
+        function: as it was.
+        planner: has its kernels and buffers.
+        region: what its calls need, if it is the function of a region.
+        results: buffers of what a program returns; None for a host tensor.
+    """
+
+    function: func.FuncOp
+    planner: LayoutPlanner
+    region: PlannedRegion | None = None
+    results: list[PlannedBuffer | None] = field(default_factory=list["PlannedBuffer | None"])
+
+    def finish(self, returned: func.ReturnOp, spec: SpyreSpec) -> None:
+        """Settle all layouts, once every op is planned."""
+        if self.region is None:
+            self.results = planned_results(self.planner, returned, spec)
+        else:
+            self.region.settle(self.planner, returned, spec)
+
+    def choices(self) -> dict[Operation, LayoutChoice]:
+        """Return the layouts of all tensors whose layouts were chosen for themselves, by the ops that make them."""
+        p, found = self.planner, dict[Operation, LayoutChoice]()
+        for op, buffer in p.made.items():
+            lanes = (NO_LOOP if p.lanes[op] is None else str(p.lanes[op])) if op in p.lanes else ""
+            if op in p.split:  # a part of it that writes a tensor of its own
+                found[p.split[op]] = LayoutChoice(lanes)
+            else:
+                found[op] = LayoutChoice.of(buffer.layout, lanes)
+        return found
+
+    def take_back(self) -> None:
+        """Take the parts of nests that were made for the plan out of the function."""
+        for part in reversed(self.planner.split):
+            part.detach()
+            part.erase()
+
+    def write(self) -> None:
+        """Replace the body by kernels."""
+        emitter, returned = Emitter(), self.function.get_return_op()
+        if returned is None:
+            raise ValueError("a function that does not return")
+        if self.region is None:
+            write_program(self.planner, returned, self.results, emitter)
+        else:
+            self.region.write(self.planner, returned, emitter)
+        install(self.function.body.block, emitter.ops)
+        if self.region is not None:
+            self.region.drop_old(self.function)
+
+
+def planned_functions(
+    module: ModuleOp, spec: SpyreSpec, *, keep_float32: bool, keep_float32_in: tuple[str, ...]
+) -> list[PlannedFunction]:
+    """Plan every function of a module, the functions of regions before their first callers.
+
+    Args:
+        module: at the loop level; nothing is changed but that nests have parts before them (`LayoutPlanner.split`).
+        spec: the card.
+        keep_float32: as in `ConvertSpyreLoopToSpyreKernelPass`.
+        keep_float32_in: the same.
+
+    Raises:
+        UnsupportedError, LoweringError: an op cannot be lowered.
+    """
+    called = {call.callee.root_reference.data for call in module.walk() if isinstance(call, func.CallOp)}
+    check_names(module, keep_float32_in)
+    conversion = _Conversion(spec, keep_float32, keep_float32_in)
+    for function in functions(module):
+        if function.sym_name.data not in called:
+            conversion.plan(PlannedFunction(function, LayoutPlanner(keep_float32=keep_float32)))
+    return conversion.planned
+
+
+@dataclass
+class _Conversion:
+    """The conversion of a module; the functions of regions are planned at their first calls."""
+
+    spec: SpyreSpec
+    keep_float32: bool
+    keep_float32_in: tuple[str, ...]
+    regions: dict[str, PlannedRegion] = field(default_factory=dict[str, PlannedRegion])
+    planned: list[PlannedFunction] = field(default_factory=list[PlannedFunction])
+
+    def plan(self, made: PlannedFunction) -> None:
+        """Plan a function; its planner knows the arguments that are no host tensors."""
+        function, planner = made.function, made.planner
+        for number, argument in enumerate(function.body.block.args):
+            if argument not in planner.versions:
+                planner.hosts[argument] = kind_of(function, number) in PREPARED_KINDS
+        planner.placed |= {function.body.block.args[number] for number in placed_arguments(function)}
+        planner.carried |= carried_arguments(function)
+        planner.written |= {function.body.block.args[number] for number in new_values(function)}
+        prepared: dict[SSAValue, bool] = {a: planner.hosts.get(a, False) for a in function.body.block.args}
+        weights = [a for a, ahead in prepared.items() if ahead]
+        planner.room = WeightRoom.of(weights, region=planner.given is not None)
+        planner.origins = Origins(function, prepared, planner.given)
+        planner.kept = kept_ops(function, self.keep_float32_in)
+        planner.later = LaterReads(function.body.block, keep_float32=self.keep_float32).cost
+        try_each(function.body.block, lambda op: self._op(op, made), lambda op: _stand_in(op, planner))
+        self.planned.append(made)
+
+    def _op(self, op: Operation, made: PlannedFunction) -> None:
+        p = made.planner
+        p.origin = op
+        if not fold_into_weight(p, op):
+            self._lower(op, made)
+        if layout_said(op) is not None and op not in p.lanes and op not in p.made:
+            raise LayoutError(
+                "no tensor with a layout of its own is made here: it lies as its operand, or as its readers like it",
+                hint=f"take {LAYOUT} away",
+            )
+
+    def _lower(self, op: Operation, made: PlannedFunction) -> None:
+        p = made.planner
+        match op:
+            case loop.NestOp():
+                lower_nest(p, op)
+            case loop.EmptyOp():
+                lower_empty(p, op)
+            case loop.LoopGatherOp():
+                lower_gather(p, op)
+                check_table(p, self.spec)
+            case loop.LoopConstantOp():
+                lower_constant(p, op)
+            case BlockOp() | PutOp():
+                lower_blocks(p, op)
+            case host.LoopHostOp() | ControlOp():
+                check_host_step(p, op)
+                p.items.append(PlannedHostOp(op, [returned_buffer(p, v) for v in op.operands]))
+                p.hosts.update(dict.fromkeys(op.results, False))
+            case func.ReturnOp():
+                made.finish(op, self.spec)
+            case func.CallOp():
+                self._call(p, op)
+            case _:
+                raise UnsupportedError(f"{op.name} at the loop level", hint="run convert-aten-to-spyre-loop first")
+
+    def _call(self, p: LayoutPlanner, op: func.CallOp) -> None:
+        """Plan a call, and at the first one the function."""
+        name = op.callee.root_reference.data
+        if name not in self.regions:
+            callee = SymbolTable.lookup_symbol(op, name)
+            if not isinstance(callee, func.FuncOp) or p.given is not None:
+                raise UnsupportedError(f"a call of @{name}", hint="run inline-regions first")
+            region = self.regions[name] = PlannedRegion(name)
+            self.plan(PlannedFunction(callee, region.planner(p, op, callee), region))
+        self.regions[name].call(p, op)
+
+
+def _stand_in(op: Operation, p: LayoutPlanner) -> None:
+    """Takes the results of an op that cannot be lowered for host tensors."""
+    for result in op.results:
+        p.versions.pop(result, None)
+        p.hosts[result] = False
+
+
+__all__ = ["PlannedFunction", "planned_functions"]

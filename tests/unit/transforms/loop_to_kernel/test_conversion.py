@@ -1,0 +1,34 @@
+"""Plans of all functions of a module, before any of them is written."""
+
+import pytest
+
+from spyre_mlir.dialects.spyre.kernel import KernelOp
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.text.render import module_text
+from spyre_mlir.transforms.loop_to_kernel.conversion import planned_functions
+from tests.unit.transforms.levels import ops, passed
+from tests.unit.transforms.loop_to_kernel.test_region_plans import LAYER, MAIN
+
+
+def test_functions_of_regions_are_planned_before_their_callers_and_nothing_is_written() -> None:
+    module = passed(MAIN + LAYER)
+    before = module_text(module)
+    planned = planned_functions(module, SPYRE, keep_float32=False, keep_float32_in=())
+    assert [p.function.sym_name.data for p in planned] == ["layers", "main"]
+    assert [p.region is not None for p in planned] == [True, False]
+    assert module_text(module) == before
+    # The product of the layer and the sum of the program.
+    assert [len(p.choices()) for p in planned] == [1, 1]
+    for one in planned:
+        one.write()
+    assert [op.function_name for op in ops(module, KernelOp)].count("batchmatmul") == 1
+
+
+def test_a_function_that_cannot_be_planned_leaves_all_functions_as_they_are() -> None:
+    text = MAIN.replace("func.return", "%z = aten.relu(%e) : (tensor<3x5xf32>) -> tensor<3x5xf32>\n  func.return")
+    module = passed(text + LAYER)
+    before = module_text(module)
+    with pytest.raises(UnsupportedError, match=r"aten\.relu at the loop level"):
+        planned_functions(module, SPYRE, keep_float32=False, keep_float32_in=())
+    assert module_text(module) == before

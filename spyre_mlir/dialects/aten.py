@@ -38,9 +38,9 @@ from spyre_mlir.dialects.aten_arguments import (
 from spyre_mlir.dialects.aten_build import result_shapes
 from spyre_mlir.dialects.aten_sizes import ExtentsAttr, GuardOp, SizeAttr, has_symbols, is_symbolic, symbolic_extents
 from spyre_mlir.dialects.aten_types import Value
-from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.directives import Arguments, Quoted
 from spyre_mlir.dialects.ir.call_effects import CallEffects
+from spyre_mlir.dialects.ir.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.errors import RegistrationError, SpyreError, UnsupportedError
 from spyre_mlir.ops import ATEN

@@ -17,7 +17,7 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewri
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import as_arguments, said_arguments, to_attribute
-from spyre_mlir.dialects.canonicalization import Patterns
+from spyre_mlir.dialects.ir.canonicalization import Patterns
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops.index_views import IndexView, NotAView
 from spyre_mlir.ops.native import movement, pointwise, views

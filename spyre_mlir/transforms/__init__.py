@@ -48,7 +48,9 @@ PASSES = (
 """Names of our passes. `place-lx` is `PlaceLxPass` of `place_lx.py`; `spyre_mlir.pipeline` says which run, and when."""
 
 _FOLDERS: dict[str, str] = {
-    **dict.fromkeys(("place-inputs", "view-copies", "order-batches", "forward-results"), "buffer_layouts"),
+    **dict.fromkeys(
+        ("place-inputs", "choose-layouts", "view-copies", "order-batches", "forward-results"), "buffer_layouts"
+    ),
     **dict.fromkeys(("cut-rows", "cut-columns", "split-products"), "cut_nests"),
 }
 

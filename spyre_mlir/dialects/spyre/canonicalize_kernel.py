@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from spyre_mlir.dialects.canonicalization import Patterns
+from spyre_mlir.dialects.ir.canonicalization import Patterns
 from spyre_mlir.dialects.spyre.kernel import (
     AllocOp,
     ConvertOp,

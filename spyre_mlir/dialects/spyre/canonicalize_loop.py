@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import FloatAttr, f32, f64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from spyre_mlir.dialects.canonicalization import Patterns
+from spyre_mlir.dialects.ir.canonicalization import Patterns
 from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, LoopGatherOp, NestOp, YieldOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 

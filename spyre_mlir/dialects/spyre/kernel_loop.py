@@ -19,7 +19,7 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_d
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.canonicalization import CanonicalPatterns
+from spyre_mlir.dialects.ir.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel_memory import LaunchOp
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor

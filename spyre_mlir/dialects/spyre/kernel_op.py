@@ -11,7 +11,7 @@ from xdsl.irdl import IRDLOperation, operand_def, prop_def, traits_def, var_oper
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.canonicalization import CanonicalPatterns
+from spyre_mlir.dialects.ir.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreDivision, CoreLoop, CoreView, core_view, hbm_bytes, local_walk
 from spyre_mlir.dialects.spyre.kernel_facts import fact, undivided_fact

@@ -32,8 +32,8 @@ from xdsl.traits import HasParent, IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.aten_arguments import verify_marks
-from spyre_mlir.dialects.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.directives import Quoted, ValueDirective
+from spyre_mlir.dialects.ir.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.scalars import entry_of, spelling
 from spyre_mlir.dialects.spyre.syntax import AllReadAt, ReadAt, SameType, Space, WrittenAt

@@ -24,7 +24,7 @@ from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder
 from spyre_mlir.transforms.aten_to_loop.nests import NestLoops, TensorView, align, whole
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import block_of, lanes_of
-from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import table_beyond_reach
+from spyre_mlir.transforms.loop_to_kernel.settling.reachable_layouts import table_beyond_reach
 from spyre_mlir.transforms.utils.integer_ranges import is_integer
 
 # Comparisons above this number are dearer than the rows are worth.

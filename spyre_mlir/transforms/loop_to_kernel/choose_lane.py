@@ -180,8 +180,8 @@ def lane_for(p: LayoutPlanner, op: loop.NestOp, forms: Forms) -> str | None:
     dest = written_block(p, op) if op.dest is None else p.of(op.dest).buffers[0]
     if dest is None:
         looks_ahead = op.combine is None and forms.format == DL16.name
-        lane = p.lanes[op] = cheapest_lane(op, forms, p.later) if looks_ahead else cheapest_lane(op, forms)
+        lane = p.chosen.lanes[op] = cheapest_lane(op, forms, p.later) if looks_ahead else cheapest_lane(op, forms)
         return lane
-    lane = p.lanes[op] = lane_of_result(op, dest.layout.stick, dest.block)
+    lane = p.chosen.lanes[op] = lane_of_result(op, dest.layout.stick, dest.block)
     check_said(op, (lane, dest.layout.stick), dest.layout.order, WRITTEN)
     return lane

@@ -14,8 +14,8 @@ from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments
 from spyre_mlir.dialects.ir.control import ControlOp, carried_arguments
+from spyre_mlir.dialects.layout_choices import LAYOUT, LayoutError, layout_said
 from spyre_mlir.dialects.spyre import host, loop
-from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, NO_LOOP, LayoutChoice, LayoutError, layout_said
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import SpyreSpec
@@ -40,7 +40,7 @@ from spyre_mlir.transforms.utils.rebuild import Emitter, functions, install, try
 
 
 @dataclass
-class PlannedFunction:
+class FunctionPlan:
     """A function with all its layouts, before any of its kernels is written.
 
     Attributes:
@@ -62,20 +62,9 @@ class PlannedFunction:
         else:
             self.region.settle(self.planner, returned, spec)
 
-    def choices(self) -> dict[Operation, LayoutChoice]:
-        """Return the layouts of all tensors whose layouts were chosen for themselves, by the ops that make them."""
-        p, found = self.planner, dict[Operation, LayoutChoice]()
-        for op, buffer in p.made.items():
-            lanes = (NO_LOOP if p.lanes[op] is None else str(p.lanes[op])) if op in p.lanes else ""
-            if op in p.split:  # a part of it that writes a tensor of its own
-                found[p.split[op]] = LayoutChoice(lanes)
-            else:
-                found[op] = LayoutChoice.of(buffer.layout, lanes)
-        return found
-
     def take_back(self) -> None:
         """Take the parts of nests that were made for the plan out of the function."""
-        for part in reversed(self.planner.split):
+        for part in reversed(self.planner.chosen.split):
             part.detach()
             part.erase()
 
@@ -95,11 +84,11 @@ class PlannedFunction:
 
 def planned_functions(
     module: ModuleOp, spec: SpyreSpec, *, keep_float32: bool, keep_float32_in: tuple[str, ...]
-) -> list[PlannedFunction]:
+) -> list[FunctionPlan]:
     """Plan every function of a module, the functions of regions before their first callers.
 
     Args:
-        module: at the loop level; nothing is changed but that nests have parts before them (`LayoutPlanner.split`).
+        module: at the loop level; nothing is changed but that nests have parts before them (`ChosenLayouts.split`).
         spec: the card.
         keep_float32: as in `ConvertSpyreLoopToSpyreKernelPass`.
         keep_float32_in: the same.
@@ -112,7 +101,7 @@ def planned_functions(
     conversion = _Conversion(spec, keep_float32, keep_float32_in)
     for function in functions(module):
         if function.sym_name.data not in called:
-            conversion.plan(PlannedFunction(function, LayoutPlanner(keep_float32=keep_float32)))
+            conversion.plan(FunctionPlan(function, LayoutPlanner(keep_float32=keep_float32)))
     return conversion.planned
 
 
@@ -124,9 +113,9 @@ class _Conversion:
     keep_float32: bool
     keep_float32_in: tuple[str, ...]
     regions: dict[str, PlannedRegion] = field(default_factory=dict[str, PlannedRegion])
-    planned: list[PlannedFunction] = field(default_factory=list[PlannedFunction])
+    planned: list[FunctionPlan] = field(default_factory=list[FunctionPlan])
 
-    def plan(self, made: PlannedFunction) -> None:
+    def plan(self, made: FunctionPlan) -> None:
         """Plan a function; its planner knows the arguments that are no host tensors."""
         function, planner = made.function, made.planner
         for number, argument in enumerate(function.body.block.args):
@@ -144,18 +133,18 @@ class _Conversion:
         try_each(function.body.block, lambda op: self._op(op, made), lambda op: _stand_in(op, planner))
         self.planned.append(made)
 
-    def _op(self, op: Operation, made: PlannedFunction) -> None:
+    def _op(self, op: Operation, made: FunctionPlan) -> None:
         p = made.planner
         p.origin = op
         if not fold_into_weight(p, op):
             self._lower(op, made)
-        if layout_said(op) is not None and op not in p.lanes and op not in p.made:
+        if layout_said(op) is not None and op not in p.chosen:
             raise LayoutError(
                 "no tensor with a layout of its own is made here: it lies as its operand, or as its readers like it",
                 hint=f"take {LAYOUT} away",
             )
 
-    def _lower(self, op: Operation, made: PlannedFunction) -> None:
+    def _lower(self, op: Operation, made: FunctionPlan) -> None:
         p = made.planner
         match op:
             case loop.NestOp():
@@ -188,7 +177,7 @@ class _Conversion:
             if not isinstance(callee, func.FuncOp) or p.given is not None:
                 raise UnsupportedError(f"a call of @{name}", hint="run inline-regions first")
             region = self.regions[name] = PlannedRegion(name)
-            self.plan(PlannedFunction(callee, region.planner(p, op, callee), region))
+            self.plan(FunctionPlan(callee, region.planner(p, op, callee), region))
         self.regions[name].call(p, op)
 
 
@@ -199,4 +188,4 @@ def _stand_in(op: Operation, p: LayoutPlanner) -> None:
         p.hosts[result] = False
 
 
-__all__ = ["PlannedFunction", "planned_functions"]
+__all__ = ["FunctionPlan", "planned_functions"]

@@ -27,12 +27,12 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     PlannedKernel,
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
-from spyre_mlir.transforms.loop_to_kernel.equal_extents import lengthen, settle
-from spyre_mlir.transforms.loop_to_kernel.kept_layouts import align
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import brought, host_op, kernel_op
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import is_narrowed, is_rounded
-from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import bring_within_reach
+from spyre_mlir.transforms.loop_to_kernel.settling.equal_extents import lengthen, settle
+from spyre_mlir.transforms.loop_to_kernel.settling.kept_layouts import align
+from spyre_mlir.transforms.loop_to_kernel.settling.reachable_layouts import bring_within_reach
 from spyre_mlir.transforms.utils.rebuild import Emitter
 
 

@@ -40,7 +40,7 @@ def _written(p: LayoutPlanner, op: BlockOp, put: PutOp, whole: DeviceForms) -> D
     """
     walked = allowed_sticks(op, [dim for dim, extent in enumerate(whole.shape) if extent > 1])
     stick = min(walked, key=lambda s: (p.later(put.result, s), -s))
-    buffer = p.made[op] = p.buffer(whole, stick)
+    buffer = p.chosen.made[op] = p.buffer(whole, stick)
     check_said(op, (None, stick), buffer.layout.order, "it is a part of a tensor of the host")
     buffer.zero_padding = False
     return DeviceForms(whole.shape, whole.format, buffers=[buffer])

@@ -32,6 +32,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     stored_format,
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import Block, DeviceForms, WeightRoom
+from spyre_mlir.transforms.loop_to_kernel.said_layouts import ChosenLayouts
 from spyre_mlir.transforms.loop_to_kernel.widened_order import HALF_SLICE, widened_rows
 from spyre_mlir.transforms.utils.integer_origins import Known, Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, Ranges, inside, is_integer
@@ -68,9 +69,7 @@ class LayoutPlanner:
         self.packed: dict[Hashable, Any] = {}  # weights of words; see `unpacking`
         self.versions: dict[SSAValue, DeviceForms] = {}
         self.origin: Operation | None = None
-        self.lanes: dict[Operation, str | None] = {}  # loops in the lanes, of ops that have chosen one
-        self.made: dict[Operation, PlannedBuffer] = {}  # results of ops whose layouts were theirs to choose
-        self.split: dict[Operation, Operation] = {}  # parts of nests, which stand before them; see `split_write`
+        self.chosen = ChosenLayouts()
         self.ranges = Ranges()
         self._constants: dict[tuple[Attribute, tuple[int, ...], StickLayout, str], PlannedBuffer] = {}
         self._forms: dict[tuple[int, str, bool], DeviceForms] = {}
@@ -270,9 +269,8 @@ class LayoutPlanner:
 
     def restickify(self, source: PlannedBuffer, stick: int) -> PlannedBuffer:
         """Return a copy with another stick dimension; both stick extents become whole sticks in both buffers."""
-        if source.format == FP32.name:
-            return self._restickify_wide(source, stick)
-        return self._restickify(source, stick)
+        relay = self._restickify_wide if source.format == FP32.name else self._restickify
+        return relay(source, stick)
 
     def _restickify_wide(self, source: PlannedBuffer, stick: int) -> PlannedBuffer:
         """The same for FP32, whose lanes hold their dimension in an order of their own.

@@ -35,7 +35,6 @@ from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.moved_weights import fillers
-from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import table_beyond_reach
 from spyre_mlir.transforms.loop_to_kernel.reductions import (
     can_write,
     column_of,
@@ -52,6 +51,7 @@ from spyre_mlir.transforms.loop_to_kernel.said_layouts import (
     check_said,
     put_in_order,
 )
+from spyre_mlir.transforms.loop_to_kernel.settling.reachable_layouts import table_beyond_reach
 from spyre_mlir.transforms.loop_to_kernel.unpacking import packed_digit
 from spyre_mlir.transforms.utils.function_constants import function_constants
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, holds, inside, is_integer, wraps
@@ -73,8 +73,8 @@ def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
     best = min(now, key=lambda s: now[s])
     if form == DL16.name:
         best = with_later(op.result, best, now, p.later)
-    p.made[op] = put_in_order(op, p.fresh(shape, form, best))
-    p.of(op.result).buffers.append(p.made[op])
+    p.chosen.made[op] = put_in_order(op, p.fresh(shape, form, best))
+    p.of(op.result).buffers.append(p.chosen.made[op])
 
 
 def _can_fill(op: loop.NestOp, stick: int, lanes: int) -> bool:
@@ -100,8 +100,8 @@ def lower_nest(p: LayoutPlanner, op: loop.NestOp) -> None:
     """Lower a nest: a contraction, a reduction, or an elementwise op."""
     if op.dest is not None and not can_write(op, p.of(op.dest).buffers[0]):
         made, copy = split_write(op)
-        p.split |= {made: op, copy: op}
-        p.lanes[op] = None
+        p.chosen.split |= {made: op, copy: op}
+        p.chosen.lanes[op] = None
         lower_nest(p, made)
         lower_nest(p, copy)
         p.versions[op.result] = p.of(copy.result)
@@ -167,7 +167,7 @@ def _lower_product(p: LayoutPlanner, op: loop.NestOp) -> None:
             hint="write it to a tensor of its own and copy",
         )
     output = output_of(p, op, column)
-    p.lanes[op] = column
+    p.chosen.lanes[op] = column
     check_said(op, (column, output[0].layout.stick), output[0].layout.order, "a product has its columns in the lanes")
     p.step(str(contractions.matmul.opfunc), op.space.data, [left, right], output, element=eager_element(op, DL16.name))
 
@@ -199,7 +199,7 @@ def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp) -> None:
             hint="use a table with two columns or more",
         )
     lane, _ = allowed_lanes(op, [(lane, made) for lane, (_, made) in possible])[0]
-    p.lanes[op], sticks = lane, next(sticks for name, sticks in possible if name == lane)
+    p.chosen.lanes[op], sticks = lane, next(sticks for name, sticks in possible if name == lane)
     source, indices = p.form(op.table, form), p.of(op.indices)
     table = _from_host(p, source, StickLayout.rows_outermost(source.shape, sticks[0], block_of(source.format)))
     if table.layout.order[0] != op.axis.value.data:
@@ -209,8 +209,8 @@ def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp) -> None:
     _check_indices(numbers, index_map, op)
     versions = p.of(op.result)
     versions.format = form
-    p.made[op] = put_in_order(op, p.fresh(versions.shape, form, sticks[1]))
-    versions.buffers.append(p.made[op])
+    p.chosen.made[op] = put_in_order(op, p.fresh(versions.shape, form, sticks[1]))
+    versions.buffers.append(p.chosen.made[op])
     p.step(
         GATHER_STEP,
         op.space.data,

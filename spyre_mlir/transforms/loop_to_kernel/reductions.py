@@ -10,9 +10,9 @@ from dataclasses import replace
 from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.ir import Block, Region
 
+from spyre_mlir.dialects.layout_choices import LAYOUT
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.dialects.spyre.layout_choices import LAYOUT
 from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.hw.formats import DL16, FP32, FP32_LARGEST
@@ -40,7 +40,7 @@ def output_of(p: LayoutPlanner, op: loop.NestOp, lane: str | None) -> Use:
         stick = stick_for(op.output_map.data, lane, block_of(versions.format))
         made = p.fresh(versions.shape, versions.format, UNIT if stick is None else stick)
         versions.buffers.append(put_in_order(op, made))
-        p.made[op] = made
+        p.chosen.made[op] = made
     return versions.buffers[0], op.output_map.data
 
 
@@ -95,7 +95,7 @@ def lower_quotient(p: LayoutPlanner, op: loop.NestOp) -> None:
     a, b = (p.operand(v, m.data, lane, op.space.data) for v, m in zip(forms.operands, op.input_maps, strict=True))
     made, _ = FloorDivision(p, op, lane).of(a, b, [p.ranges.of(v) for v in op.inputs])
     p.of(op.result).buffers.append(put_in_order(op, made))
-    p.made[op] = made
+    p.chosen.made[op] = made
 
 
 def names_in(op: loop.NestOp, operand: int) -> list[str]:

@@ -6,10 +6,11 @@ Decision: docs/decisions/0175-layouts-are-said-in-the-text.md
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
-from spyre_mlir.dialects.spyre.layout_choices import (
+from spyre_mlir.dialects.layout_choices import (
     NO_LOOP,
     LayoutChoice,
     LayoutError,
@@ -20,6 +21,36 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
 
 # The loop in the lanes, and the stick dimension of the result.
 Lane = tuple[str | None, int]
+
+
+@dataclass
+class ChosenLayouts:
+    """Layouts that ops have chosen, or taken from the text.
+
+    Attributes:
+        lanes: loops in the lanes, by op.
+        made: buffers of results whose layouts were theirs to choose, by op.
+        split: parts of nests, which stand before them, and the nests; see `split_write`.
+    """
+
+    lanes: dict[Operation, str | None] = field(default_factory=dict[Operation, "str | None"])
+    made: dict[Operation, PlannedBuffer] = field(default_factory=dict[Operation, PlannedBuffer])
+    split: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
+
+    def choices(self) -> dict[Operation, LayoutChoice]:
+        """Return all of them, by the ops that make the tensors."""
+        found = dict[Operation, LayoutChoice]()
+        for op, buffer in self.made.items():
+            lanes = (self.lanes[op] or NO_LOOP) if op in self.lanes else ""
+            if op in self.split:  # a part of it that writes a tensor of its own
+                found[self.split[op]] = LayoutChoice(lanes)
+            else:
+                found[op] = LayoutChoice.of(buffer.layout, lanes)
+        return found
+
+    def __contains__(self, op: Operation) -> bool:
+        """Return whether an op has a layout."""
+        return op in self.lanes or op in self.made
 
 
 def lane_choice(lane: Lane) -> LayoutChoice:
@@ -100,4 +131,4 @@ def _agrees(said: LayoutChoice, legal: LayoutChoice) -> bool:
     return said.lanes in ("", legal.lanes) and said.stick in (None, legal.stick)
 
 
-__all__ = ["Lane", "allowed_lanes", "allowed_sticks", "check_said", "lane_choice", "put_in_order"]
+__all__ = ["ChosenLayouts", "Lane", "allowed_lanes", "allowed_sticks", "check_said", "lane_choice", "put_in_order"]

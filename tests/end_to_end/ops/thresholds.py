@@ -366,7 +366,7 @@ BY_VALUE: dict[str, tuple[tuple[str, ...], Callable[..., Any], Made]] = {
 # Compared numbers on which no result depends.
 NO_FORM = {
     "transforms.kernel_to_superdsc.bundle_function.USER_SEGMENTS": "how many arguments have an address of their own",
-    "transforms.loop_to_kernel.reachable_layouts.STICK_BYTES": "the size of a stick, which every layout has",
+    "transforms.loop_to_kernel.settling.reachable_layouts.STICK_BYTES": "the size of a stick, which every layout has",
     "ops.composed.nn.normalization.DL16_SMALLEST": "the least epsilon that the device has",
     "ops.composed.nn.attention.MASKED": "what stands for minus infinity in a mask",
     "ops.composed.nn.softmax.MASKED": "what stands for minus infinity in a mask",
@@ -383,7 +383,7 @@ NO_FORM = {
     "transforms.kernel_plans.kernel_choices.SHORT_US": "which divisions are considered",
     "transforms.kernel_plans.kernel_choices.SHORT_IN_LOOP_US": "which divisions are considered",
     "transforms.kernel_plans.running_sums.MOST_ROWS": "which sums grow in a loop; test_running_sums.py has both",
-    "transforms.loop_to_kernel.equal_extents._WORTH": "which buffers get more sticks; test_equal_extents.py has both",
+    "transforms.loop_to_kernel.settling.equal_extents._WORTH": "more sticks in buffers; test_equal_extents.py has both",
     "transforms.loop_to_kernel.choose_lane.LITTLE": "which layout a copy has; test_choose_lane.py has both",
     "transforms.cut_nests.cut_rows.STICK_BYTES": "the size of a stick, which every layout has",
     "transforms.cut_nests.cut_rows.LITTLE": "whether rows are cut; test_cut_rows.py has both",

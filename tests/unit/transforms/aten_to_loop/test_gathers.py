@@ -18,7 +18,7 @@ from spyre_mlir.transforms.aten_to_loop.gathers import (
     lower_rows,
 )
 from spyre_mlir.transforms.aten_to_loop.nests import TensorView
-from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import table_beyond_reach
+from spyre_mlir.transforms.loop_to_kernel.settling.reachable_layouts import table_beyond_reach
 from tests.unit.machine.modules import Array, numbers
 from tests.unit.transforms.aten_to_loop.building import Built
 

@@ -19,7 +19,7 @@ def test_functions_of_regions_are_planned_before_their_callers_and_nothing_is_wr
     assert [p.region is not None for p in planned] == [True, False]
     assert module_text(module) == before
     # The product of the layer and the sum of the program.
-    assert [len(p.choices()) for p in planned] == [1, 1]
+    assert [len(p.planner.chosen.choices()) for p in planned] == [1, 1]
     for one in planned:
         one.write()
     assert [op.function_name for op in ops(module, KernelOp)].count("batchmatmul") == 1

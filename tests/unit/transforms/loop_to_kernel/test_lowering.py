@@ -20,5 +20,5 @@ def test_a_nest_is_a_kernel_with_a_loop_in_the_lanes_of_its_result() -> None:
     p.hosts[op.inputs[0]] = False
     lower_nest(p, op)
     assert names(p) == ["relufwd"]
-    assert p.lanes == {op: "n"} and p.made[op] is steps(p)[0].output[0]
-    assert p.made[op].layout.stick == 1
+    assert p.chosen.lanes == {op: "n"} and p.chosen.made[op] is steps(p)[0].output[0]
+    assert p.chosen.made[op].layout.stick == 1

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 from xdsl.traits import HasCanonicalizationPatternsTrait
 
 from spyre_mlir.dialects.aten import OP_CLASSES, CallOp
-from spyre_mlir.dialects.canonicalization import CanonicalPatterns
+from spyre_mlir.dialects.ir.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.spyre import Spyre
 from tests.paths import ROOT
 

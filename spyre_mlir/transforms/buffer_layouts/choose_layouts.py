@@ -19,7 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr
+from spyre_mlir.dialects.layout_choices import LAYOUT, LayoutAttr
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.transforms.loop_to_kernel.conversion import planned_functions
 
@@ -44,6 +44,6 @@ class ChooseLayoutsPass(ModulePass):
             op, spec_of(ctx, op), keep_float32=self.keep_float32, keep_float32_in=self.keep_float32_in
         )
         for function in planned:
-            for nest, choice in function.choices().items():
+            for nest, choice in function.planner.chosen.choices().items():
                 nest.attributes[LAYOUT] = LayoutAttr(choice)
             function.take_back()

@@ -8,8 +8,8 @@ from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import UNIT
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel
 from spyre_mlir.transforms.loop_to_kernel.emission import settled
-from spyre_mlir.transforms.loop_to_kernel.equal_extents import lengthen, settle
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.settling.equal_extents import lengthen, settle
 from tests.unit.transforms.loop_to_kernel.planning import names, steps, tensor
 
 DL16 = "SEN169_FP16"

@@ -28,9 +28,9 @@ from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLa
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.ops.native import contractions
 from spyre_mlir.transforms.loop_to_kernel.buffers import Define, PlannedBuffer, PlannedKernel
-from spyre_mlir.transforms.loop_to_kernel.equal_extents import settle
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP, kernel_op
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of
+from spyre_mlir.transforms.loop_to_kernel.settling.equal_extents import settle
 from spyre_mlir.transforms.utils.loops import footprints, loops_of
 
 Order = tuple[int, ...]

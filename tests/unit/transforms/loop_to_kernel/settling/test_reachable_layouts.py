@@ -28,9 +28,9 @@ from spyre_mlir.hw.sticks import LinearExpr, StickLayout
 from spyre_mlir.ops.native import contractions
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import Lowered, lower
-from spyre_mlir.transforms.loop_to_kernel import reachable_layouts
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel
-from spyre_mlir.transforms.loop_to_kernel.reachable_layouts import may_come_within_reach
+from spyre_mlir.transforms.loop_to_kernel.settling import reachable_layouts
+from spyre_mlir.transforms.loop_to_kernel.settling.reachable_layouts import may_come_within_reach
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
 

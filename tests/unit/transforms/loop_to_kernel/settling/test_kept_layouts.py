@@ -13,8 +13,8 @@ from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.sticks import UNIT
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
-from spyre_mlir.transforms.loop_to_kernel.kept_layouts import align
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.settling.kept_layouts import align
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.loop_to_kernel.planning import tensor
 

@@ -13,9 +13,9 @@ from xdsl.dialects.builtin import Float8E4M3FNType, IntegerAttr, ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
+from spyre_mlir.dialects.boxes import Box, box_of, overlap
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
-from spyre_mlir.dialects.spyre.boxes import Box, box_of, overlap
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16, FP8

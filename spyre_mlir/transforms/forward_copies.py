@@ -22,8 +22,8 @@ from xdsl.dialects.builtin import AnyFloat, Float8E4M3FNType, ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
+from spyre_mlir.dialects.boxes import box_of, overlap
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
-from spyre_mlir.dialects.spyre.boxes import box_of, overlap
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp, YieldOp
 from spyre_mlir.dialects.tensors import element_of, shape_of

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.dialects.layout_choices import LAYOUT
+from spyre_mlir.dialects.spyre.layout_choices import LAYOUT
 from spyre_mlir.frontend import import_program
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import lower, passes_to

@@ -2,7 +2,6 @@
 
 from xdsl.ir import Dialect
 
-from spyre_mlir.dialects.layout_choices import LayoutAttr
 from spyre_mlir.dialects.spyre import host, kernel, kernel_loop, kernel_view, loop, loop_blocks, scalars
 from spyre_mlir.dialects.spyre.attributes import (
     DeviceTensorType,
@@ -12,6 +11,7 @@ from spyre_mlir.dialects.spyre.attributes import (
     ResampleAttr,
     SpaceAttr,
 )
+from spyre_mlir.dialects.spyre.layout_choices import LayoutAttr
 from spyre_mlir.dialects.spyre.moves import MoveAttr, WordsAttr
 from spyre_mlir.dialects.target import TargetAttr
 

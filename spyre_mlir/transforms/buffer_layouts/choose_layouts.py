@@ -19,7 +19,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.layout_choices import LAYOUT, LayoutAttr
+from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.transforms.loop_to_kernel.conversion import planned_functions
 

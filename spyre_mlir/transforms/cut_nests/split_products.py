@@ -25,8 +25,8 @@ from xdsl.dialects.builtin import AnyFloat, ArrayAttr, Float8E4M3FNType, ModuleO
 from xdsl.ir import BlockArgument, SSAValue, Use
 from xdsl.passes import ModulePass
 
+from spyre_mlir.dialects.boxes import box_of
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
-from spyre_mlir.dialects.spyre.boxes import box_of
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.dialects.tensors import element_of, shape_of

@@ -14,8 +14,8 @@ from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments
 from spyre_mlir.dialects.ir.control import ControlOp, carried_arguments
-from spyre_mlir.dialects.layout_choices import LAYOUT, LayoutError, layout_said
 from spyre_mlir.dialects.spyre import host, loop
+from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutError, layout_said
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import SpyreSpec

@@ -10,9 +10,9 @@ from dataclasses import replace
 from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.ir import Block, Region
 
-from spyre_mlir.dialects.layout_choices import LAYOUT
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.layout_choices import LAYOUT
 from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.hw.formats import DL16, FP32, FP32_LARGEST

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
-from spyre_mlir.dialects.layout_choices import (
+from spyre_mlir.dialects.spyre.layout_choices import (
     NO_LOOP,
     LayoutChoice,
     LayoutError,

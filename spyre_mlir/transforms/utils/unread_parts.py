@@ -11,8 +11,8 @@ from xdsl.ir import Operation, SSAValue, Use
 from xdsl.rewriter import Rewriter
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
+from spyre_mlir.dialects.boxes import Box, box_of, overlap
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
-from spyre_mlir.dialects.spyre.boxes import Box, box_of, overlap
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 

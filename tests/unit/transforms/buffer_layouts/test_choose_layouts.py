@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.dialects.layout_choices import LAYOUT, LayoutAttr, LayoutChoice, LayoutError
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, RestickifyOp, device_tensor
+from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr, LayoutChoice, LayoutError
 from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopGatherOp, NestOp
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp
 from spyre_mlir.machine.levels.run import run_function

@@ -3,7 +3,7 @@
 import pytest
 from xdsl.dialects.test import TestOp
 
-from spyre_mlir.dialects.layout_choices import LAYOUT, LayoutAttr, LayoutChoice, LayoutError
+from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr, LayoutChoice, LayoutError
 from spyre_mlir.hw.sticks import UNIT, StickLayout
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
 from spyre_mlir.transforms.loop_to_kernel.said_layouts import (

@@ -6,7 +6,7 @@ from xdsl.dialects.test import TestOp
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError
 
-from spyre_mlir.dialects.layout_choices import LAYOUT, LayoutAttr, LayoutChoice, LayoutError, layout_said, listed
+from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr, LayoutChoice, LayoutError, layout_said, listed
 from spyre_mlir.hw.sticks import UNIT, StickLayout
 from spyre_mlir.universe import make_context
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spyre_mlir.dialects.spyre.boxes import Box, box_of, overlap
+from spyre_mlir.dialects.boxes import Box, box_of, overlap
 from spyre_mlir.dialects.spyre.loop import NestOp
 from tests.unit.transforms.levels import ops, passed
 

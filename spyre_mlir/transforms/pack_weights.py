@@ -4,10 +4,14 @@
 %w = spyre.loop.nest [n = 1024, k = 512] ins(%weight[n, k] : tensor<1024x512xi8>) -> [n, k] : tensor<1024x512xf16>
 %y = spyre.loop.nest [n = 1024, k = 512] ins(%x[0, k], %w[n, k]) -> [0, n] : tensor<1x1024xf16> reduce "arith.addf"
 ```
-becomes four of each over 256 columns, and the products fill one tensor part by part. A part of the weight is a digit
-of the words that the host makes of four such parts: its nest has the attribute `digits`, the bits of one. The words
-take as many bytes as the integers. Kernels take them apart in the scratchpads, digit by digit, so all columns of a
-product come from the same digit.
+becomes four of each over a sum of 128, and the products are added up. A part of the weight is a digit of the words that
+the host makes of four such parts: its nest has the attribute `digits`, the bits of one. The words take as many bytes as
+the integers. Kernels take them apart in the scratchpads, digit by digit, so one product reads one digit.
+
+Every digit is multiplied by all columns, so cores have columns of their own and no sum is divided over them. A long sum
+is in blocks with words of their own, so that a core has room for a stick of columns. Where parts of the sum would be no
+whole sticks or groups of a scale, or need more bits, the digits are parts of the columns instead, and products fill one
+tensor part by part.
 
 A weight is packed if all that reads it are such products, and if words take fewer bytes on the card than DL16 does.
 
@@ -23,26 +27,31 @@ from math import prod
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import AnyFloat, IntegerAttr, ModuleOp, TensorType, i8, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.argument_notes import BITS, PREPARED_KINDS, kind_of, new_values, note_of
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import DIGITS, EmptyOp, NestOp, body_function
+from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.division import divisors
 from spyre_mlir.hw.few_bits import BYTE, NIBBLE, Words
 from spyre_mlir.hw.formats import DL16, INT32
-from spyre_mlir.hw.sticks import IndexMap, LinearExpr, round_up
+from spyre_mlir.hw.sticks import LinearExpr, round_up
+from spyre_mlir.ops.native import pointwise
 from spyre_mlir.transforms.aten_to_loop.nests import body_of
 from spyre_mlir.transforms.loop_to_kernel.widened_order import HALF_SLICE
-from spyre_mlir.transforms.utils.contractions import is_contraction
 from spyre_mlir.transforms.utils.nest_parts import moved, part_of
 from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.weight_reads import WeightRead, WeightStep, converts_whole, weight_reads
 
 # Of smaller weights nobody counts the bytes, and unpacking them is many kernels.
 LEAST_ELEMENTS = 1 << 16
 _LANES = DL16.elements_per_stick()
+# Buffers of words and of floats that a core holds at a time while it takes words apart, with what products make.
+_BUFFERS = 6
 
 
 @dataclass(frozen=True)
@@ -60,170 +69,116 @@ class PackWeightsPass(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Divide all products of every weight that is to be packed."""
+        rows = spec_of(ctx, op).lx_usable_bytes // (_BUFFERS * _LANES * INT32.bits // 8)
         for function in functions(op) if self.enabled else ():
-            found: dict[BlockArgument, list[_Read]] = {}
+            found: dict[BlockArgument, dict[bool, list[WeightRead]]] = {}
             for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
-                if (read := _read(nest)) is not None:
-                    found.setdefault(read.weight, []).append(read)
-            for weight, reads in found.items():
-                if (bits := _bits(function, weight, reads)) is not None:
-                    for read in reads:
-                        _divide(read, Words(bits))
+                for read in weight_reads(nest):
+                    found.setdefault(read.weight, {}).setdefault(read.is_summed, []).append(read)
+            for weight, ways in found.items():
+                # Of as many bits parts of the sum are better: each is multiplied by all columns.
+                bits = {w: n for w in (True, False) if (n := _bits(function, weight, ways.get(w, ())))}
+                if bits:
+                    chosen = min(bits, key=lambda way: bits[way])
+                    for read in ways[chosen]:
+                        _divide(read, Words(bits[chosen]), rows)
 
 
-@dataclass(frozen=True)
-class _Read:
-    """A product, and the nests between a weight and it.
-
-    Attributes:
-        product: the product.
-        operand: the number of its operand.
-        chain: the nests from the weight on, each with the number of the operand before and the loop along the columns.
-        column: the loop of the product along the columns.
-        weight: the weight.
-        dim: its dimension along the columns.
-    """
-
-    product: NestOp
-    operand: int
-    chain: tuple[tuple[NestOp, int, str], ...]
-    column: str
-    weight: BlockArgument
-    dim: int
-
-    @property
-    def columns(self) -> int:
-        """Columns of the product."""
-        return self.product.space.extents[self.column]
-
-
-def _read(product: NestOp) -> _Read | None:
-    """How a product reads a weight of 8-bit integers, if it does so by nests of elements alone."""
-    if product.dest is not None or len(product.inputs) != 2 or not is_contraction(product):
-        return None
-    maps = [m.data for m in product.input_maps]
-    for operand in (1, 0):
-        own, others = _names(maps[operand]), _names(maps[1 - operand])
-        columns = [n for n in product.output_map.names if n in own and n not in others]
-        out = [e for e in product.output_map.data if columns and columns[0] in dict(e.terms)]
-        if len(columns) != 1 or out != [LinearExpr.of(columns[0])]:
-            continue
-        if (found := _chain(product.inputs[operand], maps[operand], columns[0])) is not None:
-            chain, weight, dim = found
-            return _Read(product, operand, chain, columns[0], weight, dim)
-    return None
-
-
-def _chain(
-    value: SSAValue, index: IndexMap, column: str
-) -> tuple[tuple[tuple[NestOp, int, str], ...], BlockArgument, int] | None:
-    """The nests from a weight to a value that is read at `index`, the weight, and its dimension along `column`."""
-    dims = [d for d, e in enumerate(index) if column in dict(e.terms)]
-    if len(dims) != 1 or index[dims[0]] != LinearExpr.of(column):
-        return None
-    if isinstance(value, BlockArgument):
-        return ((), value, dims[0]) if element_of(value) == i8 else None
-    nest = value.owner
-    if (
-        not isinstance(nest, NestOp)
-        or nest.combine is not None
-        or nest.dest is not None
-        or value.uses.get_length() != 1
-    ):
-        return None
-    written = nest.output_map.data[dims[0]]
-    if len(written.terms) != 1 or written != LinearExpr.of(written.terms[0][0]):
-        return None
-    loop = written.terms[0][0]
-    if nest.space.extents[loop] != shape_of(value)[dims[0]] or not isinstance(element_of(value), AnyFloat):
-        return None
-    for number, (inner, at) in enumerate(zip(nest.inputs, nest.input_maps, strict=True)):
-        if (found := _chain(inner, at.data, loop)) is not None:
-            chain, weight, dim = found
-            if not chain and not _converts_whole(nest):
-                return None
-            return (*chain, (nest, number, loop)), weight, dim
-    return None
-
-
-def _converts_whole(nest: NestOp) -> bool:
-    """Whether a nest is a conversion of every element of a tensor, each to the same place."""
-    (index, *_), value = nest.input_maps, nest.inputs[0]
-    same = index.data == nest.output_map.data and shape_of(value) == shape_of(nest.result)
-    return body_function(nest.body.block) is None and same
-
-
-def _names(index: IndexMap) -> set[str]:
-    return {name for expr in index for name, _ in expr.terms}
-
-
-def _bits(function: func.FuncOp, weight: BlockArgument, reads: Sequence[_Read]) -> int | None:
+def _bits(function: func.FuncOp, weight: BlockArgument, reads: Sequence[WeightRead]) -> int | None:
     """The bits of a digit of a weight's words; None if it is not to be packed."""
     kept = kind_of(function, weight.index) in PREPARED_KINDS and weight.index not in new_values(function)
-    if not kept or len({read.dim for read in reads}) > 1 or weight.uses.get_length() != len(reads):
+    if not kept or len({read.dim for read in reads}) != 1 or weight.uses.get_length() != len(reads):
         return None
-    if prod(shape_of(weight)) < LEAST_ELEMENTS or any(r.columns != shape_of(weight)[r.dim] for r in reads):
+    if prod(shape_of(weight)) < LEAST_ELEMENTS or any(not r.is_whole for r in reads):
         return None
     noted = note_of(function, weight.index, BITS)
     few = isinstance(noted, IntegerAttr) and noted.value.data <= NIBBLE
-    possible = [bits for bits in ((BYTE, NIBBLE) if few else (BYTE,)) if _gains(reads[0], Words(bits))]
-    return min(possible, key=lambda bits: _bytes(reads[0].columns, Words(bits)), default=None)
+    possible = [bits for bits in ((BYTE, NIBBLE) if few else (BYTE,)) if all(_gains(r, Words(bits)) for r in reads)]
+    return min(possible, key=lambda bits: _bytes(reads[0], Words(bits)), default=None)
 
 
-def _gains(read: _Read, words: Words) -> bool:
+def _gains(read: WeightRead, words: Words) -> bool:
     """Whether words are whole, begin every stick, and take fewer bytes than DL16.
 
     Both sticks that a last stick is widened into have to begin with an element, so it has more than half a slice.
     """
-    parts = [read.columns // words.count, *(e for d, e in enumerate(shape_of(read.weight)) if d != read.dim)]
-    if read.columns % words.count or any(0 < extent % _LANES <= HALF_SLICE for extent in parts):
+    part, rest = divmod(read.extent, words.count)
+    parts = [part, *(e for d, e in enumerate(shape_of(read.weight)) if d != read.dim)]
+    if rest or any(0 < extent % _LANES <= HALF_SLICE for extent in parts):
         return False
-    return _bytes(read.columns, words) < round_up(read.columns, _LANES) * DL16.bits // 8
+    if any(part % step.each for step in read.chain) or (read.is_summed and part % _LANES):
+        return False
+    return _bytes(read, words) < _sticks_wide(read, read.extent) * DL16.bits // 8
 
 
-def _bytes(columns: int, words: Words) -> int:
-    """Bytes of the words of one row of a weight, padding included."""
-    return round_up(columns // words.count, _LANES) * INT32.bits // 8
+def _bytes(read: WeightRead, words: Words) -> int:
+    """Bytes of the words of a weight, padding included."""
+    return _sticks_wide(read, read.extent // words.count) * INT32.bits // 8
 
 
-def _divide(read: _Read, words: Words) -> None:
+def _blocks(read: WeightRead, words: Words, rows: int) -> int:
+    """Blocks of a sum that have words of their own, of no more than so many rows if they can be cut so small."""
+    if not read.is_summed:
+        return 1
+    part = read.extent // words.count
+    cuts = (n for n in divisors(part // _LANES, part // _LANES) if not any(part // n % s.each for s in read.chain))
+    return next((n for n in cuts if part // n <= rows), 1)
+
+
+def _sticks_wide(read: WeightRead, extent: int) -> int:
+    """Elements of so many iterations of the loop, with the columns of a product in sticks."""
+    if not read.is_summed:
+        return round_up(extent, _LANES)
+    return extent * round_up(prod(shape_of(read.weight)) // read.extent, _LANES)
+
+
+def _divide(read: WeightRead, words: Words, rows: int) -> None:
     """Put one product per digit in the place of a product, with their own nests before them."""
     product = read.product
-    block, part = product.parent_block(), read.columns // words.count
+    block, digits = product.parent_block(), words.count * _blocks(read, words, rows)
+    part = read.extent // digits
     assert block is not None
     made, copies = list[Operation](), list[NestOp]()
     empty = EmptyOp(product.result.type)
-    filled: SSAValue = empty.results[0]
-    for number in range(words.count):
+    filled: SSAValue | None = None
+    for number in range(digits):
         value: SSAValue = read.weight
         columns = slice(number * part, (number + 1) * part)
-        for place, (nest, operand, loop) in enumerate(read.chain):
-            parts = _cut(nest, operand, loop, number * part, part)
+        for place, step in enumerate(read.chain):
+            taken = slice(columns.start // step.each, columns.stop // step.each)
+            parts = _cut(step, taken)
             made += [op for cut in parts.values() for op in _new_before(cut)]
             if place > 0:
-                parts[operand] = value
-            made.append(copy := part_of(nest, loop, columns, parts))
+                parts[step.operand] = value
+            made.append(copy := part_of(step.nest, step.loop, taken, parts))
             if place == 0:
                 copy.attributes[DIGITS] = IntegerAttr(words.bits, i64)
             value = copy.result
-        made.append(copy := part_of(product, read.column, columns, {read.operand: value}))
-        copies.append(_put(copy.result, product, read.column, number * part, filled))
-        filled = copies[-1].result
+        made.append(copy := part_of(product, read.loop, columns, {read.operand: value}))
+        if not read.is_summed:
+            copies.append(_put(copy.result, read, columns.start, empty.results[0] if filled is None else filled))
+            filled = copies[-1].result
+        elif filled is None:
+            filled = copy.result
+        else:
+            made.append(copy := _added(filled, copy.result))
+            filled = copy.result
     # The products stay next to each other, so that one loop may have them and the kernels that all digits share.
-    made += [empty, *copies]
+    made += [empty, *copies] if copies else []
     for op in made:
         op.location = product.location
         block.insert_op_before(op, product)
     for op in made:
         if isinstance(op, NestOp):
             _write_as_copied(op)
+    assert filled is not None
     product.result.replace_all_uses_with(filled)
     _erase(read)
 
 
-def _erase(read: _Read) -> None:
+def _erase(read: WeightRead) -> None:
     """Erase a product that nothing reads any more, its chain, and what only they read."""
-    chain = [nest for nest, _, _ in read.chain]
+    chain = [step.nest for step in read.chain]
     for op in (read.product, *reversed(chain)):
         unread = [v.owner for v in op.operands if isinstance(v.owner, NestOp) and v.uses.get_length() == 1]
         op.detach()
@@ -234,17 +189,17 @@ def _erase(read: _Read) -> None:
                 other.erase()
 
 
-def _cut(nest: NestOp, operand: int, loop: str, start: int, extent: int) -> dict[int, SSAValue]:
+def _cut(step: WeightStep, taken: slice) -> dict[int, SSAValue]:
     """Parts of the other operands that a loop walks along a dimension, as tensors: no loop of trips takes an offset."""
-    found: dict[int, SSAValue] = {}
+    nest, found = step.nest, dict[int, SSAValue]()
     for number, (value, index) in enumerate(zip(nest.inputs, nest.input_maps, strict=True)):
-        dims = [d for d, e in enumerate(index.data) if loop in dict(e.terms)]
-        if number == operand or len(dims) != 1 or index.data[dims[0]] != LinearExpr.of(loop):
+        dims = [d for d, e in enumerate(index.data) if step.loop in dict(e.terms)]
+        if number == step.operand or len(dims) != 1 or index.data[dims[0]] != LinearExpr.of(step.loop):
             continue
-        shape = [extent if d == dims[0] else e for d, e in enumerate(shape_of(value))]
-        if shape_of(value)[dims[0]] != nest.space.extents[loop]:
+        shape = [taken.stop - taken.start if d == dims[0] else e for d, e in enumerate(shape_of(value))]
+        if shape_of(value)[dims[0]] != nest.space.extents[step.loop]:
             continue
-        found[number] = _part_of(value, dims[0], start, shape)
+        found[number] = _part_of(value, dims[0], taken.start, shape)
     return found
 
 
@@ -257,7 +212,7 @@ def _new_before(value: SSAValue) -> list[Operation]:
 def _part_of(value: SSAValue, dim: int, start: int, shape: Sequence[int]) -> SSAValue:
     """A copy of a part of a tensor along a dimension; of a converted weight a part of the weight, made by the host."""
     before, kinds = value.owner, [element_of(value)]
-    if isinstance(before, NestOp) and isinstance(before.inputs[0], BlockArgument) and _converts_whole(before):
+    if isinstance(before, NestOp) and isinstance(before.inputs[0], BlockArgument) and converts_whole(before):
         value, kinds = before.inputs[0], [element_of(before.inputs[0]), *kinds]
     space = SpaceAttr(tuple(IterDim(f"d{d}", e) for d, e in enumerate(shape)))
     own = IndexMapAttr(tuple(LinearExpr.of(f"d{d}") for d in range(len(shape))))
@@ -268,14 +223,26 @@ def _part_of(value: SSAValue, dim: int, start: int, shape: Sequence[int]) -> SSA
     return value
 
 
-def _put(part: SSAValue, product: NestOp, column: str, start: int, dest: SSAValue) -> NestOp:
+def _put(part: SSAValue, read: WeightRead, start: int, dest: SSAValue) -> NestOp:
     """A copy of some columns of a product to their place in all of them."""
+    product, column = read.product, read.loop
     index, extents = product.output_map.data, dict(product.space.extents)
     extents[column] = shape_of(part)[index.index(LinearExpr.of(column))]
-    space = SpaceAttr(tuple(IterDim(d.name, extents[d.name]) for d in product.space.data if d.name in _names(index)))
+    space = SpaceAttr(
+        tuple(IterDim(d.name, extents[d.name]) for d in product.space.data if d.name in product.output_map.names)
+    )
     body = body_of(None, [part], element_of(part))
     maps = [IndexMapAttr(index), moved(product.output_map, column, start)]
     return NestOp(space, [part], maps, product.result.type, body, dest=dest)
+
+
+def _added(left: SSAValue, right: SSAValue) -> NestOp:
+    """The sum of the products of two parts of a sum."""
+    shape = shape_of(left)
+    space = SpaceAttr(tuple(IterDim(f"d{d}", e) for d, e in enumerate(shape) if e > 1))
+    index = IndexMapAttr(tuple(LinearExpr.of(f"d{d}") if e > 1 else LinearExpr(0) for d, e in enumerate(shape)))
+    body = body_of(pointwise.add, [left, right], element_of(left))
+    return NestOp(space, [left, right], [index] * 3, TensorType(element_of(left), shape), body)
 
 
 def _write_as_copied(copy: NestOp) -> None:

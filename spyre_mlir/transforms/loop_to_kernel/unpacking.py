@@ -54,18 +54,21 @@ class PackedWeight:
         host: the weight.
         dim: its dimension whose parts are the digits.
         words: the size of a digit.
+        part: extent of a digit along this dimension.
+        first: where the first digit begins in the weight.
     """
 
     host: SSAValue
     dim: int
     words: Words
+    part: int
+    first: int
     digits: dict[int, list[_Digit]] = field(default_factory=dict[int, "list[_Digit]"])
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Extents of a digit."""
-        whole = shape_of(self.host)
-        return tuple(e // self.words.count if d == self.dim else e for d, e in enumerate(whole))
+        return tuple(self.part if d == self.dim else e for d, e in enumerate(shape_of(self.host)))
 
     def digit(self, p: LayoutPlanner, number: int, stick: int) -> PlannedBuffer:
         """Return a digit as DL16; the steps that all digits of words share are planned at the first one."""
@@ -78,7 +81,7 @@ class PackedWeight:
         shape = self.shape
         loops = (("j", self.words.count), *((f"d{d}", e) for d, e in enumerate(shape)))
         own = tuple(LinearExpr.of(f"d{d}") for d in range(len(shape)))
-        joined = LinearExpr(0, (("j", shape[self.dim]), (f"d{self.dim}", 1)))
+        joined = LinearExpr(self.first, (("j", shape[self.dim]), (f"d{self.dim}", 1)))
         source = tuple(joined if d == self.dim else e for d, e in enumerate(own))
         return Move(loops, source, (LinearExpr.of("j"), *own), (self.words.count, *shape))
 
@@ -91,8 +94,10 @@ def packed_digit(p: LayoutPlanner, op: loop.NestOp) -> bool:
     (host,), (index,), words = op.inputs, op.input_maps, Words(noted.value.data)
     parts = zip(shape_of(host), shape_of(op.result), strict=True)
     dim = next(d for d, (whole, part) in enumerate(parts) if whole != part)
-    weight = p.packed.setdefault((host, dim, words), PackedWeight(host, dim, words))
-    number = index.data[dim].const // shape_of(op.result)[dim]
+    part = shape_of(op.result)[dim]
+    block, number = divmod(index.data[dim].const // part, words.count)
+    weight = PackedWeight(host, dim, words, part, block * words.count * part)
+    weight = p.packed.setdefault((host, dim, words, weight.first), weight)
     p.versions[op.result] = DeviceForms(shape_of(op.result), DL16.name, maker=partial(weight.digit, p, number))
     return True
 

@@ -17,7 +17,8 @@ def part_of(op: NestOp, name: str, part: slice, made: Mapping[int, SSAValue], de
     """Return a nest over a part of the loop `name`, which fills it in `dest` or makes a tensor of it.
 
     Args:
-        op: it has no destination, and the loop walks one dimension of its result by itself.
+        op: it has no destination, and the loop walks one dimension of its result or none, by itself or outside of
+            others that fill a step.
         name: of the loop.
         part: its start and end in the loop.
         made: by number, the inputs that were cut in the same way, as their parts.
@@ -27,9 +28,10 @@ def part_of(op: NestOp, name: str, part: slice, made: Mapping[int, SSAValue], de
     maps = [index if number in made else moved(index, name, start) for number, index in enumerate(op.input_maps)]
     maps.append(op.output_map if dest is None else moved(op.output_map, name, start))
     space = SpaceAttr(tuple(IterDim(d.name, extent if d.name == name else d.extent) for d in op.space.data))
-    shape, walked = shape_of(op.result), dim_of(op.output_map, name)
+    shape = shape_of(op.result)
     if dest is None:
-        shape = tuple(extent if d == walked else e for d, e in enumerate(shape))
+        steps = [sum(c for n, c in e.terms if n == name) for e in op.output_map.data]
+        shape = tuple(extent * by or e for by, e in zip(steps, shape, strict=True))
     made_type = TensorType(element_of(op.result), shape)
     combine = None if op.combine is None else op.combine.data
     inputs = [made.get(number, value) for number, value in enumerate(op.inputs)]

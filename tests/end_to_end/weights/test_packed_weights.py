@@ -90,7 +90,7 @@ def large_stores(program: CompiledModel, elements: int) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", [Linear8, Linear4])
-@pytest.mark.parametrize(("rows", "columns", "tokens"), [(512, 256, 3), (1024, 96, 1)])
+@pytest.mark.parametrize(("rows", "columns", "tokens"), [(512, 256, 3), (1024, 96, 1), (128, 1024, 2), (64, 8192, 1)])
 def test_every_level_agrees_with_torch(kind: type[Linear8 | Linear4], rows: int, columns: int, tokens: int) -> None:
     model, x = kind(rows, columns), inputs(tokens, columns)
     program = compiled(model, x)
@@ -122,7 +122,7 @@ def test_a_weight_larger_than_the_scratchpads_is_unpacked_in_a_loop(kind: type[L
     program = compiled(model, inputs(1, 4096).to("meta"))
     assert large_stores(program, 4096 * 12800 // 8) == []
     assert "scf.for" in program.mlir("spyre.kernel")
-    most = 1.8 if kind is Linear8 else 2.2
+    most = 1.65 if kind is Linear8 else 1.85
     assert program.timeline().total_us < most * program.timeline().roofline_us
 
 

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import IntegerAttr
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.loop import DIGITS, NestOp
+from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import lower
 from spyre_mlir.universe import make_context
@@ -81,6 +82,10 @@ def _x(columns: int) -> Tensor:
         (by_group, 512, 256, 4, (512, 8), [4] * 8),
         (by_group, 512, 256, 8, (512, 8), [8] * 4),
         (stored_by_columns, 256, 256, 8, (1,), [8] * 4),
+        (by_row, 264, 256, 8, (264, 1), [8] * 4),  # words of columns would begin a stick with nothing
+        (by_row, 262, 256, 8, (262, 1), [8] * 4),  # no whole words of columns
+        (by_group, 128, 512, 4, (128, 16), [4] * 8),
+        (by_group, 64, 8192, 8, (64, 256), [8] * 8),  # a long sum has words in blocks
     ],
 )
 def test_all_that_multiplies_a_weight_is_divided(
@@ -100,8 +105,13 @@ def test_all_that_multiplies_a_weight_is_divided(
         (read_twice, 256, 256, (1,)),  # the sum would need it as DL16, beside the words
         (two_products, 256, 256, (1,)),  # one conversion is read twice
         (of_some_columns, 256, 256, (1,)),  # digits of the others would be sent for nothing
-        (by_row, 258, 256, (258, 1)),  # no whole words
-        (by_row, 264, 256, (264, 1)),  # the last stick of float32 would begin with nothing
+        (by_row, 258, 256, (258, 1)),  # no whole words of columns, and their last stick would begin with nothing
+        (
+            by_row,
+            264,
+            352,
+            (264, 1),
+        ),  # words of columns would begin a stick with nothing, those of the sum are no sticks
         (by_row, 248, 256, (248, 1)),  # small
     ],
 )
@@ -112,6 +122,23 @@ def test_others_are_sent_as_dl16(function: Product, rows: int, columns: int, sca
 def test_eight_bits_are_taken_where_four_save_no_byte() -> None:
     """A digit of 32 columns takes a stick, as one of 64 does."""
     assert digits(Layer(by_group, 256, 256, 4, (256, 8)), _x(256)) == [8] * 4
+
+
+def parts(model: nn.Module, x: Tensor) -> list[tuple[int, ...]]:
+    """The shapes of the digits of a model's program."""
+    modules = lower(import_program(model, (x,)).module, make_context()).modules
+    return [shape_of(op.result) for op in ops(modules["spyre.loop"], NestOp) if DIGITS in op.attributes]
+
+
+def test_digits_are_parts_of_the_sum_where_these_are_whole_sticks_and_groups() -> None:
+    assert parts(Layer(by_row, 512, 256, 8, (512, 1)), _x(256)) == [(512, 64)] * 4
+    assert parts(Layer(by_row, 512, 288, 8, (512, 1)), _x(288)) == [(128, 288)] * 4
+    assert parts(Layer(by_group, 256, 1024, 4, (256, 32)), _x(1024)) == [(256, 128)] * 8
+    assert parts(Layer(by_group, 512, 256, 4, (512, 8)), _x(256)) == [(64, 256)] * 8
+
+
+def test_a_long_sum_has_words_in_blocks_that_a_core_has_room_for() -> None:
+    assert parts(Layer(by_row, 64, 8192, 8, (64, 1)), _x(8192)) == [(64, 1024)] * 8
 
 
 def test_an_option_turns_it_off() -> None:

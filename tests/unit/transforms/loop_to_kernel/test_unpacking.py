@@ -81,7 +81,7 @@ class Layer(nn.Module):
     def __init__(self, rows: int, least: int) -> None:
         super().__init__()
         draw = torch.Generator().manual_seed(2)
-        weight = torch.randint(least, -least, (rows, 256), dtype=torch.int8, generator=draw)
+        weight = torch.randint(least, -least, (rows, 320), dtype=torch.int8, generator=draw)
         self.register_buffer("weight", weight)
         self.weight: torch.Tensor
 
@@ -94,7 +94,7 @@ class Layer(nn.Module):
 def test_every_digit_of_every_word_comes_back(bits: int, rounding: str) -> None:
     """A million random words, and all of digits at the ends and the middle of their range."""
     words = Words(bits)
-    model, x = Layer(64 * words.count, words.least), torch.zeros(1, 256).half()
+    model, x = Layer(64 * words.count, words.least), torch.zeros(1, 320).half()
     modules = lower(import_program(model, (x,)).module, make_context(), options={"plan": {"loops": False}}).modules
     kernels = [op for op in ops(modules["spyre.kernel"], KernelOp) if op.function_name != "identity" or _of_words(op)]
     last = next(number for number in reversed(range(len(kernels))) if kernels[number].is_product)

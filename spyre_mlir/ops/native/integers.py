@@ -21,3 +21,14 @@ ADD_WORDS = "spyre::add_words"
 def add_words(self: Lanes, other: Lanes) -> Lanes:
     """The sum of two 32-bit integers, which has to be one."""
     return self + other
+
+
+@ATEN.pointwise(
+    aten=["spyre::scale_and_shift"],
+    opfunc="batchnormfwd",
+    fp32=True,
+    source="the published list; likely",
+)
+def scale_and_shift(self: Lanes, scale: Lanes, shift: Lanes) -> Lanes:
+    """`scale * self + shift`, in one step: how digits of words get their sign."""
+    return scale * self + shift

@@ -10,7 +10,8 @@ what is left is an exact sum of integers:
 
 Rounding may make `g` a neighbour, which `k` makes good again, so that how the conversion rounds does not matter. The
 factor is less than 2**-16 by one place of float32, which keeps `g * 2**16` inside of 32 bits. Halves are two bytes and
-bytes are two nibbles, by `floor` and a difference each. No integer overflows on the way.
+bytes are two nibbles, by `floor` and a difference each. A digit is moved to both sides of 0 before `floor` where it is
+the upper one, else behind the difference, in the step that scales it. No integer overflows on the way.
 
 Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
 """
@@ -37,6 +38,7 @@ from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import CONVERT_STEP, LayoutPlanner, block_of
 
 _ADD = "addi32toi32"
+_SCALE = "batchnormfwd"
 _HALF_BITS = 16
 # -2**-16, nearer to 0 by one place of float32.
 _TO_UPPER = -(2.0**-16) * (1 - 2.0**-24)
@@ -112,23 +114,25 @@ class _Unpacking:
 
     def run(self) -> list[_Digit]:
         """Plan what all digits share: DL16 of each byte or nothing but a part of it; the highest digit comes first."""
+        nibbles = self.weight.words.bits == NIBBLE
         lower, upper = self._halves()
-        third = self._step("floor", scaled := self._step("mul", lower, 256.0))
+        scaled = self._step("mul", lower, 256.0) if nibbles else self._scaled(lower, 256.0, -128.0)
+        third = self._step("floor", scaled)
         made = [self._narrow(third), self._narrow(self._step("sub", scaled, third))]
         first = self._step("floor", scaled := self._step("mul", upper, 2.0**-8))
         top, rest = self._narrow(first), self._narrow(self._step("sub", scaled, first))
-        if self.weight.words.bits == NIBBLE:
+        if nibbles:
             return [
-                *self._nibbles(top, 2.0**-4, biased=False),
-                *self._nibbles(rest, 16.0),
-                *self._nibbles(made[0], 2.0**-4),
-                *self._nibbles(made[1], 16.0),
+                *self._nibbles(top, 2.0**-4, 0.0),
+                *self._nibbles(rest, 16.0, -8.0),
+                *self._nibbles(made[0], 2.0**-4, -8.0),
+                *self._nibbles(made[1], 16.0, -8.0),
             ]
         return [
             lambda: top,
-            partial(self._fraction, rest, 256.0),
-            partial(self._step, "sub", made[0], 128.0),
-            partial(self._fraction, made[1], 256.0),
+            partial(self._scaled, rest, 256.0, -128.0),
+            lambda: made[0],
+            partial(self._scaled, made[1], 256.0, -128.0),
         ]
 
     def _halves(self) -> tuple[PlannedBuffer, PlannedBuffer]:
@@ -142,25 +146,23 @@ class _Unpacking:
         multiple = self._step("floor", scaled)
         return self._step("sub", scaled, multiple), self._step("sub", multiple, about)
 
-    def _nibbles(self, byte: PlannedBuffer, factor: float, *, biased: bool = True) -> list[_Digit]:
-        """The two digits of bytes, of which the upper one is whole after a factor; that of the word has its sign."""
+    def _nibbles(self, byte: PlannedBuffer, factor: float, shift: float) -> list[_Digit]:
+        """The two digits of bytes, of which the upper one is whole after a factor, and has its sign after a shift."""
 
         @cache
         def scaled() -> PlannedBuffer:
-            return self._step("mul", byte, factor)
+            return self._scaled(byte, factor, shift)
 
         @cache
         def upper() -> PlannedBuffer:
             return self._step("floor", scaled())
 
-        return [
-            lambda: self._step("sub", upper(), 8.0) if biased else upper(),
-            lambda: self._fraction(self._step("sub", scaled(), upper()), 16.0),
-        ]
+        return [upper, lambda: self._scaled(self._step("sub", scaled(), upper()), 16.0, -8.0)]
 
-    def _fraction(self, part: PlannedBuffer, count: float) -> PlannedBuffer:
-        """The digit of which a part of 1 is left."""
-        return self._step("sub", self._step("mul", part, count), count / 2)
+    def _scaled(self, source: PlannedBuffer, factor: float, shift: float) -> PlannedBuffer:
+        """A multiple with something added, in one step."""
+        numbers = [self.planner.number(number, source.format) for number in (factor, shift)]
+        return self._add(_SCALE, [source, *numbers], source.format)
 
     def _sent(self) -> PlannedBuffer:
         layout = StickLayout.published(self.shape, self.stick, block_of(INT32.name))

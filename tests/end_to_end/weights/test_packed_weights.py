@@ -122,7 +122,7 @@ def test_a_weight_larger_than_the_scratchpads_is_unpacked_in_a_loop(kind: type[L
     program = compiled(model, inputs(1, 4096).to("meta"))
     assert large_stores(program, 4096 * 12800 // 8) == []
     assert "scf.for" in program.mlir("spyre.kernel")
-    most = 1.65 if kind is Linear8 else 1.85
+    most = 1.55 if kind is Linear8 else 1.75
     assert program.timeline().total_us < most * program.timeline().roofline_us
 
 

@@ -145,8 +145,9 @@ class _Walk:
         return True
 
     def _check_reads(self, op: NestOp) -> None:
-        for value, index in zip((*op.inputs, op.result), op.maps.data, strict=True):
-            self._check(op, value, index)
+        for value, index in zip(op.inputs, op.input_maps, strict=True):
+            self._check(op, value, index, first=True)
+        self._check(op, op.result, op.output_map)
 
     def _nest(self, op: NestOp) -> None:
         reads = list(zip(op.inputs, op.input_maps, strict=True))
@@ -191,8 +192,24 @@ class _Walk:
             raise refusal("an index may name a padded row", op)
         self.padding[op.result] = dict.fromkeys(self.grown.of(op.result))
 
-    def _check(self, op: NestOp | LoopGatherOp, value: SSAValue, index: IndexMapAttr, axis: int | None = None) -> None:
+    def _check(
+        self,
+        op: NestOp | LoopGatherOp,
+        value: SSAValue,
+        index: IndexMapAttr,
+        axis: int | None = None,
+        *,
+        first: bool = False,
+    ) -> None:
         """Each growing dimension has a growing loop of its own, or one of the first elements.
+
+        Args:
+            op: reads or writes the value.
+            value: the value.
+            index: where.
+            axis: the indexed dimension of a table.
+            first: whether a growing loop may walk the first elements of a dimension that does not grow, as `table[:n]`
+                does. Behind the elements of the caller are other ones of the table then.
 
         Raises:
             UnsupportedError: elements are counted from the end, or dimensions are merged.
@@ -203,7 +220,7 @@ class _Walk:
                 continue
             used = [(name, factor) for name, factor in expr.terms if name in loops]
             alone = used == list(expr.terms) and len(used) == 1 and (used[0][1], expr.const) == (1, 0)
-            if used and not (alone and dim in dims):
+            if used and not (alone and (dim in dims or first)):
                 raise refusal("a growing dimension is shifted, or merged with another one", op)
             if dim in dims and not used and expr.last(op.space.extents) >= self.least:
                 raise refusal("an element is read whose place depends on the length, or lies beyond the shortest", op)

@@ -12,10 +12,10 @@ from spyre_mlir.frontend.capture.control_flow.kept import check_writes
 from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
+from spyre_mlir.frontend.capture.effects.prints import explicit_prints
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
 from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
-from spyre_mlir.frontend.capture.prints import explicit_prints
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 
 

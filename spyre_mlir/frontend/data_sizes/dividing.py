@@ -17,8 +17,8 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.fx import Graph, GraphModule, Node
 
-from spyre_mlir.frontend.capture.checks import ASSERTIONS
 from spyre_mlir.frontend.capture.control_flow.kept import is_kept
+from spyre_mlir.frontend.capture.effects.checks import ASSERTIONS
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.data_sizes.branches import draws, makes_size
 from spyre_mlir.frontend.host_operators import HOST

@@ -42,6 +42,7 @@ from spyre_mlir.transforms.utils.function_constants import file_constants
 # else the first n - 1 of the others and then `out`.
 PRODUCT_LABELS = ("ki", "kj", "y", "x", "mb", "out", "in")
 OTHER_LABELS = ("mb", "x", "y", "i", "j", "ki", "kj")
+MOST_LOOPS = len(OTHER_LABELS) + 1
 
 # What stands in for padding when a reduction reads it. No number is beyond the largest of DL16; the front end in use
 # today writes the largest half (torch-spyre constants; likely), which wins over numbers further out.
@@ -221,10 +222,10 @@ def _labels(names: list[str], kind: OpClass) -> dict[str, str]:
         last = ("out",)
         if names[-1] == SPARSE:  # labelled by its position, as if there were one more input dimension
             last = ("out", *OTHER_LABELS[count - 1 : count]) if count > 1 else (OTHER_LABELS[0],)
-        known = (*OTHER_LABELS[: count - len(last)], *last) if count <= len(OTHER_LABELS) + 1 else ()
+        known = (*OTHER_LABELS[: count - len(last)], *last) if count <= MOST_LOOPS else ()
     if len(known) != count:
         raise LoweringError(
-            f"{count} loops ({', '.join(names)}), the file format has {len(OTHER_LABELS) + 1} labels",
+            f"{count} loops ({', '.join(names)}), the file format has {MOST_LOOPS} labels",
             hint="merge dimensions of the model's tensors that are used together",
         )
     return dict(zip(names, known, strict=True))

@@ -33,7 +33,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import Block, DeviceForms, WeightRoom
 from spyre_mlir.transforms.loop_to_kernel.said_layouts import ChosenLayouts
-from spyre_mlir.transforms.loop_to_kernel.widened_order import HALF_SLICE, widened_rows
+from spyre_mlir.transforms.loop_to_kernel.widened_order import HALF_SLICE, reorderings
 from spyre_mlir.transforms.utils.integer_origins import Known, Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, Ranges, inside, is_integer
 
@@ -288,8 +288,8 @@ class LayoutPlanner:
         source = self.with_room(source, {dim: block_of(FP32.name)})
         made = self.fresh(source.shape, source.format, source.layout.stick)
         made.pad(dim, block_of(FP32.name))
-        space, *maps = widened_rows(source.shape, dim)
-        self.step(COPY, space, [(source, maps[not stored])], (made, maps[stored]))
+        for space, *maps in reorderings(source.shape, dim, source.layout.stick):
+            self.step(COPY, space, [(source, maps[not stored])], (made, maps[stored]))
         return made
 
     def _restickify(self, source: PlannedBuffer, stick: int) -> PlannedBuffer:

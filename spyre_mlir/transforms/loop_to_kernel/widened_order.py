@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from spyre_mlir.dialects.spyre.attributes import IterDim
 from spyre_mlir.hw.arrangement import SLICE_BYTES, WIDENED, block
 from spyre_mlir.hw.formats import FP32
-from spyre_mlir.hw.sticks import IndexMap, LinearExpr, round_up
+from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, round_up
+from spyre_mlir.transforms.kernel_to_superdsc.descriptors import MOST_LOOPS
 
 # Elements that a widening keeps together: half a slice of the narrow format, and a slice of the wide one.
 HALF_SLICE = SLICE_BYTES * 8 // FP32.bits
@@ -32,4 +33,25 @@ def widened_rows(shape: Sequence[int], dim: int) -> tuple[tuple[IterDim, ...], I
     return tuple(d for d in (*others, *loops) if d.extent > 1), in_order, in_lanes
 
 
-__all__ = ["HALF_SLICE", "widened_rows"]
+def reorderings(shape: Sequence[int], dim: int, stick: int) -> list[tuple[tuple[IterDim, ...], IndexMap, IndexMap]]:
+    """Return what `widened_rows` returns, once or for each index of a dimension where a file has too few labels.
+
+    Args:
+        shape: of the tensor.
+        dim: whose rows are brought into the other order.
+        stick: the dimension in the sticks, which is walked whole; sticks of one element each take a label, too.
+    """
+    space, *maps = widened_rows(shape, dim)
+    if len(space) + (stick == UNIT) <= MOST_LOOPS:
+        return [(space, *maps)]
+    others = [d for d, extent in enumerate(shape) if extent > 1 and d not in (dim, stick)]
+    apart = min(others, key=lambda d: shape[d])
+    rest = tuple(loop for loop in space if loop.name != f"d{apart}")
+    return [(rest, *(_at(index, apart, place) for index in maps)) for place in range(shape[apart])]
+
+
+def _at(index: IndexMap, dim: int, place: int) -> IndexMap:
+    return tuple(LinearExpr(place) if d == dim else expr for d, expr in enumerate(index))
+
+
+__all__ = ["HALF_SLICE", "reorderings", "widened_rows"]

@@ -66,11 +66,14 @@ def masked(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return attention(x, (1 - mask[:, None]) * torch.finfo(torch.float32).min)
 
 
+TABLE = torch.linspace(-1, 1, 512 * 16).reshape(512, 16)
 PASSED: dict[str, Callable[..., torch.Tensor]] = {
     "tokens alone": lambda x: torch.sigmoid(x) + 1,
     "causal mask": causal,
     "flag of attention": lambda x: nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True),
     "window": window,
+    "first rows of a table": lambda x: x + TABLE[: x.shape[1]],
+    "first rows of what is computed": lambda x: x * (TABLE * 2).exp()[: x.shape[1]],
     "first token": lambda x: x[:, 0] * 2,
     "first tokens": lambda x: x[:, 2:8] * 2,
     "sum of what is padded with 0": lambda x: x.sum(1),
@@ -79,6 +82,10 @@ PASSED: dict[str, Callable[..., torch.Tensor]] = {
 REFUSED: dict[str, tuple[Callable[..., torch.Tensor], str]] = {
     "mean": (lambda x: x.mean(1), "other numbers, for another length"),
     "sum of what is not 0": (lambda x: x.exp().sum(1), "addf takes in padding, which holds 1"),
+    "sum with rows of a table": (
+        lambda x: (x + TABLE[: x.shape[1]]).sum(1),
+        "addf takes in padding, which holds any numbers",
+    ),
     "largest": (lambda x: x.amax(1), "maximumf takes in padding, which holds 0"),
     "attention to all": (
         lambda x: attention(x + 1, torch.zeros(())),

@@ -18,10 +18,10 @@ from torch.fx import GraphModule, Node
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.call_writer import CallWriter
+from spyre_mlir.frontend.capture.effects.prints import PRINTS, write_print
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.capture.nested_graphs import graphs_of
-from spyre_mlir.frontend.capture.prints import PRINTS, write_print
 from spyre_mlir.frontend.capture.unsupported import DATA
 from spyre_mlir.frontend.host_operators import HOST
 from spyre_mlir.frontend.locations import place_of

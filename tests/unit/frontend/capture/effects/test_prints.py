@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.export import Dim, ExportedProgram
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.capture.prints import PRINTS, explicit_prints
+from spyre_mlir.frontend.capture.effects.prints import PRINTS, explicit_prints
 from tests.functions import FunctionModel
 
 X = torch.ones(4, 3)

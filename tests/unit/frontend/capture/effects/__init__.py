@@ -1,0 +1,1 @@
+"""Unit tests of `spyre_mlir.frontend.capture.random_draws`."""

@@ -41,13 +41,13 @@ def reorderings(shape: Sequence[int], dim: int, stick: int) -> list[tuple[tuple[
         dim: whose rows are brought into the other order.
         stick: the dimension in the sticks, which is walked whole; sticks of one element each take a label, too.
     """
-    space, *maps = widened_rows(shape, dim)
+    space, in_order, in_lanes = widened_rows(shape, dim)
     if len(space) + (stick == UNIT) <= MOST_LOOPS:
-        return [(space, *maps)]
+        return [(space, in_order, in_lanes)]
     others = [d for d, extent in enumerate(shape) if extent > 1 and d not in (dim, stick)]
     apart = min(others, key=lambda d: shape[d])
     rest = tuple(loop for loop in space if loop.name != f"d{apart}")
-    return [(rest, *(_at(index, apart, place) for index in maps)) for place in range(shape[apart])]
+    return [(rest, _at(in_order, apart, place), _at(in_lanes, apart, place)) for place in range(shape[apart])]
 
 
 def _at(index: IndexMap, dim: int, place: int) -> IndexMap:

@@ -116,9 +116,11 @@ def _argument(number: int, buffer: SSAValue) -> JsonObject:
 def _block(tile: TileOp) -> JsonObject:
     """Where a block starts: so many bytes behind the start of its tensor for every whole block before a position."""
     number = tile.index.owner
-    position, offset = (number.position, number.offset) if isinstance(number, BlockNumberOp) else (None, None)
+    known = number if isinstance(number, BlockNumberOp) else None
+    position = None if known is None else known.position
     named = _source(position, tile) if isinstance(position, BlockArgument) else "input"
-    added: JsonObject = {} if offset is None else {"plus": offset.value.data}
+    added: JsonObject = {} if known is None or known.offset is None else {"plus": known.offset.value.data}
+    added |= {} if known is None or known.from_end is None else {"from_end": True}
     return {"position": named, **added, "entries": tile.step.value.data, "bytes_apart": tile.step_bytes}
 
 

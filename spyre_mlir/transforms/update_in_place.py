@@ -91,6 +91,7 @@ class _Hits:
         number: the integer as the comparison reads it.
         position: the integer of the host that it is, or that it is a known number behind.
         offset: that number.
+        from_end: whether the sum counts from the end if it is negative.
         compared: the nest that compares.
     """
 
@@ -98,6 +99,7 @@ class _Hits:
     number: SSAValue
     position: BlockArgument
     offset: int
+    from_end: bool
     compared: NestOp
 
 
@@ -145,12 +147,12 @@ class _Updates:
 
     def _emit(self, nest: NestOp, old: SSAValue, dim: int, hits: _Hits, new: SSAValue) -> None:
         here = self._here(hits, nest)
-        block = BlockOp(old, dim, hits.position, BLOCK, hits.offset)
+        block = BlockOp(old, dim, hits.position, BLOCK, hits.offset, from_end=hits.from_end)
         space = _with_extent(nest, nest.output_map.data[dim].terms[0][0])
         type_ = TensorType(element_of(old), block_shape(shape_of(old), dim, BLOCK))
         made = NestOp(space, [here, new, block.result], nest.maps.data, type_, nest.body.clone())
         made.wide = nest.wide
-        put = PutOp(made.result, old, dim, hits.position, hits.offset)
+        put = PutOp(made.result, old, dim, hits.position, hits.offset, from_end=hits.from_end)
         _insert([block, made, put], nest)
         nest.result.replace_all_uses_with(put.result)
         _erase(nest)
@@ -160,7 +162,7 @@ class _Updates:
         key = hits.indices, hits.number
         if key not in self.here:
             nest = hits.compared
-            block = BlockOp(hits.indices, 0, hits.position, BLOCK, hits.offset)
+            block = BlockOp(hits.indices, 0, hits.position, BLOCK, hits.offset, from_end=hits.from_end)
             space = _with_extent(nest, nest.output_map.data[0].terms[0][0])
             inputs = [block.result if v is hits.indices else v for v in nest.inputs]
             type_ = TensorType(element_of(nest.result), (BLOCK,))
@@ -233,20 +235,32 @@ def _compared(nest: NestOp) -> _Hits | None:
     if _function(nest) is not pointwise.eq or len(nest.inputs) != 2 or not _covers(nest, shape_of(nest.result)):
         return None
     indices, number = nest.inputs
-    found = _integer(number)
+    wrapped = _counted_from_end(number, shape_of(indices)[0])
+    found = _integer(number if wrapped is None else wrapped)
     if found is None or nest.input_maps[0] != nest.output_map or nest.input_maps[1].names or not _counts(indices):
         return None
-    return _Hits(indices, number, *found, nest)
+    return _Hits(indices, number, *found, wrapped is not None, nest)
+
+
+def _counted_from_end(number: SSAValue, extent: int) -> SSAValue | None:
+    """What a number of one element is, but for the extent that is added to it where it is negative."""
+    nest = _unconverted(number).owner
+    if not isinstance(nest, NestOp) or _function(nest) is not pointwise.where or nest.dest is not None:
+        return None
+    negative, more, value = nest.inputs
+    added = more.owner
+    if not _bounds(negative, pointwise.lt, value, 0) or not isinstance(added, NestOp):
+        return None
+    is_sum = _function(added) is pointwise.add and len(added.inputs) == 2 and _is_wide(element_of(value))
+    return value if is_sum and added.inputs[0] is value and _whole(added.inputs[1]) == extent else None
 
 
 def _integer(number: SSAValue) -> tuple[BlockArgument, int] | None:
     """The integer of the host that a tensor of one number is, or that it is a known number behind."""
     offset = 0
-    while isinstance(nest := number.owner, NestOp) and nest.combine is None:
+    while isinstance(nest := (number := _unconverted(number)).owner, NestOp) and nest.combine is None:
         function, element = _function(nest), element_of(number)
-        if function is None and (element == f32 or _is_wide(element)):
-            number = nest.inputs[0]
-        elif function is pointwise.add and _is_wide(element) and len(nest.inputs) == 2:
+        if function is pointwise.add and _is_wide(element) and len(nest.inputs) == 2:
             known = [_whole(v) for v in nest.inputs]
             added = known[0] if known[1] is None else known[1]
             if added is None:
@@ -257,6 +271,15 @@ def _integer(number: SSAValue) -> tuple[BlockArgument, int] | None:
             return None
     one = all(size == 1 for size in shape_of(number))
     return (number, offset) if isinstance(number, BlockArgument) and one and is_integer(element_of(number)) else None
+
+
+def _unconverted(number: SSAValue) -> SSAValue:
+    """The integer that copies have made another type of."""
+    while isinstance(nest := number.owner, NestOp) and nest.combine is None and _function(nest) is None:
+        if element_of(number) != f32 and not _is_wide(element_of(number)):
+            break
+        number = nest.inputs[0]
+    return number
 
 
 def _is_wide(element: Attribute) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, TensorType, i64
+from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, TensorType, UnitAttr, i64
 from xdsl.ir import Attribute, Block, SSAValue, Use
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -24,7 +24,7 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel_memory import LaunchOp
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_view import ViewOp
-from spyre_mlir.dialects.spyre.loop_blocks import check_position, offset_property
+from spyre_mlir.dialects.spyre.loop_blocks import check_position, entry_properties
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds, loop_bounds, loop_of
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import round_up
@@ -40,7 +40,7 @@ class BlockNumberOp(IRDLOperation):
         C1: `position` is one integer of the host; when the program runs, it is at least 0 and less than `extent`.
         C2: blocks of `size` divide `extent`.
 
-    With ``plus 1``, `position` + 1 is meant.
+    With ``plus 1``, `position` + 1 is meant; with ``from_end``, `extent` is added to what is negative.
     """
 
     name = "spyre.kernel.block_number"
@@ -49,17 +49,19 @@ class BlockNumberOp(IRDLOperation):
     size = prop_def(IntegerAttr[I64])
     extent = prop_def(IntegerAttr[I64])
     offset = opt_prop_def(IntegerAttr[I64])
+    from_end = opt_prop_def(UnitAttr)
     result = result_def(IndexType)
 
     traits = traits_def(Pure())
     assembly_format = (
-        "`of` $position (`plus` $offset^)? `,` `blocks` `of` $size `in` $extent attr-dict `:` type($position)"
+        "`of` $position (`plus` $offset^)? (`from_end` $from_end^)? `,` `blocks` `of` $size `in` $extent attr-dict "
+        "`:` type($position)"
     )
 
-    def __init__(self, position: SSAValue, size: int, extent: int, offset: int = 0) -> None:
+    def __init__(self, position: SSAValue, size: int, extent: int, offset: int = 0, *, from_end: bool = False) -> None:
         """The number of the block of `size` entries, of `extent` in all, around `position` + `offset`."""
         properties: dict[str, Attribute] = {"size": IntegerAttr(size, i64), "extent": IntegerAttr(extent, i64)}
-        properties |= offset_property(offset)
+        properties |= entry_properties(offset, from_end=from_end)
         super().__init__(operands=[position], properties=properties, result_types=[IndexType()])
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import I64, IntegerAttr, IntegerType, TensorType, i64
+from xdsl.dialects.builtin import I64, IntegerAttr, IntegerType, TensorType, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -38,13 +38,19 @@ def check_position(position: SSAValue) -> None:
         raise VerifyException(f"the position is {position.type}, expected a tensor of one integer")
 
 
-def _place(dim: int, offset: int) -> dict[str, Attribute]:
-    return {"dim": IntegerAttr(dim, i64), **offset_property(offset)}
+def _place(dim: int, offset: int, from_end: bool) -> dict[str, Attribute]:
+    return {"dim": IntegerAttr(dim, i64), **entry_properties(offset, from_end=from_end)}
 
 
-def offset_property(offset: int) -> dict[str, Attribute]:
-    """Return the property of what is added to a position, none if nothing is."""
-    return {"offset": IntegerAttr(offset, i64)} if offset else {}
+def entry_properties(offset: int, *, from_end: bool) -> dict[str, Attribute]:
+    """Return the properties that say which entry a position names: none if it is the entry of its own number.
+
+    Args:
+        offset: what is added to the position.
+        from_end: whether the sum counts from the end if it is negative.
+    """
+    added: dict[str, Attribute] = {"offset": IntegerAttr(offset, i64)} if offset else {}
+    return added | ({"from_end": UnitAttr()} if from_end else {})
 
 
 def added_to_position(offset: IntegerAttr[I64] | None) -> int:
@@ -76,7 +82,7 @@ class BlockOp(IRDLOperation):
         C2: blocks divide `dim`.
         C3: `position` is one integer; when the program runs, it is that of an entry.
 
-    With ``plus 1``, entry `position` + 1 is meant.
+    With ``plus 1``, entry `position` + 1 is meant; with ``from_end``, negative ones count from the end.
     """
 
     name = "spyre.loop.block"
@@ -85,18 +91,28 @@ class BlockOp(IRDLOperation):
     position = operand_def(TensorType)
     dim = prop_def(IntegerAttr[I64])
     offset = opt_prop_def(IntegerAttr[I64])
+    from_end = opt_prop_def(UnitAttr)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
     assembly_format = (
-        "$source `dim` $dim `at` $position (`plus` $offset^)? attr-dict `:` type($source) `,` type($position) `->` "
-        "type($result)"
+        "$source `dim` $dim `at` $position (`plus` $offset^)? (`from_end` $from_end^)? attr-dict `:` "
+        "type($source) `,` type($position) `->` type($result)"
     )
 
-    def __init__(self, source: SSAValue, dim: int, position: SSAValue, size: int, offset: int = 0) -> None:
+    def __init__(
+        self,
+        source: SSAValue,
+        dim: int,
+        position: SSAValue,
+        size: int,
+        offset: int = 0,
+        *,
+        from_end: bool = False,
+    ) -> None:
         """The block of `size` entries of dimension `dim` around `position` + `offset`."""
         result = TensorType(element_of(source), block_shape(shape_of(source), dim, size))
-        super().__init__(operands=[source, position], properties=_place(dim, offset), result_types=[result])
+        super().__init__(operands=[source, position], properties=_place(dim, offset, from_end), result_types=[result])
 
     def verify_(self) -> None:
         """Checks C1 to C3."""
@@ -119,17 +135,28 @@ class PutOp(IRDLOperation):
     position = operand_def(TensorType)
     dim = prop_def(IntegerAttr[I64])
     offset = opt_prop_def(IntegerAttr[I64])
+    from_end = opt_prop_def(UnitAttr)
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
     assembly_format = (
-        "$block `into` $dest `dim` $dim `at` $position (`plus` $offset^)? attr-dict `:` type($block) `,` type($dest) "
-        "`,` type($position) `->` type($result)"
+        "$block `into` $dest `dim` $dim `at` $position (`plus` $offset^)? (`from_end` $from_end^)? attr-dict `:` "
+        "type($block) `,` type($dest) `,` type($position) `->` type($result)"
     )
 
-    def __init__(self, block: SSAValue, dest: SSAValue, dim: int, position: SSAValue, offset: int = 0) -> None:
+    def __init__(
+        self,
+        block: SSAValue,
+        dest: SSAValue,
+        dim: int,
+        position: SSAValue,
+        offset: int = 0,
+        *,
+        from_end: bool = False,
+    ) -> None:
         """`dest` with `block` in it, around `position` + `offset`."""
-        super().__init__(operands=[block, dest, position], properties=_place(dim, offset), result_types=[dest.type])
+        properties = _place(dim, offset, from_end)
+        super().__init__(operands=[block, dest, position], properties=properties, result_types=[dest.type])
 
     def verify_(self) -> None:
         """Checks C1 to C3."""
@@ -138,4 +165,4 @@ class PutOp(IRDLOperation):
         _check(self.dest, self.block, self.dim.value.data, self.position)
 
 
-__all__ = ["BlockOp", "PutOp", "added_to_position", "block_shape", "check_position", "offset_property"]
+__all__ = ["BlockOp", "PutOp", "added_to_position", "block_shape", "check_position", "entry_properties"]

@@ -28,15 +28,15 @@ def block_number(op: BlockNumberOp | BlockOp | PutOp, given: HostArray, size: in
         InputError: the dimension has no such entry.
     """
     offset = added_to_position(op.offset)
-    entry = int(given.values.reshape(-1)[0]) + offset
-    if not 0 <= entry < extent:
+    entry, first = int(given.values.reshape(-1)[0]) + offset, 0 if op.from_end is None else -extent
+    if not first <= entry < extent:
         named = f"{_name(op.position)} plus {offset}" if offset else _name(op.position)
         raise InputError(
-            f"{named} is {entry}, and the tensor that is written there has entries 0 to {extent - 1}",
+            f"{named} is {entry}, and the tensor that is written there has entries {first} to {extent - 1}",
             where=place_of(op),
             hint="pass a position inside of the tensor, or a longer tensor",
         )
-    return entry // size
+    return entry % extent // size
 
 
 def _name(position: SSAValue) -> str:

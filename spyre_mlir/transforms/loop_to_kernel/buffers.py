@@ -185,9 +185,18 @@ class PlannedBuffer:
 class BlockBuffer(PlannedBuffer):
     """A block of a planned buffer: what it reserves, the whole reserves."""
 
-    def __init__(self, whole: PlannedBuffer, dim: int, size: int, position: SSAValue, offset: int = 0) -> None:
-        """The block of `size` entries of `dim` that holds `position` + `offset`."""
-        self.whole, self.dim, self.position, self.offset = whole, dim, position, offset
+    def __init__(
+        self,
+        whole: PlannedBuffer,
+        dim: int,
+        size: int,
+        position: SSAValue,
+        offset: int = 0,
+        *,
+        from_end: bool = False,
+    ) -> None:
+        """The block of `size` entries of `dim` that holds `position` + `offset`, from the end if that is negative."""
+        self.whole, self.dim, self.position, self.offset, self.from_end = whole, dim, position, offset, from_end
         shape = (*whole.shape[:dim], size, *whole.shape[dim + 1 :])
         super().__init__(shape, whole.format, whole.layout)
 
@@ -224,7 +233,8 @@ class BlockBuffer(PlannedBuffer):
     def definition(self, whole: SSAValue, position: SSAValue) -> tuple[Operation, Operation]:
         """Return the ops that make it of the whole tensor."""
         size = self.shape[self.dim]
-        number = BlockNumberOp(position, size, self.whole.shape[self.dim], self.offset)
+        extent = self.whole.shape[self.dim]
+        number = BlockNumberOp(position, size, extent, self.offset, from_end=self.from_end)
         return number, TileOp(whole, self.dim, number.result, size, self.type)
 
 

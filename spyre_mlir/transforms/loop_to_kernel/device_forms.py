@@ -32,6 +32,7 @@ class Block:
         dim: the dimension.
         position: the integer of the host.
         offset: what is added to it.
+        from_end: whether the sum counts from the end if it is negative.
     """
 
     source: SSAValue
@@ -39,6 +40,7 @@ class Block:
     dim: int
     position: SSAValue
     offset: int = 0
+    from_end: bool = False
 
 
 @dataclass

@@ -29,7 +29,8 @@ def _lower_block(p: LayoutPlanner, op: BlockOp) -> None:
     if put is not None:
         whole = p.versions[op.source] = _written(p, op, put, whole)
     dim = op.dim.value.data
-    block = Block(op.source, whole, dim, op.position, added_to_position(op.offset))
+    offset, from_end = added_to_position(op.offset), op.from_end is not None
+    block = Block(op.source, whole, dim, op.position, offset, from_end)
     p.versions[op.result] = DeviceForms(shape_of(op.result), whole.format, block=block)
 
 

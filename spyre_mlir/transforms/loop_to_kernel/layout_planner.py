@@ -238,7 +238,8 @@ class LayoutPlanner:
         """A block where it lies: in the layout that is asked for, if the whole tensor is free to have it."""
         free = block.whole.free_layout
         whole = self.buffer(block.whole, stick) if free else self.some(block.whole)
-        return self.define(BlockBuffer(whole, block.dim, versions.shape[block.dim], block.position, block.offset))
+        place = block.dim, versions.shape[block.dim], block.position, block.offset
+        return self.define(BlockBuffer(whole, *place, from_end=block.from_end))
 
     def _provided(self, versions: DeviceForms, stick: int) -> PlannedBuffer:
         """A buffer that the host fills, or the caller of a region."""

@@ -130,3 +130,99 @@ def test_the_old_form_on_request_and_for_others() -> None:
     assert "block_number" not in program(given, in_place=False).mlir("spyre.kernel")
     with pytest.raises(UnsupportedError, match="fp32todl16"):  # and nothing about the block
         program(given).ktir()
+
+
+class Put(nn.Module):
+    """A cache that a number chooses one position of, from either end; the new entry is read back with the others."""
+
+    def forward(self, new: Tensor, cache: Tensor, at: Tensor) -> Tensor:
+        cache[:, :, at] = new if at.dim() else new[:, :, 0]
+        return cache @ cache.mT
+
+
+def put_inputs(at: Tensor) -> Inputs:
+    return torch.randn(1, 2, 1, 64), caches()[0], at
+
+
+@pytest.mark.parametrize("at", [0, 70, 127, -1, -64, -128])
+@pytest.mark.parametrize("shape", [(1,), ()], ids=["one", "scalar"])
+def test_a_put_at_a_position_is_in_place_and_counts_from_the_end(at: int, shape: tuple[int, ...]) -> None:
+    torch.manual_seed(4)
+    given = put_inputs(torch.full(shape, at))
+    made = spyre_mlir.compile(Put(), clone(given), numerics="exact")
+    assert "block_number of %at from_end, blocks of 64 in 128" in made.mlir("spyre.kernel")
+    assert made.verify(*clone(given))
+    ours, theirs = clone(given), clone(given)
+    torch.testing.assert_close(made(*ours), Put()(*theirs))
+    assert torch.equal(ours[1], theirs[1])
+
+
+@pytest.mark.parametrize("at", [128, -129])
+def test_a_put_outside_is_refused(at: int) -> None:
+    given = put_inputs(torch.tensor([5]))
+    made = spyre_mlir.compile(Put(), clone(given), numerics="exact")
+    with pytest.raises(IndexError):
+        Put()(*given[:2], torch.tensor([at]))
+    with pytest.raises(InputError, match=rf"'at' holds {at} at \[0\], and aten.index_put takes -128 to 127"):
+        made(*given[:2], torch.tensor([at]))
+
+
+def test_files_say_that_a_position_counts_from_the_end(tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    given = put_inputs(torch.tensor([-2]))
+    made = spyre_mlir.compile(Put(), clone(given), numerics="exact")
+    made.save(tmp_path / "bundle")
+    described = json.loads((tmp_path / "bundle" / "manifest.json").read_text())["arguments"]
+    (block,) = (a["block"] for a in described if a["holds"] == "cache" and "block" in a)
+    assert block["position"] == "at"
+    assert block["from_end"] is True
+    ours, theirs = clone(given), clone(given)
+    expected = Put()(*theirs)
+    torch.testing.assert_close(spyre_mlir.load(tmp_path / "bundle")(*ours), expected, atol=0.5, rtol=0.01)
+    torch.testing.assert_close(ours[1], theirs[1], atol=0.01, rtol=0.01)
+
+
+class Kept(nn.Module):
+    """The cache of a model, as gpt-fast writes it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("cache", torch.zeros(1, 2, 128, 64))
+
+    def forward(self, new: Tensor, at: Tensor) -> Tensor:
+        self.cache[:, :, at] = new
+        return self.cache @ new.mT
+
+
+@pytest.mark.parametrize("door", ["compile", "torch.compile"])
+def test_the_cache_of_a_model_is_written_call_after_call(door: str) -> None:
+    torch.manual_seed(6)
+    torch._dynamo.reset()
+    ours, theirs = Kept(), Kept()
+    new = torch.randn(1, 2, 1, 64)
+    if door == "compile":
+        made = spyre_mlir.compile(ours, (new, torch.tensor([0])), numerics="exact")
+        assert "block_number" in made.mlir("spyre.kernel")
+    else:
+        made = torch.compile(ours, backend="spyre")
+    for at in (0, 63, -1, 64):
+        new = torch.randn(1, 2, 1, 64)
+        got, expected = made(new, torch.tensor([at])), theirs(new, torch.tensor([at]))
+        torch.testing.assert_close(got, expected, atol=0.1, rtol=0.01)
+
+
+@pytest.mark.parametrize("at", [3, -1])
+def test_a_known_number_behind_the_position(at: int) -> None:
+    """The sum counts from the end, not the position: 1 less than 3, and than the last."""
+
+    class Behind(nn.Module):
+        def forward(self, new: Tensor, cache: Tensor, at: Tensor) -> Tensor:
+            cache[:, :, at - 1] += new
+            return cache + 1
+
+    given = put_inputs(torch.tensor([at]))
+    made = spyre_mlir.compile(Behind(), clone(given), numerics="exact")
+    ours, theirs = clone(given), clone(given)
+    torch.testing.assert_close(made(*ours), Behind()(*theirs))
+    torch.testing.assert_close(ours[1], theirs[1])
+    assert made.verify(*clone(given))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.annotations import INF, Number, np
@@ -12,7 +13,7 @@ from spyre_mlir.ops.composed.indexing.gathering import Indexed
 from spyre_mlir.ops.helpers.index_matching import covered, folded, from_end, multiplied, named, written
 from spyre_mlir.ops.helpers.numbers import known
 from spyre_mlir.ops.helpers.reduction_dims import without_nan
-from spyre_mlir.ops.helpers.slicing import cut_to, joined, moved, part, reshaped, widened
+from spyre_mlir.ops.helpers.slicing import along, cut_to, joined, moved, part, reshaped, widened
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
@@ -215,6 +216,8 @@ def index_put(
         return _put_by_mask(b, self, indices, values, accumulate)
     if any(i is not None and 0 in i.shape for i in indices):
         return self
+    if (one := _one_place(indices)) is not None and not self.is_bool:
+        return _put_at(b, self, *one, values, accumulate)
     taken = Indexed.of(b, self, indices)
     table, source = taken.flattened(self), taken.arranged(values)
     if accumulate:
@@ -222,6 +225,21 @@ def index_put(
     else:
         out = written(b, table, taken.hits, source)
     return taken.unflattened(out)
+
+
+def _one_place(indices: Sequence[Value | None]) -> tuple[int, Value] | None:
+    """The dimension and the index, if one index names one place of one dimension."""
+    used = [(d, i) for d, i in enumerate(indices) if i is not None]
+    return used[0] if len(used) == 1 and prod(used[0][1].shape) == 1 else None
+
+
+def _put_at(b: Build, self: Value, dim: int, index: Value, values: Value, accumulate: bool) -> Value:
+    """`self` with one place of a dimension replaced, or added to; nothing is laid out anew."""
+    kept, extent = self.shape, self.shape[dim]
+    value = widened(values, (*kept[:dim], *index.shape, *kept[dim + 1 :]))
+    value = reshaped(value, (*kept[:dim], 1, *kept[dim + 1 :]))
+    here = b.iota(extent, index.element).eq(from_end(reshaped(index, (1,)), extent))
+    return along(here, self.rank, dim).where(self + value if accumulate else value, self)
 
 
 def _put_by_mask(b: Build, self: Value, indices: Sequence[Value | None], values: Value, accumulate: bool) -> Value:

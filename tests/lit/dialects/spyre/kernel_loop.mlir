@@ -38,6 +38,9 @@ func.func @nested(%x: tensor<512x128xf16>) -> tensor<512x128xf16> {
 // CHECK-LABEL: func.func @placed_by_host
 func.func @placed_by_host(%x: tensor<512x128xf16>, %at: tensor<1xi64>) {
   %d = spyre.kernel.to_device %x : tensor<512x128xf16> to !t
+  // CHECK: spyre.kernel.block_number of %{{.*}} from_end, blocks of 64 in 512 : tensor<1xi64>
+  // GENERIC: "spyre.kernel.block_number"(%{{.*}}) <{from_end, size = 64 : i64, extent = 512 : i64}> : (tensor<1xi64>) -> index
+  %c = spyre.kernel.block_number of %at from_end, blocks of 64 in 512 : tensor<1xi64>
   // CHECK: %[[B:.*]] = spyre.kernel.block_number of %{{.*}}, blocks of 64 in 512 : tensor<1xi64>
   // GENERIC: "spyre.kernel.block_number"(%{{.*}}) <{size = 64 : i64, extent = 512 : i64}> : (tensor<1xi64>) -> index
   %b = spyre.kernel.block_number of %at, blocks of 64 in 512 : tensor<1xi64>

@@ -49,6 +49,8 @@ func.func @ops(%a: tensor<4x8xf32>, %b: tensor<2x4x6xf32>, %ids: tensor<3xi64>) 
 func.func @blocks(%x: tensor<2x256xf16>, %at: tensor<1xi64>) -> tensor<2x256xf16> {
   // CHECK: spyre.loop.block %{{.*}} dim 1 at %{{.*}} : tensor<2x256xf16>, tensor<1xi64> -> tensor<2x64xf16>
   %b = spyre.loop.block %x dim 1 at %at : tensor<2x256xf16>, tensor<1xi64> -> tensor<2x64xf16>
+  // CHECK: spyre.loop.block %{{.*}} dim 1 at %{{.*}} plus 1 from_end : tensor<2x256xf16>
+  %c = spyre.loop.block %x dim 1 at %at plus 1 from_end : tensor<2x256xf16>, tensor<1xi64> -> tensor<2x64xf16>
   // CHECK: spyre.loop.put %{{.*}} into %{{.*}} dim 1 at %{{.*}} : tensor<2x64xf16>, tensor<2x256xf16>, tensor<1xi64> -> tensor<2x256xf16>
   %y = spyre.loop.put %b into %x dim 1 at %at : tensor<2x64xf16>, tensor<2x256xf16>, tensor<1xi64> -> tensor<2x256xf16>
   func.return %y : tensor<2x256xf16>

@@ -139,7 +139,7 @@ class _Updates:
         dim, hits = _dimension(index, read), _hits(mask)
         if dim is None or hits is None or not _covers(nest, shape_of(old)) or shape_of(old)[dim] % BLOCK:
             return
-        if not self._is_hosts(hits.position):
+        if not self._is_hosts(hits.position) or is_integer(element_of(old)):  # integers are computed in another format
             return
         row = index[0].terms[0][0]
         if shape_of(mask)[0] == shape_of(old)[dim] and not any(n == row for e in written for n, _ in e.terms):

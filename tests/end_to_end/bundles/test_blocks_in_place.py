@@ -226,3 +226,20 @@ def test_a_known_number_behind_the_position(at: int) -> None:
     torch.testing.assert_close(made(*ours), Behind()(*theirs))
     torch.testing.assert_close(ours[1], theirs[1])
     assert made.verify(*clone(given))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.uint8, torch.bool], ids=str)
+def test_a_cache_of_integers_is_written_anew(dtype: torch.dtype) -> None:
+    """What kernels compute with is not the format in which integers are sent."""
+
+    class Counts(nn.Module):
+        def forward(self, new: Tensor, cache: Tensor, at: Tensor) -> Tensor:
+            cache[at] = new
+            return cache.sum(0)
+
+    given = torch.tensor([1, 0, 1]).to(dtype), torch.ones(64, 3).to(dtype), torch.tensor([-5])
+    made = spyre_mlir.compile(Counts(), clone(given), numerics="exact")
+    assert "block_number" not in made.mlir("spyre.kernel")
+    ours, theirs = clone(given), clone(given)
+    assert torch.equal(made(*ours), Counts()(*theirs))
+    assert torch.equal(ours[1], theirs[1])

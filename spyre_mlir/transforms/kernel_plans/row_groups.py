@@ -105,7 +105,7 @@ class RowGroup:
         self._internal = None
 
     def _fits(self, op: kernel.KernelOp, name: str, rows: Rows) -> bool:
-        """Return whether all ops walk what the group writes along one dimension, and read no rows beside theirs of it."""
+        """Return whether all ops walk what the group writes along one dimension, and read no rows beside their own."""
         operands = list(op.operands)
         if any(self._buffers.get(buffer_behind(operands[number])) for number in reads_beside(op).get(name, ())):
             return False

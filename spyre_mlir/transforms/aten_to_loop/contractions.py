@@ -145,7 +145,9 @@ def _product_of_rows(b: LoopBuilder, left: TensorView, right: TensorView, result
 def _flat_product(b: LoopBuilder, left: TensorView, right: TensorView, result: TensorType[Attribute]) -> TensorView:
     """The same product with all batches in one loop, on copies."""
     batch, m, k, n = prod(left.shape[:-2]), left.shape[-2], left.shape[-1], right.shape[-1]
-    left, right = b.copy(left, (batch, m, k)), b.copy(right, (batch, k, n))
+    left = b.copy(left, (batch, m, k))
+    # Without batches its loops are those of a product already.
+    right = b.copy(right, (batch, k, n)) if batch > 1 else TensorView(right.base, right.view.reshape((1, k, n)))
     flat = _emit(b, left, right, _loops(left.view, right.view), TensorType(result.get_element_type(), [batch, m, n]))
     return TensorView(flat.base, flat.view.reshape(result.get_shape()))
 

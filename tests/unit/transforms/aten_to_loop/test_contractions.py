@@ -176,6 +176,15 @@ def test_a_first_operand_cut_in_its_sum_is_copied_before_it_is_repeated() -> Non
     assert np.allclose(built.run(made, x, y), x.transpose(0, 2, 1).reshape(4, 6) @ y)
 
 
+def test_a_first_operand_of_many_rows_is_copied_alone() -> None:
+    """Its rows are three loops of two that there may be; the second operand has no batch, and stays where it is."""
+    built, x, y = Built((2, 3, 4, 8), (8, 5)), numbers(2, 3, 4, 8), numbers(8, 5, seed=1)
+    cut = built.arg(0).view.permute((1, 0, 2, 3)).reshape((24, 8))
+    made = lower_product(built.b, TensorView(built.arg(0).base, cut), built.arg(1), TensorType(f32, [24, 5]))
+    assert [int(np.prod(list(loops.values()))) for loops in built.loops] == [192, 960]
+    assert np.allclose(built.run(made, x, y), x.transpose(1, 0, 2, 3).reshape(24, 8) @ y)
+
+
 def test_batches_cut_apart_are_copied() -> None:
     """Six batches as 2 times 3 against 3 times 2."""
     built, x, y = Built((2, 3, 4, 8), (3, 2, 8, 5)), numbers(2, 3, 4, 8), numbers(3, 2, 8, 5, seed=1)

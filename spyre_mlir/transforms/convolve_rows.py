@@ -6,7 +6,8 @@
 The usual product of a convolution has channels in its lanes, on both sides: an image that torch-spyre has placed is
 laid out again before it, and its result behind it. Where images and results all lie with their columns in the lanes and
 fill these well, the product that has the weight as its first operand takes less. Convolutions of groups take less even
-if inputs and results are free: cores have groups then, and all rows of an image that these read.
+if inputs and results are free: cores have groups then, and all rows of an image that these read. Patches need no full
+rows: what their windows and their result take to be laid out is held against the lanes that are multiplied in vain.
 
 Decision: docs/decisions/0174-wide-images-are-convolved-by-rows.md
 """
@@ -32,19 +33,23 @@ from spyre_mlir.dialects.ir.control import called_by_control
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.hw.cost_parameters import CALIBRATED
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import round_up
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.composed.nn.row_convolution import CONVOLUTIONS, CONVOLVE_ROWS
+from spyre_mlir.ops.helpers.sliding_windows import spread
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.utils.rebuild import functions
 
-_LANES = DL16.elements_per_stick()
+_LANES, _BYTES = DL16.elements_per_stick(), DL16.bits // 8
 # The least part of the lanes that columns fill: the others are multiplied in vain.
 _FILLED = 0.75
 # The part of a core's scratchpad that copies of a weight and gathered taps may take.
 _HELD = 0.5
+# The part of the scratchpads that copies of a weight for patches may take: nothing else is in them then.
+_COPIES = 0.85
 
 
 @dataclass(frozen=True)
@@ -69,8 +74,8 @@ def _rewrite(op: AtenOp) -> None:
     if entry is None:
         raise ValueError(f"{CONVOLVE_ROWS} is not in the op table")
     kept = {name: said[name] for name in ("input", "weight", "bias")}
-    padding = tuple(said["padding"])
-    bound = {**kept, "padding": padding * (2 // len(padding)), "groups": said["groups"]}
+    pairs = {name: spread(said[name], 2) for name in ("padding", "stride")}
+    bound = {**kept, **pairs, "groups": said["groups"]}
     operands, attributes = spelled(entry, bound)
     made = make_op(CONVOLVE_ROWS, operands, attributes, [result.type for result in op.results])
     made.attributes |= op.attributes
@@ -142,10 +147,12 @@ def _is_pointwise(op: AtenOp) -> bool:
 
 
 def _fits(op: AtenOp, spec: SpyreSpec) -> bool:
-    """Whether a convolution has steps of 1, wide images, and no more copies of its weight than a core has room for."""
+    """Whether a convolution has steps of 1, wide images and room for copies of its weight; or patches that gain."""
     if op.overload not in CONVOLUTIONS or op.on_host or hint_of(op) is not None:
         return False
     said = _arguments(op)
+    if _lie_side_by_side(op):
+        return _gains_side_by_side(op, spec)
     steps = (*said["stride"], *said["dilation"])
     if set(steps) != {1} or said.get("transposed", False) or any(said.get("output_padding", ())):
         return False
@@ -160,6 +167,31 @@ def _fits(op: AtenOp, spec: SpyreSpec) -> bool:
     copies = lines * outputs * round_up(summed, _LANES)
     taps = lines * groups * summed * round_up(image[-1], _LANES)
     return (copies + taps) // _LANES * STICK_BYTES <= _HELD * spec.lx_usable_bytes
+
+
+def _lie_side_by_side(op: AtenOp) -> bool:
+    """Whether the windows of a convolution of images lie side by side, as patches do, without padding."""
+    said, kernel = _arguments(op), shape_of(op.operands[1])[2:]
+    more = (*said["padding"], *said.get("output_padding", ()))
+    plain = set(said["dilation"]) == {1} and said["groups"] == 1 and not said.get("transposed", False)
+    return len(kernel) == 2 and spread(said["stride"], 2) == kernel != (1, 1) and plain and not any(more)
+
+
+def _gains_side_by_side(op: AtenOp, spec: SpyreSpec) -> bool:
+    """Whether patches take longer to lay out, and their result, than lanes without columns to multiply."""
+    image, weight, result = (shape_of(v) for v in (*op.operands[:2], op.results[0]))
+    if len(image) != 4 or min(*image, *result) == 0:
+        return False
+    (batch, own, height, width), (outputs, _, rows, columns), (*_, high, wide) = image, weight, result
+    lines, summed, full = batch * high, own * rows * columns, round_up(wide, _LANES)
+    copies = lines * outputs * round_up(summed, _LANES)
+    if copies * _BYTES > _COPIES * spec.lx_usable_bytes * spec.cores_per_card:
+        return False
+    chosen = lines * own * rows * round_up(width, _LANES) * columns * full  # by the matrix of zeros and ones
+    more = copies * full - lines * outputs * summed * wide + chosen
+    laid_out = 2 * lines * outputs * full + 4 * batch * own * height * round_up(width, _LANES)
+    rate = CALIBRATED.pe_batched_result_mac_per_ns_per_core * spec.cores_per_card
+    return more / rate < laid_out * _BYTES / CALIBRATED.hbm_gb_per_s
 
 
 def _arguments(op: AtenOp) -> Mapping[str, Any]:

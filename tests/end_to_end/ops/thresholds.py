@@ -418,6 +418,8 @@ NO_FORM = {
     "transforms.pack_weights.NIBBLE": "how many bits a digit of a word has; test_pack_weights.py has both",
     "transforms.convolve_rows._LANES": "the size of a stick, which every layout has",
     "transforms.convolve_rows._FILLED": "which images are convolved by rows; test_convolve_rows.py has both",
+    "transforms.convolve_rows._BYTES": "the size of a number in DL16",
+    "transforms.convolve_rows._COPIES": "which patches are convolved by rows; test_convolve_rows.py has both",
     "transforms.convolve_rows._HELD": "which images are convolved by rows; test_convolve_rows.py has both",
     "transforms.convolve_rows.STICK_BYTES": "the size of a stick, which every layout has",
     "transforms.loop_to_kernel.floor_division._EXACT": "what bounds of integers allow; test_integers.py has both",

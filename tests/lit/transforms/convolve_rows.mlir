@@ -23,3 +23,16 @@ func.func @free(%x: tensor<1x3x6x56xf16> {aten.kind = "input"}, %v: tensor<4x3x3
   %0 = aten.conv2d(%x, %v) {padding = [1, 1]} : (tensor<1x3x6x56xf16>, tensor<4x3x3x3xf16>) -> tensor<1x4x6x56xf16>
   func.return %0 : tensor<1x4x6x56xf16>
 }
+
+// Patches: a stride of 14 over windows of 14. With zeros around the image they are no views of its rows.
+// CHECK:      func.func @patches
+// CHECK-NEXT: {{.*}}convolve_rows{{.*}}(%x, %v) {{.*}}stride = array<i64: 14, 14>
+// CHECK-NEXT: aten.conv2d
+func.func @patches(%x: tensor<1x3x112x392xf16> {aten.kind = "input", aten.layout = "default"},
+                   %v: tensor<64x3x14x14xf16> {aten.kind = "parameter"})
+    -> (tensor<1x64x8x28xf16> {aten.layout = "default"}, tensor<1x64x8x28xf16> {aten.layout = "default"}) {
+  %0 = aten.conv2d(%x, %v) {stride = [14, 14]} : (tensor<1x3x112x392xf16>, tensor<64x3x14x14xf16>) -> tensor<1x64x8x28xf16>
+  %1 = aten.conv2d(%x, %v) {stride = [14, 14], padding = [1, 1]}
+    : (tensor<1x3x112x392xf16>, tensor<64x3x14x14xf16>) -> tensor<1x64x8x28xf16>
+  func.return %0, %1 : tensor<1x64x8x28xf16>, tensor<1x64x8x28xf16>
+}

@@ -80,6 +80,8 @@ def rewritten(model: nn.Module, x: Tensor, inputs: InputLayouts) -> int:
 
 
 GROUPED = convolution(8, 8, 3, groups=2)
+APART: dict[str, Any] = {"stride": 14, "padding": 0}
+PATCHES = convolution(3, 256, 14, **APART)
 CASES = {
     "a residual block": (Block(), (1, 20, 6, 56), 3, 0),
     "groups": (GROUPED, (1, 8, 6, 56), 1, 1),
@@ -89,6 +91,12 @@ CASES = {
     "gaps": (convolution(3, 4, 3, dilation=2), (1, 3, 6, 56), 0, 0),
     "channels by themselves": (convolution(8, 8, 3, groups=8), (1, 8, 6, 56), 0, 0),
     "a result that a sum reads": (Read(), (1, 3, 6, 56), 0, 0),
+    "patches": (PATCHES, (1, 3, 112, 392), 1, 0),
+    # 8 of 64 lanes have columns, and each of them sums over 3,072 elements: laying out takes less than that.
+    "patches of which a row has few": (convolution(3, 256, 32, stride=32, padding=0), (1, 3, 256, 256), 0, 0),
+    "patches with zeros around": (convolution(3, 256, 14, stride=14, padding=1), (1, 3, 112, 392), 0, 0),
+    "patches with gaps": (convolution(3, 256, 7, stride=7, padding=0, dilation=2), (1, 3, 112, 392), 0, 0),
+    "patches without room for copies of the weight": (convolution(3, 1152, 14, **APART), (1, 3, 784, 392), 0, 0),
     "a weight without room for its copies": (convolution(256, 512, 3), (1, 256, 64, 64), 0, 0),
 }
 
@@ -100,7 +108,7 @@ def test_convolutions_between_images_with_full_rows(name: str) -> None:
     assert rewritten(model, torch.zeros(shape), "free") == free
 
 
-@pytest.mark.parametrize("name", ["a residual block", "groups"])
+@pytest.mark.parametrize("name", ["a residual block", "groups", "patches"])
 def test_nothing_is_laid_out_again_and_the_numbers_agree(name: str) -> None:
     model, shape, *_ = CASES[name]
     x = numbers(2, *shape[1:])

@@ -16,7 +16,7 @@ from spyre_mlir.ops.value import Value
 # Slices that a nearest-neighbour choice along one dimension may take; a product with zeros and ones is cheaper then.
 MOST_SLICES = 64
 CUBIC, CUBIC_SMOOTHED = -0.75, -0.5  # the free coefficient of cubic interpolation, as torch chooses it
-MODES = ("nearest", "linear", "cubic", "linear_smoothed", "cubic_smoothed")
+MODES = ("nearest", "linear", "cubic", "linear_smoothed", "cubic_smoothed", "taps")
 
 
 def _hat(x: Lanes) -> Lanes:
@@ -36,6 +36,8 @@ def resample_weights(size: Ints, mode: str, scale: float, offset: float) -> Lane
     place = scale * np.arange(rows) + offset
     if mode.endswith("_smoothed"):
         return _smoothed(rows, columns, mode, scale)
+    if mode == "taps":
+        return _taps(rows, columns, int(scale), int(offset))
     if mode == "nearest":
         return _spread_over(np.clip(np.floor(place), 0, columns - 1)[:, None], np.ones((rows, 1)), columns)
     if mode == "linear":
@@ -45,6 +47,13 @@ def resample_weights(size: Ints, mode: str, scale: float, offset: float) -> Lane
     distance = near - place[:, None]
     weights = _hat(distance) if mode == "linear" else _cubic(distance, CUBIC)
     return _spread_over(np.clip(near, 0, columns - 1), weights, columns)
+
+
+def _taps(rows: int, columns: int, scale: int, offset: int) -> Lanes:
+    """Ones where the taps of windows meet elements: of all windows the first tap, then of all the second one."""
+    places = rows // scale
+    tap, place = np.divmod(np.arange(rows), places)
+    return np.equal.outer(place * scale + tap + offset, np.arange(columns)).astype(np.float64)
 
 
 def _spread_over(near: Lanes, weights: Lanes, columns: int) -> Lanes:
@@ -77,6 +86,8 @@ def resample(*, size: Ints, mode: str, scale: float, offset: float) -> Lanes:
 
     New element i lies at place scale * i + offset of the old ones. The mode says how it is made from those around
     it: "nearest", "linear", "cubic", and "linear_smoothed" and "cubic_smoothed", whose windows widen with the scale.
+    With "taps", windows of `scale` elements lie side by side, the first one at the offset; the new elements are the
+    first ones of all windows, then the second ones, and so on, 0 where there is no old element.
 
     Constraints:
         C1: size has two extents.

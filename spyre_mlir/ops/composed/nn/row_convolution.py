@@ -10,6 +10,8 @@ Decision: docs/decisions/0174-wide-images-are-convolved-by-rows.md
 
 from __future__ import annotations
 
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.sticks import round_up
 from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
@@ -19,6 +21,7 @@ from spyre_mlir.ops.helpers.sliding_windows import taps
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.value import Value
 
+_LANES = DL16.elements_per_stick()
 CONVOLVE_ROWS = "spyre::convolve_rows"
 # Operators whose convolutions may be written so.
 CONVOLUTIONS = ("conv2d", "convolution")
@@ -26,15 +29,28 @@ CONVOLUTIONS = ("conv2d", "convolution")
 
 @ATEN.composed(aten=[CONVOLVE_ROWS])
 def convolve_rows(
-    b: Build, input: Value, weight: Value, bias: Value | None = None, *, padding: Ints, groups: int = 1
+    b: Build,
+    input: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    padding: Ints,
+    stride: Ints = (1, 1),
+    groups: int = 1,
 ) -> Value:
-    """A convolution over two dimensions with steps of 1, written so that columns of images stay in the lanes.
+    """A convolution over two dimensions, written so that columns of images stay in the lanes.
 
     Constraints:
         C1: input is [N, C, H, W], weight [O, C / groups, taps, taps].
+        C2: stride is 1, or windows of one group lie side by side, without padding.
     """
     require("C1", input.rank == 4 and input.shape[1] == weight.shape[1] * groups, "weight takes other channels")
-    out = (_of_groups if groups > 1 else _of_all)(b, input, weight, padding, groups)
+    apart = stride == weight.shape[2:] and groups == 1 and set(padding) == {0}
+    require("C2", stride == (1, 1) or apart, f"windows that overlap, {stride} from one to the next")
+    if stride != (1, 1):
+        out = _of_patches(b, input, weight)
+    else:
+        out = (_of_groups if groups > 1 else _of_all)(b, input, weight, padding, groups)
     return out if bias is None else out + bias.view(weight.shape[0], 1, 1)
 
 
@@ -47,6 +63,30 @@ def _of_all(b: Build, input: Value, weight: Value, padding: Ints, _: int) -> Val
     # Taps of columns outermost, as they were gathered.
     matrix = weight.permute(0, 3, 2, 1).reshape(outputs, columns * rows * own)
     copies = matrix.expand(*under.shape[:2], *matrix.shape).clone()
+    return b.call("matmul", copies, under).permute(0, 2, 1, 3)
+
+
+def _of_patches(b: Build, input: Value, weight: Value) -> Value:
+    """Windows side by side: a product with a matrix of zeros and ones brings each tap of a row to its place."""
+    outputs, own, rows, columns = weight.shape
+    batch, _, height, width = input.shape
+    high, wide, summed = height // rows, width // columns, own * rows * columns
+    # Taps begin with a stick of their own, so that they need not be taken apart within one.
+    full = round_up(wide, _LANES)
+    lines = taken(b, input, 2, 0, high * rows).view(batch, own, high, rows, width).permute(0, 2, 1, 3, 4)
+    matrix = b.call(
+        "spyre::resample",
+        size=(columns * full, width),
+        mode="taps",
+        scale=float(columns),
+        offset=0.0,
+        dtype=input.element,
+    )
+    under = b.call("linear", lines.reshape(batch * high * own * rows, width), matrix)
+    under = taken(b, under.view(batch, high, own * rows, columns, full), 4, 0, wide)
+    under = padded(b, under.reshape(batch, high, summed, wide), 2, 0, -summed % _LANES)
+    flat = padded(b, weight.view(outputs, summed), 1, 0, -summed % _LANES)
+    copies = flat.expand(batch, high, *flat.shape)
     return b.call("matmul", copies, under).permute(0, 2, 1, 3)
 
 
@@ -88,5 +128,7 @@ ATEN.samples(
     Sample(((2, 3, 5, 7), (4, 3, 3, 3), (4,)), {"padding": (1, 1)}),
     Sample(((1, 4, 5, 6), (6, 2, 1, 2)), {"padding": (0, 1), "groups": 2}),
     Sample(((1, 3, 4, 5), (2, 3, 2, 3)), {"padding": (1, 0)}),
+    Sample(((2, 3, 7, 9), (4, 3, 3, 2), (4,)), {"padding": (0, 0), "stride": (3, 2)}),
     Sample(((1, 3, 4, 5), (2, 2, 1, 1)), {"padding": (0, 0)}, breaks="C1"),
+    Sample(((1, 3, 4, 5), (2, 3, 2, 2)), {"padding": (0, 0), "stride": (1, 2)}, breaks="C2"),
 )

@@ -41,5 +41,22 @@ def test_convolutions_are_those_of_torch(
     )
 
 
+@pytest.mark.parametrize(
+    ("image", "weight"),
+    [
+        ((1, 3, 8, 12), (4, 3, 4, 4)),
+        ((2, 3, 7, 9), (4, 3, 3, 2)),
+        ((1, 1, 5, 400), (2, 1, 5, 3)),
+        ((1, 2, 3, 4), (3, 2, 1, 2)),
+    ],
+)
+def test_patches_are_those_of_torch(image: tuple[int, ...], weight: tuple[int, ...]) -> None:
+    """Rows and columns that fill no window are left out; 133 places of a row take three sticks."""
+    x, w, bias = whole(*image), whole(*weight), whole(weight[0])
+    wanted = torch.conv2d(*map(torch.from_numpy, (x, w, bias)), stride=weight[2:]).numpy()
+    got = result(CONVOLVE_ROWS, x, w, bias, padding=(0, 0), stride=weight[2:])
+    np.testing.assert_array_equal(got, wanted)
+
+
 def test_samples() -> None:
     check_samples("spyre_mlir.ops.composed.nn.row_convolution")

@@ -34,7 +34,7 @@ from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from
-from spyre_mlir.transforms.kernel_plans.running_sums import RunningSum
+from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, RunningSum
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
 from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
 from spyre_mlir.transforms.kernel_plans.trials import (
@@ -248,7 +248,7 @@ class _Loops:
             if needed is None or (floor := prefix.floor_us()) >= clearly or prefix.is_asked_for_whole():
                 continue
             found = list[tuple[tuple[TripSpan, ...], InnerLoop | None, float]]()
-            if saved and not (count == len(group.ops) and group.is_summed):  # a sum grows in one loop
+            if saved and not prefix.is_summed:  # a sum grows in one loop
                 shared = shared_equally(prefix.pieces, self.spec.cores_per_card, needed)
                 found += [(spans, None, floor) for spans in shared]
             for trips, inner in self._loops(prefix, needed):
@@ -269,7 +269,7 @@ class _Loops:
 
     def _loops(self, prefix: GroupPrefix, needed: int) -> Iterator[tuple[int, InnerLoop | None]]:
         """Loops around kernels that are worth a try: trips of the outer one, and the inner one if there is one."""
-        outer, most = LoopChoice(prefix.pieces), self.spec.loop_trips
+        outer, most = LoopChoice(prefix.pieces), MOST_TRIPS if prefix.is_summed else self.spec.loop_trips
         for trips, _ in worth_trying(outer, None, needed, most):
             yield trips, None
         for pieces, loops in prefix.inner_loops():

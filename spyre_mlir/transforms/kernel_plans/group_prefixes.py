@@ -72,7 +72,7 @@ class GroupPrefix:
             self._append(number)
             touched.update(self._operands[number])
         new, self.count = range(self.count, count), count
-        totals = self.group.totals if count == len(self.group.ops) else set[SSAValue]()
+        totals = self.group.totals if self.is_summed else set[SSAValue]()
         stale = set(new)
         for value in touched:
             inside = value in self.internal
@@ -108,6 +108,11 @@ class GroupPrefix:
         self._floors_us[number] = self.floors.kernel_us(op, kept)
         self.held[number] = frozenset([n for n, value in enumerate(operands) if value in self._may])
         self._changed.append(number)
+
+    @property
+    def is_summed(self) -> bool:
+        """Return whether the last of the kernels sums over the rows."""
+        return self.count == len(self.group.ops) and self.group.is_summed
 
     def held_bytes(self) -> int:
         """Return the most bytes of internal buffers that are in use at one time, over all rows."""

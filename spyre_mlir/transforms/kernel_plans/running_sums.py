@@ -1,7 +1,7 @@
 """Sums over the rows of a group: a loop adds what each trip makes to a total, which may stay in the scratchpads.
 
 So what is summed never exists as a whole. The total is 0 before the loop and is copied to the result behind it. Every
-addition rounds to DLFloat16, which the sum does once; so sums of many rows stay as they are.
+addition rounds to DLFloat16, which the sum does once; so few trips add to it, each the sum of its rows.
 
 Decision: docs/decisions/0169-sums-that-grow-trip-by-trip.md
 """
@@ -27,8 +27,8 @@ from spyre_mlir.ops.native import pointwise, reductions
 from spyre_mlir.transforms.utils.hints import hinted_place
 from spyre_mlir.transforms.utils.loops import divided
 
-# Of a sum that grows: each addition may be wrong by half a unit in the last of DLFloat16's nine binary places.
-MOST_ROWS = 16
+# In which a sum grows: each addition may be wrong by half a unit in the last of DLFloat16's nine binary places.
+MOST_TRIPS = 16
 
 
 @fact
@@ -41,7 +41,7 @@ def summed_rows(op: kernel.KernelOp) -> tuple[str, int] | None:
     source, result = op.tensors
     read, names = op.maps.data[0].data, op.maps.data[-1].names
     summed = [d for d in op.space.data if d.name not in names]
-    if len(summed) != 1 or summed[0].extent > MOST_ROWS or {source.format, result.format} != {DL16.name}:
+    if len(summed) != 1 or {source.format, result.format} != {DL16.name}:
         return None
     name, extent = summed[0].name, summed[0].extent
     dims = [dim for dim, expr in enumerate(read) if any(n == name for n, _ in expr.terms)]
@@ -159,4 +159,4 @@ def _pointwise(
     return made
 
 
-__all__ = ["RunningSum", "may_grow", "summed_rows"]
+__all__ = ["MOST_TRIPS", "RunningSum", "may_grow", "summed_rows"]

@@ -18,9 +18,12 @@ from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.text.render import verify_module
+from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
-from spyre_mlir.transforms.kernel_plans.running_sums import MOST_ROWS, may_grow, summed_rows
+from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, may_grow, summed_rows
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
+from spyre_mlir.transforms.plan import PlanPass
+from spyre_mlir.universe import make_context
 from tests.unit.transforms.levels import ops, passed
 
 Array = NDArray[Any]
@@ -151,15 +154,36 @@ def test_additions_round_and_stay_close() -> None:
     assert relative.max() < 9 * 2**-10
 
 
+def test_sums_of_many_rows_are_tried_in_few_trips() -> None:
+    """As many additions round for 64 rows as for 16: a trip sums its rows before it adds them."""
+    module = passed(products(64, (512, 512, 1024)))
+    tried = PlanPass().recorded(make_context(), module).loops
+    summed = [t for t in tried if t.loops[0][0] == "e" and len(t.ops) == 3]
+    assert MOST_TRIPS in {t.loops[0][1] for t in summed}
+    assert all(t.loops[0][1] <= MOST_TRIPS for t in summed)
+
+
+def test_sums_of_many_rows_round_as_often_as_there_are_trips() -> None:
+    """A unit in the last place for each addition, the sum of a trip and what it sums."""
+    module = passed(products(64))
+    install([TiledBody(group_of(module), TripSpan.of_all(MOST_TRIPS))])
+    for name in (*PLACED[1:], LAST):
+        get_all_passes()[name]()().apply(make_context(), module)
+    x, w = numbers(64)
+    host, bundle, files = split_module(module)
+    program = DeviceProgram(host, bundle, lambda name: describe(files[name]))
+    (got,) = run_program(program, [x, w], MachineOptions(numerics="device"))
+    relative = np.abs(got - numpy_products(x, w)) / numpy_products(x, w)
+    assert relative.max() < (MOST_TRIPS + 2) * 2**-10
+
+
 def sum_of(module: ModuleOp) -> KernelOp:
     return ops(module, KernelOp)[-1]
 
 
 def test_which_sums_may_grow() -> None:
     assert summed_rows(sum_of(passed(products()))) == ("r", 0)
-    assert summed_rows(sum_of(passed(products(MOST_ROWS)))) == ("r", 0)
-    # More rows would round more often.
-    assert summed_rows(sum_of(passed(products(MOST_ROWS + 1)))) is None
+    assert summed_rows(sum_of(passed(products(128)))) == ("r", 0)
     assert summed_rows(sum_of(passed(products(function="max")))) is None
     # Integers of unknown size are watched where they are summed.
     assert summed_rows(sum_of(passed(products(more="integers")))) is None

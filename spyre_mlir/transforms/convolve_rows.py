@@ -1,13 +1,15 @@
-"""Pass `convolve-rows`: convolutions between images with their columns in the lanes keep these there.
+"""Pass `convolve-rows`: computes convolutions with image columns in the lanes, where inputs and results lie so.
 
 ```mlir
 %1 = aten.call "spyre::convolve_rows"(%x, %w) {padding = array<i64: 1, 1>} : (...) -> tensor<1x64x56x56xf16>
 ```
-The usual product of a convolution has channels in its lanes, on both sides: an image that torch-spyre has placed is
-laid out again before it, and its result behind it. Where images and results all lie with their columns in the lanes and
-fill these well, the product that has the weight as its first operand takes less. Convolutions of groups take less even
-if inputs and results are free: cores have groups then, and all rows of an image that these read. Patches need no full
-rows: what their windows and their result take to be laid out is held against the lanes that are multiplied in vain.
+The usual product of a convolution has channels in the lanes of its operand and of its result, so an image that
+torch-spyre has placed is laid out again before the product, and the result after it. Where images and results have
+their columns in the lanes, and columns fill them well, a product with the weight as its first operand is quicker.
+Convolutions in groups are quicker in this form even if the layouts of inputs and results are free: each core then has
+whole groups, with all the image rows that they read. For
+the patches of an embedding, full columns are not required: the pass compares the time to lay out their windows and
+results with the time spent on empty lanes.
 
 Decision: docs/decisions/0174-wide-images-are-convolved-by-rows.md
 """

@@ -1,4 +1,4 @@
-"""Pass `forward-copies`: a nest whose result is only copied to another place writes it there itself.
+"""Pass `forward-copies`: lets a nest write its result where a copy would move it.
 
 ```mlir
 %a = spyre.loop.nest [i = 8, j = 64] ...                     -> [i, j] : tensor<8x64xf16>

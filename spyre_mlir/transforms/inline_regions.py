@@ -1,4 +1,4 @@
-"""Pass `inline-regions`: calls become the ops of the functions they call, for whoever needs a flat program."""
+"""Pass `inline-regions`: replaces calls by the ops of the functions they call, so that the program is flat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pass `keep-on-device`: tensors that control flow hands over stay on the card where readers and writers agree.
+"""Pass `keep-on-device`: keeps tensors that control flow hands over on the card, where readers and writers agree.
 
 Functions that control flow calls are converted one by one, from host tensors to host tensors. This pass then takes
 transfers out of them: what a loop carries is a device tensor if it comes back in the form in which it is read, a result

@@ -1,4 +1,4 @@
-"""Pass `outline-regions`: equal regions of a function, such as the layers of a model, become calls of one function.
+"""Pass `outline-regions`: turns equal regions of a function, such as the layers of a model, into calls of one function.
 
 ```mlir
 func.func private @layers(%0: tensor<1x8x64xf32>, %weight: tensor<64x64xf32>, …) -> tensor<1x8x64xf32>

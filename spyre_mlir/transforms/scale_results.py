@@ -1,4 +1,4 @@
-"""Pass `scale-results`: scales of weights of few bits are applied to the results of the products that read them.
+"""Pass `scale-results`: applies scales of few-bit weights to the results of the products that read the weights.
 
 ```mlir
 %w = spyre.loop.nest [...] ins(%weight[n, k] : tensor<512x1024xf8E4M3FN>) -> [n, k] : tensor<512x1024xf16> {...}

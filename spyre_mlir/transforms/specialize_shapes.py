@@ -1,4 +1,4 @@
-"""Pass `specialize-shapes`: the symbols of a program get values, and its text none but numbers.
+"""Pass `specialize-shapes`: replaces the symbols of a program by numbers.
 
 ```mlir
 // specialize-shapes{s0=32}
@@ -49,7 +49,7 @@ from spyre_mlir.transforms.utils.rebuild import functions
 
 @dataclass(frozen=True)
 class SpecializeShapesPass(ModulePass):
-    """Gives symbols values.
+    """Replaces symbols by numbers.
 
     Attributes:
         sizes: values by symbol; in a pipeline, the symbols themselves are the options.

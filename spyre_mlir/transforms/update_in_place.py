@@ -1,4 +1,4 @@
-"""Pass `update-in-place`: a program that writes one position of a cache changes the block around it, where it lies.
+"""Pass `update-in-place`: changes one position of a cache in place, by writing the block around it.
 
 ```mlir
 %b = spyre.loop.block %cache dim 2 at %position

@@ -1,11 +1,12 @@
-"""Pass `forward-results`: a product writes a result of the program itself, if that is quicker than a copy behind it.
+"""Pass `forward-results`: lets a product write a result of the program itself, if that is quicker than a copy after it.
 
 ```mlir
 spyre.kernel.compute "batchmatmul" … outs(%t[b, m, n])                        // in the scratchpads
 spyre.kernel.compute "identity" … ins(%t[y, x, c]) outs(%r[c, y, x])          // to device memory, for the host
 ```
-A product whose arithmetic takes longer than its reading has time to write as well; in one that waits for memory, reads
-and writes would alternate. The kernels are divided already, so both ways are priced as they would run.
+A product that its arithmetic limits has time to write the result in its final order; in a product that waits for
+memory, reads and writes would alternate. The kernels are divided already, so the cost model compares both forms as they
+would run.
 
 Decision: docs/decisions/0135-products-write-results.md
 """
@@ -38,7 +39,7 @@ from spyre_mlir.transforms.utils.rebuild import functions
 
 @dataclass(frozen=True)
 class ForwardResultsPass(ModulePass):
-    """Lets products write results of the program that are copied from theirs.
+    """Lets products write results of the program that copies would write.
 
     Attributes:
         numbers: of the cost model that differ from its calibrated profile, as ``name=value``.

@@ -1,7 +1,8 @@
-"""Pass `order-batches`: lays a buffer out so that products find their batches outside of the rows.
+"""Pass `order-batches`: lays out buffers with batch dimensions outside of the rows, where products gain by it.
 
-A product whose batch lies inside of the rows in memory runs at a seventh of the rate. A buffer that the program makes
-may have its dimensions in any order, so those that a batch walks go outermost where that is predicted to gain.
+A product whose batch dimension lies inside of its rows in memory runs at a seventh of the rate. A buffer that the
+program makes may have its dimensions in any order, so the pass moves batch dimensions outermost where that saves
+predicted time.
 
 Decision: docs/decisions/0162-batches-lie-outside-of-rows.md
 """

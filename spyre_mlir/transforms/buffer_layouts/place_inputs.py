@@ -1,13 +1,13 @@
-"""Pass `place-inputs`: notes which inputs and results of a program lie on the card as torch-spyre places a tensor.
+"""Pass `place-inputs`: marks inputs and results that lie on the card in torch-spyre's default layout.
 
 ```mlir
 func.func @main(%x: tensor<128x64xf16> {aten.kind = "input", aten.layout = "default"})
     -> (tensor<64x128xf16> {aten.layout = "default"})
 ```
-Such a tensor can be handed over from another program on the card, and what reads it in another layout pays for a
-kernel. All others lie as their readers like it best: weights and constants, which are laid out once; integers, which
-have forms of their own; what a program writes, and the keys and values of a decoder's step, which stay on the card from
-call to call; and tensors that are larger than a core's reach.
+Programs on the card can hand such a tensor to each other; a kernel that reads it in another layout needs a copy. Every
+other tensor has the layout that its readers read fastest: weights and constants, which are laid out once; integers,
+which have layouts of their own; tensors that the program writes, and the keys and values of a decoding step, which stay
+on the card from call to call; and tensors beyond a core's reach.
 
 Decision: docs/decisions/0171-inputs-lie-as-they-are-placed.md
 """
@@ -42,7 +42,7 @@ _MOVES = ("cat", "clone", "repeat_interleave.self_int")
 
 @dataclass(frozen=True)
 class PlaceInputsPass(ModulePass):
-    """Notes the inputs and results that have the default layout.
+    """Marks the inputs and results that have the default layout.
 
     Attributes:
         inputs: ``default`` for those of the program but caches, ``free`` for none of them.

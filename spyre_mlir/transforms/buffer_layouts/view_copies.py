@@ -1,11 +1,11 @@
-"""Pass `view-copies`: a product reads what a restickify wrote as it lies, in place of a copy in another order.
+"""Pass `view-copies`: replaces a copy between a restickify and a product by a view of the restickify's result.
 
 ```mlir
 spyre.kernel.restickify … outs(%t[w, i, j])                                      // [392, 28, 64]
 spyre.kernel.compute "identity" … ins(%t[m * 14 + k, b, l]) outs(%c[b, m, k * 64 + l])  // [28, 28, 896]
 ```
-Where dimensions of %c in another order put every element where it lies in %t, the product reads a view of %t instead.
-A restickify works in device memory, so a copy could gain no more than the product's time in the scratchpads.
+If %c with its dimensions in another order has every element where it lies in %t, the product reads a view of %t.
+A restickify works in device memory, so the copy could gain no more than the product's time in the scratchpads.
 
 Decision: docs/decisions/0131-a-copy-in-place-is-a-view.md
 """
@@ -42,7 +42,7 @@ from spyre_mlir.transforms.utils.rebuild import functions
 
 @dataclass(frozen=True)
 class ViewCopiesPass(ModulePass):
-    """Makes copies between a restickify and a product views.
+    """Replaces copies between a restickify and a product by views.
 
     Attributes:
         numbers: of the cost model that differ from its calibrated profile, as ``name=value``.

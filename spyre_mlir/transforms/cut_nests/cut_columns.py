@@ -1,9 +1,9 @@
-"""Pass `cut-columns`: cuts the columns of a product that no number of cores brings within reach, and the remainder.
+"""Pass `cut-columns`: cuts a product in two where no number of cores divides its columns finely enough.
 
-A core reaches a part of a large weight only if its columns are divided. A prime number of sticks of columns is not, and
-so the conversion to kernels reserves more of them, which a result with the default layout has no room for: it would be
-a copy. Instead most columns are whole slices of all cores, and the remainder is a short product.
-Both read the one weight.
+A large weight is within a core's reach only if its columns are divided over the cores. A prime number of sticks of
+columns cannot be divided, so the conversion to kernels reserves more sticks; a result in the default layout has no room
+for them, and would become a copy. This pass cuts off a remainder instead: most of the columns are equal slices for all
+cores, and the remaining ones a short product. Both products read the same weight.
 
 Decision: docs/decisions/0007-equal-slices.md
 Decision: docs/decisions/0171-inputs-lie-as-they-are-placed.md

@@ -1,8 +1,8 @@
-"""Pass `cut-rows`: cuts rows that no number of cores divides well into as many as all cores share, and the remainder.
+"""Pass `cut-rows`: cuts nests in two where no number of cores divides their rows well.
 
-Sums and maxima along rows, and what is computed from them row by row, have no other loop to divide than their rows: a
-prime number of rows would leave them to one core, or to one core for each stick of rows. Most rows are whole slices of
-all cores, and the remainder is short.
+Sums and maxima along rows, and row-by-row functions of them, can be divided along their rows only. A prime number of
+rows would leave all the work to one core, or to one core per stick of rows. After the cut, most of the rows are equal
+slices for all cores, and the remaining ones a short nest.
 
 Decision: docs/decisions/0007-equal-slices.md
 """

@@ -1,14 +1,14 @@
-"""Pass `split-products`: one product for each part of the columns that readers take apart.
+"""Pass `split-products`: computes each part of a result that readers slice off as a product of its own.
 
 ```mlir
 %y = spyre.loop.nest [m = 512, n = 768, k = 256] ins(%x[m, k], %w[n, k]) -> [m, n] : ... reduce "arith.addf" {...}
 %q = spyre.loop.nest [m = 512, d = 256] ins(%y[m, d]) -> ...
 %k = spyre.loop.nest [m = 512, d = 256] ins(%y[m, d + 256]) -> ...
 ```
-Models compute queries, keys and values, or a gate and what it gates, in one product and slice its result. With a
-product each, the weight is read from where its columns start, each result has the layout that its readers want, and the
-smaller results have room in the scratchpads. Bias and scale between the product and its readers are split with it.
-Results of few rows stay together: reading the weight takes the time there, and a wider product divides it better.
+Models compute queries, keys and values, or a gate and its operand, in one product, and slice the result. With one
+product per slice, each reads its own columns of the weight, each result has the layout that its readers want, and the
+smaller results fit the scratchpads. Bias and scale between the product and its readers are split as well. Results of
+few rows stay whole: reading the weight takes most of the time there, and a wider product divides over more cores.
 
 Decision: docs/decisions/0137-columns-read-apart.md
 """

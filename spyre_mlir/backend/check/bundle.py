@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -96,16 +96,30 @@ class Bundle:
         self._bases = {}
         function = self.function if function is None else function
         if function is not None and function.body.blocks:
-            yield from self._walk(function.body.block, {})
+            yield from self._walk(function.body.block, {}, _corners)
+
+    def launches_in_order(self) -> Iterator[CheckedLaunch]:
+        """Every launch of the bundle function, in each trip of the loops around it."""
+        self._bases = {}
+        if self.function is not None and self.function.body.blocks:
+            yield from self._walk(self.function.body.block, {}, _steps)
+
+    def number_of_launches(self) -> int | None:
+        """Return how many `launches_in_order` are; None if a loop has an end that is no constant."""
+        if self.function is None or not self.function.body.blocks:
+            return 0
+        return _launches_in(self.function.body.block, constants_of(self.module))
 
     def _base(self, value: SSAValue) -> int:
         return self._bases.setdefault(value, (len(self._bases) + 1) * self.stride)
 
-    def _walk(self, block: Block, values: dict[SSAValue, int]) -> Iterator[CheckedLaunch]:
+    def _walk(
+        self, block: Block, values: dict[SSAValue, int], steps: Callable[[ForOp, Values], Sequence[int]]
+    ) -> Iterator[CheckedLaunch]:
         for op in block.ops:
             if isinstance(op, ForOp):
-                for step in dict.fromkeys(_corners(op, values)):
-                    yield from self._walk(op.body.block, {**values, op.body.block.args[0]: step})
+                for step in dict.fromkeys(steps(op, values)):
+                    yield from self._walk(op.body.block, {**values, op.body.block.args[0]: step}, steps)
             elif isinstance(op, SdscExecuteOp):
                 pairs = zip(op.ids, op.addresses, strict=False)
                 yield CheckedLaunch(op, {number: values[value] for number, value in pairs if value in values})
@@ -138,6 +152,24 @@ def _corners(loop: ForOp, values: Values) -> Sequence[int]:
         return (low,)
     count = -(-(high - low) // step)
     return (low, low + (count - 1) * step) if count > 0 else ()
+
+
+def _steps(loop: ForOp, values: Values) -> Sequence[int]:
+    """All values of a loop's variable; none if its bounds are not known."""
+    low, high, step = (values.get(bound) for bound in (loop.lb, loop.ub, loop.step))
+    return () if low is None or high is None or step is None or step < 1 else range(low, high, step)
+
+
+def _launches_in(block: Block, constants: Values) -> int | None:
+    total = 0
+    for op in block.ops:
+        if isinstance(op, ForOp):
+            count, inside = trips(op, constants), _launches_in(op.body.block, constants)
+            if count is None or inside is None:
+                return None
+            total += count * inside
+        total += isinstance(op, SdscExecuteOp)
+    return total
 
 
 def trips(loop: ForOp, constants: Values) -> int | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.scf import ForOp
 from xdsl.ir import SSAValue
 
 from spyre_mlir.backend.check.bundle import Bundle, CheckedLaunch, line
@@ -17,6 +16,8 @@ from spyre_mlir.dialects.superdsc.check.rule import Problem, Rule, warning
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.hw.spec import STICK_BYTES
 
+# Of loops with more trips in all, no launch is judged: each trip takes part of a millisecond.
+MOST_LAUNCHES = 1024
 _NOBODY = -1
 Ints = NDArray[np.int64]
 
@@ -35,20 +36,19 @@ def argument_used(bundle: Bundle) -> Iterator[Problem]:
 @warning("unused values are not computed", "I")
 def result_read(bundle: Bundle) -> Iterator[Problem]:
     """Data written by a launch in scratch memory or in a scratchpad is read before all of it is overwritten."""
-    if any(isinstance(op, ForOp) for op in bundle.module.walk()):
-        return  # loops are walked at their corners only
+    count = bundle.number_of_launches()
+    if count is None or count > MOST_LAUNCHES:
+        return
     memory = _Writers()
-    launched: list[SdscExecuteOp] = []
-    for launch in bundle.launches():
-        sdsc = bundle.files.get(launch.file)
+    launched: dict[SdscExecuteOp, int] = {}
+    for launch in bundle.launches_in_order():
+        sdsc, writer = bundle.files.get(launch.file), launched.setdefault(launch.op, len(launched))
         for dsc in sdsc.dscs if sdsc is not None else ():
             for number in sorted({*dsc.references(keys.INPUTS), *dsc.references(keys.INDICES)}):
                 if (touched := _touched(bundle, launch, dsc.operands[number])) is not None:
                     memory.read(*touched)
-            launched.append(launch.op)
-            _write(bundle, launch, dsc, memory, len(launched) - 1)
-    for number in sorted(memory.wrote - memory.seen):
-        op = launched[number]
+            _write(bundle, launch, dsc, memory, writer)
+    for op in [op for op, number in launched.items() if number in memory.wrote - memory.seen]:
         yield Problem(line(op), f"a launch that reads the result of {op.sdsc_filename.data}", "none")
 
 

@@ -141,9 +141,41 @@ def test_what_leaves_its_memory_is_the_matter_of_another_rule(address: int, said
     assert unread(of=files(("sdsc_0.json", 2, address))) == ([nobody(0)] if said else [])
 
 
-def test_a_bundle_with_loops_is_not_judged() -> None:
-    loop = f"%z = arith.constant 0 : index\n    scf.for %i = %z to %step step %step {{ {SECOND} }}"
-    assert unread(BUNDLE.replace(SECOND, loop.replace("(%pool, %p1", "(%a0, %a1"))) == []
+def looped(*launches: str, end: str = "%step", by: str = "%step") -> str:
+    """The bundle with launches in a loop in place of its second one, on the line of that one."""
+    return BUNDLE.replace(
+        SECOND,
+        "%z = arith.constant 0 : index %one = arith.constant 1 : index "
+        f"scf.for %i = %z to {end} step {by} {{ {' '.join(launches)} }}",
+    )
+
+
+def test_results_that_a_loop_reads_and_does_not() -> None:
+    assert unread(looped(SECOND)) == []
+    assert unread(looped(SECOND.replace("(%pool, %p1", "(%a0, %a1"))) == [nobody(0)]
+    # Nothing runs.
+    assert unread(looped(SECOND, end="%z")) == [nobody(0)]
+
+
+@pytest.mark.parametrize(("back", "found"), [("65536", 0), ("131072", 0), ("262144", 1)])
+def test_a_result_of_a_trip_is_read_in_a_later_one(back: str, found: int) -> None:
+    """Trips write 65,536 bytes of the buffer each, and read as far back; four trips fill it."""
+    end = "%end = arith.constant 262144 : index %size = arith.constant 65536 : index "
+    places = (
+        f"%back = arith.constant {back} : index %q = arith.addi %pool, %i : index %q1 = arith.addi %p1, %i : index "
+    )
+    places += f"%r = affine.apply affine_map<(d0) -> (d0 - {back})>(%q) "
+    places += f"%r1 = affine.apply affine_map<(d0) -> (d0 - {back})>(%q1) "
+    reading = SECOND.replace("(%pool, %p1", "(%r, %r1")
+    writing = FIRST.replace("%pool, %p1", "%q, %q1")
+    text = looped(places + reading, writing, end="%end", by="%size").replace("%z =", f"{end}%z =")
+    text = text.replace("65536 bytes", "262144 bytes").replace(f"    {FIRST}\n", "")
+    assert [said for _, said, _ in unread(text)] == ["a launch that reads the result of sdsc_0.json"] * found
+
+
+@pytest.mark.parametrize(("end", "by"), [("%step", "%one"), ("%a0", "%step")])
+def test_loops_of_many_trips_or_without_a_known_end_are_not_judged(end: str, by: str) -> None:
+    assert unread(looped(SECOND.replace("(%pool, %p1", "(%a0, %a1"), end=end, by=by)) == []
 
 
 def test_files_that_could_not_be_read_are_passed_over() -> None:

@@ -116,6 +116,9 @@ def compile(
             program = _imported(model, _as_tuple(example_inputs), example_kwargs, step, dynamic_shapes)
         except DataSizesError as sizes:
             if buckets:
+                sizes.hint = (
+                    "leave out buckets: the model is divided where data decides a size, and its parts have none"
+                )
                 raise
             return _parted(model, sizes.name, sizes.exported, options, specializations)
         if program.origin is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
@@ -36,6 +38,6 @@ def tensor_type(value: torch.Tensor) -> TensorType[Attribute]:
     return TensorType(ELEMENT_TYPES[value.dtype], [int(extent) for extent in value.shape])
 
 
-def describe(shape: tuple[int, ...], dtype: torch.dtype) -> str:
+def describe(shape: Sequence[int | str], dtype: torch.dtype) -> str:
     """Return shape and dtype in the form of messages, e.g. ``float16[2, 64]``."""
     return f"{str(dtype).removeprefix('torch.')}[{', '.join(map(str, shape))}]"

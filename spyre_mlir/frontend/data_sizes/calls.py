@@ -17,6 +17,7 @@ from spyre_mlir.frontend.capture.functional_form import functional_form, unrolle
 from spyre_mlir.frontend.capture.unsupported import op_name
 from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
+from spyre_mlir.frontend.element_types import describe
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import TreeConstant
@@ -126,9 +127,12 @@ def _check_input(node: Node, leaf: object, sizes: Sizes) -> None:
         pairs = zip(extents, leaf.shape, strict=True)
         if all(isinstance(extent, str) or extent == value for extent, value in pairs):
             return
-    expected = f"{wanted.dtype}[{', '.join(map(str, extents))}]"
-    got = f"{leaf.dtype}{list(leaf.shape)}" if isinstance(leaf, torch.Tensor) else type(leaf).__name__
-    raise InputError(f"argument '{node.name}' is {got}, expected {expected}", hint="compile for these shapes")
+    expected = describe(extents, wanted.dtype)
+    got = describe(leaf.shape, leaf.dtype) if isinstance(leaf, torch.Tensor) else type(leaf).__name__
+    raise InputError(
+        f"argument '{node.name}': expected {expected}, got {got}",
+        hint="compile the model again for these, or for any size (dynamic_shapes)",
+    )
 
 
 class _PieceModel(torch.nn.Module):

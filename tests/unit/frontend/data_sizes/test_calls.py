@@ -74,9 +74,9 @@ def test_dataclasses_are_inputs_and_results() -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ((X[:2],), r"argument 'args_0' is torch.float32\[2, 4\], expected torch.float32\[3, 4\]"),
-        ((X.double(),), r"is torch.float64\[3, 4\], expected torch.float32"),
-        ((3,), r"argument 'args_0' is int, expected torch.float32"),
+        ((X[:2],), r"argument 'args_0': expected float32\[3, 4\], got float32\[2, 4\]"),
+        ((X.double(),), r"expected float32\[3, 4\], got float64\[3, 4\]"),
+        ((3,), r"argument 'args_0': expected float32\[3, 4\], got int"),
         ((X, X), "the call has inputs"),
     ],
 )

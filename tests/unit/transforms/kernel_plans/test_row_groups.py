@@ -211,7 +211,27 @@ def shifted(first: str, second: str) -> list[str]:
 def test_a_group_reads_rows_beside_its_own_of_nothing_that_it_writes() -> None:
     assert shifted("exp 63 m+1@a c", "neg 63 m@c d") == ["exp", "neg"]
     assert shifted("exp 64 m@a b", "neg 63 m+1@b c") == ["exp"]  # row m + 1 is made in the next trip
-    assert shifted("exp 63 m+1@a c", "neg 64 m@b a") == ["exp"]  # row m + 1 would be gone by the next trip
+
+
+def test_a_group_writes_nothing_of_which_it_has_read_rows_beside_its_own() -> None:
+    """Row 17 is read at m = 16 and written at m = 8, which may be a trip earlier."""
+    short = T.replace("64, 128", "32, 128")
+    pairs = "m = 32, r = 2, n = 128"
+
+    def group(source: str) -> list[str]:
+        made = passed(f"""func.func @main() {{
+          %a = spyre.kernel.alloc : {T}
+          %b = spyre.kernel.alloc : {T}
+          %c = spyre.kernel.alloc : {short}
+          spyre.kernel.compute "exp" [m = 32, n = 128] ins(%{source}[m + 1, n] : {T}) outs(%c[m, n] : {short})
+          spyre.kernel.compute "neg" [{pairs}] ins(%b[m * 2 + r, n] : {T}) outs(%a[m * 2 + r, n] : {T})
+          func.return
+        }}""")
+        one, two = ops(made, KernelOp)
+        return next(names(found) for found in grow(one, [two]) if found.loops[0] == "m")
+
+    assert group("a") == ["exp"]
+    assert group("b") == ["exp", "neg"]
 
 
 def test_loops_of_other_extent_join_only_by_what_the_group_wrote() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from math import prod
 
+from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.spyre import loop
@@ -164,15 +165,17 @@ def with_later(value: SSAValue, best: int, now: Mapping[int, float], later: Late
 
     Args:
         value: the tensor.
-        best: its cheapest stick dimension for now, which stays where another one would save little.
+        best: its cheapest stick dimension for now, which stays where another one would save little, unless the
+            tensor is only a result: how that is placed is certain, and laying it out again takes kernels of its own.
         now: by stick dimension, sticks that making the tensor moves.
         later: sticks that what follows moves.
     """
-    if len(now) < 2 or min(now.values()) < LITTLE:
+    only_result = all(isinstance(use.operation, ReturnOp) for use in value.uses)
+    if len(now) < 2 or (min(now.values()) < LITTLE and not only_result):
         return best
     total = {stick: sticks + later(value, stick) for stick, sticks in now.items()}
     least = min(total, key=lambda stick: (total[stick], stick != best))
-    return least if total[best] - total[least] >= LITTLE else best
+    return least if only_result or total[best] - total[least] >= LITTLE else best
 
 
 def lane_for(p: LayoutPlanner, op: loop.NestOp, forms: Forms) -> str | None:

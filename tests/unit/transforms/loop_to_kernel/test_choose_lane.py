@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spyre_mlir.dialects.spyre.attributes import IterDim
+from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import UNIT, LinearExpr
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
@@ -20,6 +21,7 @@ from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.loop_to_kernel.planning import nest, sent, tensor
 
 DL16, FP32 = "SEN169_FP16", "IEEE_FP32"
@@ -167,7 +169,6 @@ def test_a_destination_says_which_lane() -> None:
     ("rows", "body", "lane"),
     [
         (4096, "spyre.loop.yield %e : f32", "a"),
-        (64, "spyre.loop.yield %e : f32", "b"),  # little to move
         (4096, "%n = arith.negf %e : f32\nspyre.loop.yield %n : f32", "a"),
     ],
 )
@@ -176,3 +177,15 @@ def test_a_large_tensor_lies_as_what_follows_reads_it(rows: int, body: str, lane
     op, p = nest(text.replace("spyre.loop.yield %e : f32", body)), LayoutPlanner()
     p.later = lambda value, stick: 5000.0 * stick if value is op.result else 0.0
     assert lane_for(p, op, Forms(DL16, [p.of(sent(p, rows, 128, prepared=True))])) == lane
+
+
+@pytest.mark.parametrize(("read", "lane"), [(True, "b"), (False, "a")])
+def test_a_small_tensor_lies_as_what_follows_reads_it_if_that_is_only_the_caller(read: bool, lane: str) -> None:
+    text = pointwise("a, b", "64x128", "a = 64, b = 128").replace("33x70", "64x128")
+    if read:  # by a second nest, whose layout is not certain yet
+        body = text[text.index("%0 = ") : text.index("func.return")]
+        second = body.replace("%0 =", "%1 =").replace("%x[", "%0[").replace("%e", "%f")
+        text = text.replace("func.return %0", f"{second} func.return %1")
+    op, p = ops(passed(text), NestOp)[0], LayoutPlanner()
+    p.later = lambda value, stick: 100.0 * stick if value is op.result else 0.0
+    assert lane_for(p, op, Forms(DL16, [p.of(sent(p, 64, 128, prepared=True))])) == lane

@@ -36,6 +36,7 @@ ZERO = "aten.zero"  # of integers that the program takes for zeros: the operator
 BITS = "aten.bits"  # of a weight of 8-bit integers: how many bits its numbers need when it is imported
 MUTATES = "aten.mutates"
 PLACES = "aten.places"
+WEIGHT = "aten.weight"  # of an input that is a parameter of a model, which `torch.compile` hands over at every call
 LAYOUT = "aten.layout"
 
 # The layout of a tensor that torch-spyre has placed.
@@ -188,6 +189,7 @@ __all__ = [
     "NAME",
     "PLACES",
     "PREPARED_KINDS",
+    "WEIGHT",
     "ZERO",
     "NamedPlaces",
     "kind_of",

@@ -29,7 +29,7 @@ from spyre_mlir.frontend.capture.unsupported import refuse, survey
 from spyre_mlir.frontend.data_sizes.branches import has_own_sizes
 from spyre_mlir.frontend.lowering.assembly import assemble
 from spyre_mlir.frontend.lowering.plugin_conversion import warn_of_unknown_ops
-from spyre_mlir.frontend.lowering.signature import read_signature, reshaped_inputs, strange_inputs
+from spyre_mlir.frontend.lowering.signature import read_signature, reshaped_inputs, strange_inputs, weights_among
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import Origin, Program
 from spyre_mlir.frontend.symbolic.guards import guards_of
@@ -97,6 +97,7 @@ def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Calla
 
 
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
+    weights = weights_among(exported)
     exported, functional = functional_form(explicit_checks(unrolled_export(exported)))
     drop_checks(functional)
     functional, without_pairs = in_pairs(functional, live_nodes(list(functional.graph.nodes)))
@@ -105,7 +106,7 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
     looks = survey(live, symbolic=bool(sizes.names))
     refuse([*strange_inputs(functional), *reshaped_inputs(functional), *looks, *without_pairs])
     check_no_number(exported)  # what is refused above says more
-    signature = read_signature(functional, sizes)
+    signature = read_signature(functional, sizes, weights)
     foldable = frozenset(slot.argument.name for slot in signature.slots if slot.foldable)
     program = assemble(
         name,

@@ -58,7 +58,10 @@ def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tu
     """Copy every example tensor: export merges inputs that are the same object."""
 
     def fresh(leaf: object) -> object:
-        return leaf.detach().clone() if isinstance(leaf, torch.Tensor) else leaf
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        copy = leaf.detach().clone()
+        return torch.nn.Parameter(copy, requires_grad=False) if isinstance(leaf, torch.nn.Parameter) else copy
 
     return tree_map(fresh, args), tree_map(fresh, dict(kwargs))
 

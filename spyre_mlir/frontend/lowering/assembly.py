@@ -11,7 +11,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Region
 
-from spyre_mlir.dialects.argument_notes import BITS, PLACES, ZERO
+from spyre_mlir.dialects.argument_notes import BITS, PLACES, WEIGHT, ZERO
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, symbols_attribute
 from spyre_mlir.frontend.capture.constant_folding import Earlier, Folded
@@ -126,6 +126,7 @@ def _module(
     arguments = [
         {"aten.name": a.name, "aten.kind": a.kind}
         | (INTERLEAVED if a.is_complex else {})
+        | ({WEIGHT: True} if a.is_weight else {})
         | _bounds(lowering.values.get(a.name) if a.kind == "constant" else None)
         | _bits(weights.get(a.name))
         | ({PLACES: places[a.name]} if a.name in places else {})

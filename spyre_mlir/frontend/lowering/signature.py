@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import torch
+from torch.export import ExportedProgram
 from torch.export.graph_signature import (
     ConstantArgument,
     InputKind,
@@ -27,7 +28,7 @@ from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.program import Argument, ArgumentKind, TreeConstant
 from spyre_mlir.frontend.symbolic.sizes import Sizes
-from spyre_mlir.frontend.torch_private import TreeSpec, is_real, storage_identity, tree_flatten_with_path
+from spyre_mlir.frontend.torch_private import TreeSpec, is_real, storage_identity, tree_flatten, tree_flatten_with_path
 
 _KINDS: dict[InputKind, ArgumentKind] = {
     InputKind.USER_INPUT: "input",
@@ -118,8 +119,24 @@ def reshaped_inputs(exported: FunctionalProgram) -> list[UnsupportedNode]:
     return found
 
 
-def read_signature(exported: FunctionalProgram, sizes: Sizes) -> Signature:
-    """Name and order the arguments and results of a functional program without such inputs; `sizes` are its symbols."""
+def weights_among(exported: ExportedProgram) -> frozenset[str]:
+    """Return the placeholders of inputs that are parameters in the example, as `torch.compile` hands them over."""
+    specs = [spec for spec in exported.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
+    leaves, _ = tree_flatten(exported.example_inputs)
+    if len(leaves) != len(specs):  # a program without an example
+        return frozenset()
+    pairs = zip(specs, leaves, strict=True)
+    return frozenset(spec.arg.name for spec, leaf in pairs if isinstance(leaf, torch.nn.Parameter))
+
+
+def read_signature(exported: FunctionalProgram, sizes: Sizes, weights: frozenset[str] = frozenset()) -> Signature:
+    """Name and order the arguments and results of a functional program without strange inputs.
+
+    Args:
+        exported: the program.
+        sizes: its symbols.
+        weights: see `weights_among`.
+    """
     nodes = {n.name: n for n in exported.graph.nodes}
     places = placed(exported.graph)
     mutated = _mutated(exported)
@@ -135,7 +152,8 @@ def read_signature(exported: FunctionalProgram, sizes: Sizes) -> Signature:
             continue
         slot = _slot(exported, spec, nodes[spec.arg.name], rename, spec.arg.name in mutated)
         if slot.argument.kind == "input":
-            slot = replace(slot, argument=replace(slot.argument, placement=places.get(slot.node)))
+            weight = spec.arg.name in weights
+            slot = replace(slot, argument=replace(slot.argument, placement=places.get(slot.node), is_weight=weight))
             leaves.append(slot.argument)
         slots.append(slot)
     slots.sort(key=lambda slot: _ORDER.index(slot.argument.kind))

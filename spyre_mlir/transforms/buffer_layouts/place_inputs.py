@@ -5,9 +5,10 @@ func.func @main(%x: tensor<128x64xf16> {aten.kind = "input", aten.layout = "defa
     -> (tensor<64x128xf16> {aten.layout = "default"})
 ```
 Programs on the card can hand such a tensor to each other; a kernel that reads it in another layout needs a copy. Every
-other tensor has the layout that its readers read fastest: weights and constants, which are laid out once; integers,
-which have layouts of their own; tensors that the program writes, and the keys and values of a decoding step, which stay
-on the card from call to call; and tensors beyond a core's reach.
+other tensor has the layout that its readers read fastest: weights and constants, which are laid out once, and inputs
+that are parameters of a model, as in graphs of ``torch.compile``; integers, which have layouts of their own; tensors
+that the program writes, and the keys and values of a decoding step, which stay on the card from call to call; and
+tensors beyond a core's reach.
 
 Decision: docs/decisions/0171-inputs-lie-as-they-are-placed.md
 """
@@ -24,7 +25,7 @@ from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.choices import InputLayouts
-from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, note_placed
+from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, WEIGHT, kind_of, new_values, note_of, note_placed
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.ir.control import called_by_control
 from spyre_mlir.dialects.target import spec_of
@@ -45,7 +46,7 @@ class PlaceInputsPass(ModulePass):
     """Marks the inputs and results that have the default layout.
 
     Attributes:
-        inputs: ``default`` for those of the program but caches, ``free`` for none of them.
+        inputs: ``default`` for those of the program but weights and caches, ``free`` for none of them.
     """
 
     name = "place-inputs"
@@ -62,7 +63,7 @@ class PlaceInputsPass(ModulePass):
         placed = [f for f in functions(op) if f.sym_name.data not in by_control]
         calls = [o for f in placed for o in f.body.block.ops if isinstance(o, func.CallOp)]
         called = {call.callee.root_reference.data for call in calls}
-        free = _with_callers({a for f in placed for a in _caches(f)}, placed, calls)
+        free = _with_callers({a for f in placed for a in _staying(f)}, placed, calls)
         for function in placed:
             arguments = [a for a in function.body.block.args if a not in free and _may_be_placed(function, a, spec)]
             results: list[int] = []
@@ -95,9 +96,10 @@ def _has_default(type_: Attribute, spec: SpyreSpec) -> bool:
     return held <= spec.span_bytes
 
 
-def _caches(function: func.FuncOp) -> set[BlockArgument]:
-    """The arguments that stay on the card between calls: those that are written, and keys and values of one query."""
+def _staying(function: func.FuncOp) -> set[BlockArgument]:
+    """The arguments that stay on the card between calls: weights, what is written, and keys and values of one query."""
     found = {function.body.block.args[number] for number in new_values(function)}
+    found |= {a for a in function.body.block.args if note_of(function, a.index, WEIGHT) is not None}
     for op in function.body.block.ops:
         if isinstance(op, AtenOp) and op.overload == _ATTENTION and shape_of(op.operands[0])[-2] == 1:
             found |= {a for value in op.operands[1:3] for a in _moved_from(value)}

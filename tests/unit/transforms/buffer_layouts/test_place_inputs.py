@@ -84,6 +84,16 @@ def test_caches_are_free(queries: int, placed: set[str]) -> None:
     assert names == placed
 
 
+def test_a_weight_that_every_call_hands_over_is_free() -> None:
+    """As graphs of torch.compile take parameters: they stay on the card, laid out as products read them."""
+    weight = nn.Parameter(numbers(40, 70), requires_grad=False)
+    model = FunctionModel(lambda x, w: F.linear(x, w))
+    module = lowered(model, numbers(5, 70), weight)
+    assert noted(module) == ({"args_0"}, {0})
+    assert "restickify" not in kernels(module)
+    assert "restickify" in kernels(lowered(model, numbers(5, 70), weight.detach()))
+
+
 def test_what_is_beyond_reach_is_free() -> None:
     least = SPYRE.span_bytes // 128  # rows of one stick
 

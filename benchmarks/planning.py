@@ -2,7 +2,8 @@
 
 `python benchmarks/planning.py [--only TEXT]`. Microseconds under the cost model; nothing is measured on a card. Three
 ways of dividing the work: each kernel *alone* by the usual rules, products by the published rules of torch-spyre's
-planner (*rival*; its tiled attention and its choice of scratchpads are not in it), and *planned* together, in loops.
+planner (*rival*; its tiled attention and its choice of scratchpads are not in it), and *planned* together, in loops;
+inputs and results are free in these (`inputs="free"`).
 
 *Roofline* is the least time of all arithmetic or of all bytes from and to outside (`workload_bounds.py`), *serial* the
 least of the program's steps one after the other (`spyre_mlir.planning.bounds`), *by* the planned time over the
@@ -38,11 +39,12 @@ from spyre_mlir.report.shares import moving_us
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.universe import make_context
 
+LAID_OUT_FREELY: PassOptions = {"place-inputs": {"inputs": "free"}}
 WAYS: dict[str, PassOptions] = {
-    "alone": {"plan": {"together": False}},
-    "rival": RIVAL,
-    "placed": {"place-inputs": {"inputs": "default"}},
-    "planned": {},
+    "alone": {"plan": {"together": False}, **LAID_OUT_FREELY},
+    "rival": {**RIVAL, **LAID_OUT_FREELY},
+    "placed": {},
+    "planned": LAID_OUT_FREELY,
 }
 FREE = ("alone", "rival", "planned")
 NAMES: tuple[Profile, ...] = ("calibrated", "peak")

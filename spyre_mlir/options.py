@@ -152,9 +152,9 @@ class CompileOptions:
         sets=("pack-weights", "enabled"),
     )
     inputs: InputLayouts = _option(
-        "free",
-        "layouts of inputs and results; ``free`` lets the host place each one as its readers like it, ``default`` is "
-        "the layout in which torch-spyre places a tensor on the card, and kernels that lay one out otherwise count. "
+        "default",
+        "layouts of inputs and results; ``default`` is the layout in which torch-spyre places a tensor on the card, "
+        "and kernels that lay one out otherwise count; ``free`` lets the host place each one as its readers like it. "
         "Weights, integers, what a program writes, and keys and values of one query are free in either case",
         of=InputLayouts,
         sets=("place-inputs", "inputs"),

@@ -1,7 +1,7 @@
 // relu(x @ w + b)
 // Written by `tools/generate.py` from `examples/affine_relu.mlir`; edit that and run `python3 tools/dev.py gen`.
 builtin.module {
-  func.func @main(%x: tensor<2x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>) -> tensor<2x64xf32> {
+  func.func @main(%x: tensor<2x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>) -> (tensor<2x64xf32> {aten.layout = "default"}) {
     %0 = spyre.kernel.to_device %x : tensor<2x64xf32> to !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
     %1 = spyre.kernel.to_device %w : tensor<64x64xf32> to !spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
     %2 = spyre.kernel.alloc at 0 : i64 : !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, lx>

@@ -1,7 +1,7 @@
 // relu(x @ w + b)
 // Written by `tools/generate.py` from `examples/affine_relu.mlir`; edit that and run `python3 tools/dev.py gen`.
 builtin.module {
-  func.func @main(%x: tensor<2x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>) -> tensor<2x64xf32> {
+  func.func @main(%x: tensor<2x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>) -> (tensor<2x64xf32> {aten.layout = "default"}) {
     %0 = spyre.loop.nest [m = 2, n = 64, k = 64] ins(%x[m, k] : tensor<2x64xf32>, %w[k, n] : tensor<64x64xf32>) -> [m, n] : tensor<2x64xf32> reduce "arith.addf" {
     ^bb0(%1: f32, %2: f32):
       %3 = arith.mulf %1, %2 : f32

@@ -45,7 +45,7 @@ builtin.module {
     sdscbundle.sdsc_execute (%arg3, %arg3_at128) {sdsc_filename="sdsc_2.json", symbol_ids=[-5, -6]}
     func.return
   }
-  func.func @main(%x: tensor<2x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>) -> tensor<2x64xf32> {
+  func.func @main(%x: tensor<2x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>) -> (tensor<2x64xf32> {aten.layout = "default"}) {
     %0 = spyre.kernel.to_device %x : tensor<2x64xf32> to !spyre.tensor<[2, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
     %1 = spyre.kernel.to_device %w : tensor<64x64xf32> to !spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
     %2 = spyre.kernel.to_device %b : tensor<64xf32> to !spyre.tensor<[64] x SEN169_FP16, order [0], stick 0, hbm>

@@ -25,6 +25,14 @@ def test_every_option_sets_what_its_pass_has() -> None:
                 pass
 
 
+def test_passes_alone_do_what_the_options_ask_for_where_nothing_is_said() -> None:
+    other = {("decompose-aten", "integers")}  # only a call can meet a larger integer, so no pass takes that choice
+    for entry in fields(CompileOptions):
+        chosen = about(entry).sets
+        if chosen is not None and len(chosen) == 2 and chosen not in other:
+            assert getattr(get_all_passes()[chosen[0]]()(), chosen[1]) == entry.default
+
+
 def test_fields_of_passes_follow_from_the_options() -> None:
     chosen = CompileOptions(addresses="concrete", loops="unroll", share_files=True, keep_float32=True).passes()
     assert chosen == {
@@ -40,7 +48,7 @@ def test_fields_of_passes_follow_from_the_options() -> None:
         "outline-regions": {},
         "pack-weights": {"enabled": True},
         "plan": {"loops": True},
-        "place-inputs": {"inputs": "free"},
+        "place-inputs": {"inputs": "default"},
         "update-in-place": {"enabled": False},  # an address that is in a file is the same in every call
     }
     # An address that is in a file cannot advance from trip to trip.

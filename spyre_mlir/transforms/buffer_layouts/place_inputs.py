@@ -51,7 +51,7 @@ class PlaceInputsPass(ModulePass):
 
     name = "place-inputs"
 
-    inputs: InputLayouts = "free"
+    inputs: InputLayouts = "default"
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:

@@ -1,6 +1,6 @@
-// RUN: spyre-opt -p 'place-inputs{inputs=default}' %s | filecheck %s
-// RUN: spyre-opt -p place-inputs %s | filecheck %s --check-prefix FREE
-// RUN: spyre-opt -p 'place-inputs{inputs=default},decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel' %s | filecheck %s --check-prefix KERNELS
+// RUN: spyre-opt -p place-inputs %s | filecheck %s
+// RUN: spyre-opt -p 'place-inputs{inputs=free}' %s | filecheck %s --check-prefix FREE
+// RUN: spyre-opt -p place-inputs,decompose-aten,convert-aten-to-spyre-loop,convert-spyre-loop-to-spyre-kernel %s | filecheck %s --check-prefix KERNELS
 
 // %x is an input: the sum over rows that are transposed finds it with the last dimension in the lanes, and the result
 // leaves like that. The weight, the integers and the cache that is written are free.

@@ -32,11 +32,12 @@ def writers(levels: Lowered) -> list[ComputeOp]:
 
 
 def test_a_product_writes_its_result_itself() -> None:
-    program = import_program(FunctionModel(turned), operands())
-    levels = lower(program.module, make_context())
+    """Where the result may lie as a product writes it, with what were its columns in the lanes."""
+    program, options = import_program(FunctionModel(turned), operands()), CompileOptions(inputs="free")
+    levels = lower(program.module, make_context(), options=options.passes())
     (writer,) = writers(levels)
     assert writer.is_product
-    made = CompiledModel(program, levels, CompileOptions())
+    made = CompiledModel(program, levels, options)
     assert (outcome := made.verify(*operands())), str(outcome)
 
 

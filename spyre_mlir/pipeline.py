@@ -74,7 +74,7 @@ STAGES = (
     Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
         "@aten,place-inputs,convolve-rows,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,scale-results,"
-        "split-products,update-in-place,forward-copies,pack-weights,schedule-host-steps,@spyre.loop",
+        "split-products,update-in-place,forward-copies,join-parts,pack-weights,schedule-host-steps,@spyre.loop",
         legality.LOOP,
     ),
     Stage(

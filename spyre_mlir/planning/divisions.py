@@ -11,59 +11,17 @@ Plain data: the caller says what divisions a kernel has, and what work each of t
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import accumulate, product
 from math import inf
 
-from spyre_mlir.hw.cost import CostKind, Work, total_us
-from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
-from spyre_mlir.hw.formats import DL16
-from spyre_mlir.hw.spec import SPYRE, SpyreSpec
+from spyre_mlir.planning.divided_kernels import OUTSIDE, DividedKernel, Kernel, Prices, with_local
+from spyre_mlir.planning.later_losses import lost_later
 
-ELEMENT_BYTES = DL16.bits // 8
-OUTSIDE = -1  # the number of a buffer that is in device memory whatever the plan
 ROUNDING = 1e-12
 # Combinations that the search keeps from one kernel to the next. Where a buffer may have many slices at equal times,
 # few combinations would leave out those that later kernels need, so it keeps more where the kernels are few.
 WIDTH, MOST_WIDTH, COMBINATIONS = 24, 64, 2048
-
-
-@dataclass(frozen=True, eq=False)
-class DividedKernel:
-    """One division of a kernel.
-
-    Attributes:
-        splits: slices of every loop.
-        work: what the kernel then does, all operands in device memory.
-        views: per operand, the slices that cores see of it; None where these are no slices that a scratchpad can hold.
-        sizes: per operand, bytes of one core's slice.
-        in_place: inputs whose place the result may take.
-    """
-
-    splits: Mapping[str, int]
-    work: Work
-    views: tuple[Hashable | None, ...]
-    sizes: tuple[int, ...]
-    in_place: frozenset[int] = frozenset()
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel of the sequence.
-
-    Attributes:
-        operands: numbers of its buffers, the result last.
-        candidates: the divisions to choose from.
-        copied: inputs in device memory that are no buffers of the sequence, and may be copied to the scratchpads.
-        required: buffers among its operands that have to be in the scratchpads.
-        wished: those of them that may be in device memory if no plan has them in the scratchpads.
-    """
-
-    operands: tuple[int, ...]
-    candidates: tuple[DividedKernel, ...]
-    copied: frozenset[int] = frozenset()
-    required: frozenset[int] = frozenset()
-    wished: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -115,62 +73,6 @@ class _State:
         return states[::-1]
 
 
-class Prices:
-    """Predicted times of kernels, each computed once.
-
-    Attributes:
-        parameters: the numbers of a profile.
-        spec: the machine.
-    """
-
-    def __init__(self, parameters: CostParameters = CALIBRATED, spec: SpyreSpec = SPYRE) -> None:
-        """Know no time yet."""
-        self.parameters, self.spec = parameters, spec
-        self._us: dict[tuple[DividedKernel, frozenset[int]], float] = {}
-        self._floors: dict[tuple[DividedKernel, frozenset[int]], float] = {}
-        self._copies: dict[tuple[DividedKernel, int], float] = {}
-
-    def us(self, candidate: DividedKernel, local: frozenset[int]) -> float:
-        """Return the time of a kernel that is divided so, with some operands in the scratchpads."""
-        key = candidate, local
-        if (known := self._us.get(key)) is None:
-            known = self._us[key] = total_us(with_local(candidate.work, local), self.parameters)
-        return known
-
-    def floor_us(self, candidate: DividedKernel, local: frozenset[int]) -> float:
-        """Return a time that none is below in which some of these operands are in the scratchpads, or all."""
-        key = candidate, local
-        if (known := self._floors.get(key)) is None:
-            known = total_us(with_local(candidate.work, local), self.parameters, scratchpad=False)
-            self._floors[key] = known
-        return known
-
-    def copy_us(self, candidate: DividedKernel, operand: int) -> float:
-        """Return the time to copy an operand to the scratchpads in the slices that a kernel sees."""
-        key = candidate, operand
-        if (known := self._copies.get(key)) is None:
-            known = self._copies[key] = total_us(_copy(candidate, operand), self.parameters)
-        return known
-
-
-def _copy(candidate: DividedKernel, operand: int) -> Work:
-    source = replace(candidate.work.operands[operand], readers=1, small=False, local=False)
-    return Work(
-        kind=CostKind.POINTWISE,
-        cores=candidate.work.cores,
-        elements=source.needed // ELEMENT_BYTES,
-        operands=(source, replace(source, written=True, local=True)),
-    )
-
-
-def with_local(work: Work, local: frozenset[int]) -> Work:
-    """Return the work with these operands in the scratchpads, and no others."""
-    operands = tuple(
-        [o if o.local == (n in local) else replace(o, local=not o.local) for n, o in enumerate(work.operands)]
-    )
-    return replace(work, operands=operands)
-
-
 def divide_together(kernels: Sequence[Kernel], prices: Prices | None = None, width: int | None = None) -> Division:
     """Return the quickest division that the search finds; of equally quick ones the first.
 
@@ -205,7 +107,7 @@ def divide_within(
         for state in states:
             search.step(number, state, best)
         # The state that holds the least always has a way on.
-        order = sorted(best.values(), key=lambda s: s.us)
+        order = sorted(best.values(), key=lambda s: s.us + search.later_us(number, s.held))
         states = [*order[:width], *sorted(order[width:], key=lambda s: len(s.held))[:1]]
     if not states:
         return None
@@ -245,8 +147,15 @@ class _Search:
                 self.first.setdefault(buffer, number)
                 self.last[buffer] = number
         self.possible = _possible(kernels)
+        self.readers = lost_later(kernels, prices)
         # Behind each kernel, the most time that leaves enough for those that follow.
         self.most_us = [inf] * len(kernels) if most_us == inf else _latest(kernels, most_us, prices)
+
+    def later_us(self, number: int, held: Held) -> float:
+        """Return about how much a later kernel loses by a division that suits what is held behind kernel `number`."""
+        readers = self.readers
+        lost = [slower.get(held[b][0], 0.0) for b in held if b in readers for at, slower in readers[b] if at > number]
+        return max(lost, default=0.0)
 
     def step(self, number: int, state: _State, best: dict[Hashable, _State]) -> None:
         """Put states behind kernel `number` that follow from one before it where they are the best that hold so."""

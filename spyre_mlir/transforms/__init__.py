@@ -29,6 +29,7 @@ PASSES = (
     "pack-weights",
     "update-in-place",
     "forward-copies",
+    "join-parts",
     "schedule-host-steps",
     "cut-rows",
     "cut-columns",

@@ -35,6 +35,7 @@ from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from
 from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, RunningSum
+from spyre_mlir.transforms.kernel_plans.sliced_sums import slice_sums
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
 from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
 from spyre_mlir.transforms.kernel_plans.trials import (
@@ -104,6 +105,7 @@ class PlanPass(ModulePass):
             for value in [op.output for op in kernels_in(block) if hinted_place(op.output) == "lx"]:
                 move_to(value, "lx")  # `place-lx` finds room for it, or refuses
             return True
+        slice_sums(block, choices)
         search = _Loops(block, choices, self.shortest_us, record)
         if loops:
             search.put()

@@ -102,6 +102,7 @@ class RowGroup:
         if (dim := rows[-1]) is not None:
             self._written[operands[-1]] = dim
             self._buffers[buffers[-1]] = True
+            self._extents.add(op.tensors[-1].shape[dim])  # a step may be several rows
         self._internal = None
 
     def _fits(self, op: kernel.KernelOp, name: str, rows: Rows) -> bool:

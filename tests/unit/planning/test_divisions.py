@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, combinations, product
+from math import inf
 
 import pytest
 from hypothesis import given, settings
@@ -87,6 +88,17 @@ def test_slices_that_only_the_last_kernel_distinguishes() -> None:
     any_of = tuple(candidate(str(n), 32, MB, MB) for n in range(40))
     found = divide_together([Kernel((OUTSIDE, 0), any_of), Kernel((0, 1), any_of), Kernel((1, OUTSIDE), any_of[-1:])])
     assert (found.chosen, found.local) == ((39, 39, 0), {0, 1})
+
+
+def test_slices_that_suit_no_later_kernel_do_not_crowd_out_the_others() -> None:
+    """Five of six buffers may be held in slices that a later reader is slow with: more ways than the search keeps."""
+    good, bad = candidate("good", 32, MB, MB), candidate("bad", 32, MB, MB)
+    slow = replace(bad, work=replace(bad.work, elements=1000 * bad.work.elements))
+    writers = [Kernel((OUTSIDE, n), (replace(bad),)) for n in range(6)]
+    readers = [Kernel((n, OUTSIDE), (bad,) if n == 0 else (good, slow)) for n in range(6)]
+    found = divide_within([*writers, *readers], inf, width=4)
+    assert found is not None
+    assert (found.chosen, found.local) == ((0,) * 12, {0})
 
 
 def test_a_kernel_without_a_division() -> None:

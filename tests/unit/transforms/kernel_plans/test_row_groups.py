@@ -381,3 +381,12 @@ def test_a_block_and_its_tensor_are_not_walked_together() -> None:
     first = next(op for op in block.ops if isinstance(op, KernelOp))
     groups = grow(first, list(block.ops)[block.get_operation_index(first) + 1 :])
     assert [names(group) for group in groups] == [["exp"], ["exp"]]
+
+
+def test_rows_of_other_kernels_may_be_fewer_in_a_step() -> None:
+    """A step of the first kernel is two rows; the second kernel reads nothing of the group, but has as many rows."""
+    pairs = kernel("exp", "m = 32, i = 2, n = 128", "t0[m * 2 + i, n]", "t1[m * 2 + i, n]")
+    peak = kernel("max", BOTH, "t0[m, n]", "s0[m]")
+    group = grown(pairs, peak, SUB, BIAS)["m"]
+    assert names(group) == ["exp", "max", "sub", "add"]
+    assert (group.loops, group.pieces) == (["m"] * 4, 32)

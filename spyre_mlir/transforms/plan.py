@@ -11,7 +11,7 @@ Decision: docs/decisions/0129-kernels-are-planned-together.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -134,6 +134,7 @@ class _Loops:
     _slow: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])
     _wide: WideWeights = field(default_factory=WideWeights)
     _floors: TimeFloors = field(init=False)
+    _known: dict[Hashable, float | None] = field(default_factory=dict[Hashable, "float | None"])
 
     def __post_init__(self) -> None:
         self._floors = TimeFloors(self.choices)
@@ -230,7 +231,7 @@ class _Loops:
                 self.record.loops.append(trial.told())
                 continue
             most_us = trial.usual_us - max(clear_gain_us(trial.usual_us), most[0])
-            us = self._us(trial, most_us)
+            us = self._known_us(trial, most_us)
             self.record.loops.append(trial.told(us, most_us))
             gain = 0.0 if us is None else trial.usual_us - us
             if gain > clear_gain_us(trial.usual_us) and (gain, -number) > most:
@@ -277,6 +278,13 @@ class _Loops:
         for pieces, loops in prefix.inner_loops():
             for trips, within in worth_trying(outer, LoopChoice(pieces), needed, most):
                 yield trips, InnerLoop(within, loops)
+
+    def _known_us(self, trial: Trial, most_us: float) -> float | None:
+        """The same as `_us`, built once for kernels that are equal, as those of equal layers are."""
+        key = trial.identity(self.choices.is_widened), most_us
+        if key not in self._known:
+            self._known[key] = self._us(trial, most_us)
+        return self._known[key]
 
     def _us(self, trial: Trial, most_us: float) -> float | None:
         """Predicted time of a group in loops; None if its kernels cannot be divided then, or it is longer than that."""

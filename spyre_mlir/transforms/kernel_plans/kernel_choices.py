@@ -135,7 +135,7 @@ class KernelChoices:
             cuts: into how many equal parts its loops are cut.
             local: operands that may be in the scratchpads.
         """
-        key = _shape(op, dict.fromkeys(op.space.extents, 1)), *cuts.items(), local
+        key = shape_of(op, dict.fromkeys(op.space.extents, 1)), *cuts.items(), local
         if (known := self._floors.get(key)) is None:
             known = self._floors[key] = self._least_of_trip_us(op, cuts, local)
         return known
@@ -168,7 +168,7 @@ class KernelChoices:
         Raises:
             LoweringError: no split brings its operands within a core's reach.
         """
-        key = _shape(op, {d.name: 1 for d in op.space.data})
+        key = shape_of(op, {d.name: 1 for d in op.space.data})
         if key not in self._usual:
             divide_kernel(op, self.spec)
             self._usual[key] = op.space
@@ -181,7 +181,7 @@ class KernelChoices:
         facts = [
             (isinstance(value.owner, TileOp), hinted_place(value), self.is_widened(value)) for value in op.operands
         ]
-        key = _shape(op, op.space_splits()), _least_us(op), *held, *facts
+        key = shape_of(op, op.space_splits()), _least_us(op), *held, *facts
         if (known := self._known.get(key)) is None:
             known = self._known[key] = self._found(op, held)
         return known
@@ -277,8 +277,8 @@ class _Slices:
         return views, sizes, frozenset(in_place)
 
 
-def _shape(op: kernel.KernelOp, splits: Mapping[str, int]) -> Hashable:
-    """The facts that divisions and their times follow from: not the function itself, but what family it is of."""
+def shape_of(op: kernel.KernelOp, splits: Mapping[str, int]) -> Hashable:
+    """Return the facts that divisions and their times follow from: not the function itself, but its family."""
     said = {name: a for name, a in op.properties.items() if name not in ("function", "op_info", "space")}
     family = op.entry.family if isinstance(op, kernel.ComputeOp) else None
     loops = tuple([(d.name, d.extent, splits[d.name]) for d in op.space.data])
@@ -358,4 +358,4 @@ def _is_own(value: SSAValue, ops: Container[Operation]) -> bool:
     return all(user in ops or isinstance(user, kernel.FreeOp) for user in users)
 
 
-__all__ = ["KernelChoices"]
+__all__ = ["KernelChoices", "shape_of"]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.kernel_loop import buffer_behind
 from spyre_mlir.planning.trips import TripSpan
+from spyre_mlir.transforms.kernel_plans.kernel_choices import shape_of
 from spyre_mlir.transforms.kernel_plans.plan_record import TriedLoop
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
+from spyre_mlir.transforms.utils.hints import hinted_place
 
 CLEAR_GAIN = 0.05  # part of the time that a loop must save
 _NONE: Mapping[kernel.KernelOp, Collection[SSAValue]] = MappingProxyType({})
@@ -42,6 +45,26 @@ class Trial:
     inner: InnerLoop | None
     usual_us: float
     least_us: float
+
+    def identity(self, is_widened: Callable[[SSAValue], bool]) -> Hashable:
+        """Return what the predicted time of the loops follows from: the same for equal kernels elsewhere.
+
+        Args:
+            is_widened: whether a buffer has a weight of few bits in a wider format.
+        """
+        group, numbers = self.group, dict[SSAValue, int]()
+        internal = set(group.internal())
+
+        def facts(value: SSAValue) -> Hashable:
+            places = [numbers.setdefault(v, len(numbers)) for v in (value, buffer_behind(value))]
+            return *places, type(value.owner), hinted_place(value), is_widened(value), value in internal
+
+        kernels = [
+            (shape_of(op, dict.fromkeys(op.space.extents, 1)), op.function_name, loop, rows, *map(facts, op.operands))
+            for op, loop, rows in zip(group.ops, group.loops, group.rows, strict=True)
+        ]
+        inner = None if self.inner is None else (self.inner.trips, *self.inner.loops)
+        return tuple(kernels), self.spans, inner
 
     def told(self, us: float | None = None, most_us: float | None = None) -> TriedLoop:
         """Return it for the record, with its predicted time if it was built."""

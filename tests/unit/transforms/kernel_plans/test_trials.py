@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import ModuleOp
+
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.transforms.kernel_plans.row_groups import grow
@@ -20,6 +22,26 @@ def test_what_a_trial_tells() -> None:
     unequal = Trial(group, (TripSpan(3, 32, 100), TripSpan(1, 4, 100, first=24)), None, 20.0, 10.0).told()
     assert unequal.loops == ((group.loops[0], 3), (f"{group.loops[0]} from block 24", 1))
     assert clear_gain_us(told.usual_us) == CLEAR_GAIN * 20.0
+
+
+def test_trials_of_equal_kernels_are_equal() -> None:
+    """Of two softmax programs alike; not of one with other sizes, nor of one whose third kernel reads the input."""
+
+    def identity(module: ModuleOp, trips: int = 4, count: int = 3) -> object:
+        first, *others = ops(module, KernelOp)
+        group = grow(first, others)[0].first(count)
+        return Trial(group, (TripSpan.of_all(trips),), None, 20.0, 10.0).identity(lambda _: False)
+
+    plain = identity(passed(softmax(8192, 1024)))
+    assert plain == identity(passed(softmax(8192, 1024)))
+    assert hash(plain) == hash(identity(passed(softmax(8192, 1024))))
+    assert plain != identity(passed(softmax(8192, 1024)), trips=8)
+    assert plain != identity(passed(softmax(8192, 1024)), count=2)
+    assert plain != identity(passed(softmax(4096, 1024)))
+    other = passed(softmax(8192, 1024))
+    exp = ops(other, KernelOp)[2]
+    exp.operands[0] = ops(other, KernelOp)[0].inputs[0]
+    assert plain != identity(other)
 
 
 def test_a_group_may_end_before_its_sum() -> None:

@@ -173,10 +173,9 @@ class LayoutPlanner:
         """Return a buffer of the tensor in any available layout."""
         if versions.buffers:
             return versions.buffers[0]
-        if versions.origin is not None:
-            return self.buffer(versions, self.some(versions.origin).layout.stick)
-        if versions.block is not None:
-            return self.buffer(versions, self.some(versions.block.whole).layout.stick)
+        source = versions.origin or (None if versions.block is None else versions.block.whole)
+        if source is not None:
+            return self.buffer(versions, self.some(source).layout.stick)
         return self.buffer(versions, len(versions.shape) - 1 if versions.shape else UNIT)
 
     def _converted(self, versions: DeviceForms, source: PlannedBuffer) -> PlannedBuffer:

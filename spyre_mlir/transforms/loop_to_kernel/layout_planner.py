@@ -235,8 +235,7 @@ class LayoutPlanner:
 
     def _block(self, versions: DeviceForms, block: Block, stick: int) -> PlannedBuffer:
         """A block where it lies: in the layout that is asked for, if the whole tensor is free to have it."""
-        free = block.whole.free_layout
-        whole = self.buffer(block.whole, stick) if free else self.some(block.whole)
+        whole = self.buffer(block.whole, stick) if block.whole.free_layout else self.some(block.whole)
         place = block.dim, versions.shape[block.dim], block.position, block.offset
         return self.define(BlockBuffer(whole, *place, from_end=block.from_end))
 

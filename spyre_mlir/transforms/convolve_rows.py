@@ -7,9 +7,8 @@ The usual product of a convolution has channels in the lanes of its operand and 
 torch-spyre has placed is laid out again before the product, and the result after it. Where images and results have
 their columns in the lanes, and columns fill them well, a product with the weight as its first operand is quicker.
 Convolutions in groups are quicker in this form even if the layouts of inputs and results are free: each core then has
-whole groups, with all the image rows that they read. For
-the patches of an embedding, full columns are not required: the pass compares the time to lay out their windows and
-results with the time spent on empty lanes.
+whole groups, with all the image rows that they read. The patches of an embedding need not fill the lanes: the pass
+compares the time to lay out their windows and results with the time spent on empty lanes.
 
 Decision: docs/decisions/0174-wide-images-are-convolved-by-rows.md
 """

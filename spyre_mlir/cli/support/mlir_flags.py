@@ -1,8 +1,12 @@
-"""Flags as mlir-opt spells them, in the spelling of spyre-opt: passes as flags, in order, and `--mlir-…`."""
+"""Flags of spyre-opt besides xdsl-opt's, and those that mlir-opt spells otherwise: passes as flags, and `--mlir-…`."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Collection, Sequence
+
+from spyre_mlir.cli.support.endings import TakesArguments, add_verbosity
+from spyre_mlir.cli.support.memory_limit import add_memory_limit
 
 SAME = {
     "--mlir-print-op-generic": "--print-op-generic",
@@ -59,3 +63,59 @@ def _spelled(word: str) -> str:
     if word.startswith(_AFTER):
         return f"--print-ir-after={word.removeprefix(_AFTER)}"
     return SAME.get(word, word)
+
+
+def add_flags(group: TakesArguments) -> None:
+    """Add the flags that spyre-opt has in addition to xdsl-opt's."""
+    group.add_argument(
+        "--pass-pipeline",
+        default=None,
+        metavar="PIPELINE",
+        help="passes as mlir-opt spells them: 'builtin.module(first-pass,second-pass{option=1})'",
+    )
+    group.add_argument("--list-passes", action="store_true", help="list the passes and stop")
+    group.add_argument("--list-ops", action="store_true", help="list the ATen operations and their functions, and stop")
+    group.add_argument(
+        "--json",
+        metavar="FILE.json",
+        help="also write the list for programs to read; - is stdout, and the rest goes to stderr",
+    )
+    group.add_argument("--show-dialects", action="store_true", help="list the dialects and stop")
+    group.add_argument("--print-ir-after-all", action="store_true", help="write the IR to stderr after every pass")
+    group.add_argument(
+        "--print-ir-after",
+        action="append",
+        default=[],
+        metavar="PASS",
+        help="write the IR to stderr after this pass; may be given again",
+    )
+    group.add_argument(
+        "--verify-each",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="verify after every pass (default) or at the end only",
+    )
+    group.add_argument(
+        "--verify-diagnostics",
+        action="store_true",
+        help="compare the errors with comments such as '// expected-error@+1 {{a part of the message}}'",
+    )
+    group.add_argument("--dump-dir", metavar="DIR", help="write the IR after every pass to DIR/NN-pass.mlir")
+    group.add_argument(
+        "--mlir-pass-pipeline-crash-reproducer",
+        metavar="FILE",
+        help="if a pass fails, write the module before it, and the passes from there on, to this file",
+    )
+    group.add_argument(
+        "--reduce",
+        metavar="TEXT",
+        help="print a small module instead, on which the passes still fail with a message that has this text",
+    )
+    group.add_argument(
+        "--reduce-test",
+        metavar="COMMAND",
+        help="print a small module instead, on whose file this command still exits with 0",
+    )
+    group.add_argument("--run-reproducer", action="store_true", help="run the passes that the input file names")
+    add_memory_limit(group)
+    add_verbosity(group)

@@ -1,14 +1,15 @@
-"""Command lines of mlir-opt, in our spelling."""
+"""Command lines of mlir-opt, in our spelling, and flags that xdsl-opt lacks."""
 
 from __future__ import annotations
 
+import argparse
 import re
 from pathlib import Path
 
 import pytest
 
 from spyre_mlir.cli import opt
-from spyre_mlir.cli.support.mlir_flags import as_our_flags
+from spyre_mlir.cli.support.mlir_flags import add_flags, as_our_flags
 
 PROGRAM = """
 func.func @main(%x: tensor<4x64xf32>) -> tensor<4x64xf32> {
@@ -74,3 +75,24 @@ def test_all_of_several_p_run_in_order(
 def test_dialects_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert opt.main(["--show-dialects"]) == 0
     assert "aten, " in capsys.readouterr().out
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_flags(parser)
+    return parser.parse_args(words)
+
+
+def test_passes_are_verified_one_by_one_unless_told_otherwise() -> None:
+    assert parsed().verify_each is True
+    assert parsed("--no-verify-each").verify_each is False
+
+
+def test_several_passes_may_be_printed_after() -> None:
+    assert parsed().print_ir_after == []
+    assert parsed("--print-ir-after", "cse", "--print-ir-after", "dce").print_ir_after == ["cse", "dce"]
+
+
+def test_lists_go_to_a_file() -> None:
+    given = parsed("--list-ops", "--json", "-")
+    assert (given.list_ops, given.list_passes, given.json) == (True, False, "-")

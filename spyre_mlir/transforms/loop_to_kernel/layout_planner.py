@@ -272,7 +272,7 @@ class LayoutPlanner:
         return relay(source, stick)
 
     def _restickify_wide(self, source: PlannedBuffer, stick: int) -> PlannedBuffer:
-        """The same for FP32: rows that become lanes are put in the order of its lanes first, and lanes out of it last."""
+        """The same for FP32: rows that become lanes are put in the order of lanes first, and lanes out of it last."""
         if stick != UNIT:
             source = self._reordered(source, stick, stored=True)
         made = self._restickify(source, stick)

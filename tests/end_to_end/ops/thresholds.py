@@ -411,6 +411,9 @@ NO_FORM = {
         "which copies of weights the host makes; test_moved_weights.py has both"
     ),
     "transforms.loop_to_kernel.layout_planner.HALF_SLICE": "zeros in padding that nothing reads",
+    "transforms.loop_to_kernel.widened_order.MOST_LOOPS": "how float32 is reordered; test_widened_order.py has both",
+    "transforms.loop_to_kernel.widened_order.UNIT": "the number of the dimension that no tensor has",
+    "transforms.kernel_to_superdsc.descriptors.MOST_LOOPS": "how many labels a file has for loops, which no call exceeds",
     "transforms.aten_to_loop.loop_builder._REPEATED": "which views are copied; test_loop_builder.py has both",
     "transforms.cut_nests.split_products.LEAST_ROWS": "which products are split; test_split_products.py has both",
     "transforms.pack_weights._LANES": "the size of a stick, which every layout has",

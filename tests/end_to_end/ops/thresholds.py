@@ -382,6 +382,7 @@ NO_FORM = {
     "transforms.kernel_plans.kernel_choices.SLOW": "which divisions are considered",
     "transforms.kernel_plans.kernel_choices.SHORT_US": "which divisions are considered",
     "transforms.kernel_plans.kernel_choices.SHORT_IN_LOOP_US": "which divisions are considered",
+    "transforms.kernel_plans.sliced_sums.MOST_KERNELS": "how far around a sum kernels are planned again, for speed",
     "transforms.loop_to_kernel.settling.equal_extents._WORTH": "more sticks in buffers; test_equal_extents.py has both",
     "transforms.loop_to_kernel.later_reads._COPIED": "which layout a tensor has; test_later_reads.py has both",
     "transforms.loop_to_kernel.choose_lane.LITTLE": "which layout a copy has; test_choose_lane.py has both",

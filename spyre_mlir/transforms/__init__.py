@@ -52,7 +52,7 @@ _FOLDERS: dict[str, str] = {
     **dict.fromkeys(
         ("place-inputs", "choose-layouts", "view-copies", "order-batches", "forward-results"), "buffer_layouts"
     ),
-    **dict.fromkeys(("cut-rows", "cut-columns", "split-products"), "cut_nests"),
+    **dict.fromkeys(("cut-rows", "cut-columns", "split-products", "join-parts"), "cut_nests"),
 }
 
 

@@ -1,1 +1,1 @@
-"""Passes that cut nests of the loop level into nests over parts of one of their loops."""
+"""Passes that cut nests of the loop level into nests over parts of one of their loops, or join such parts."""

@@ -20,6 +20,8 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch.multiprocessing import ProcessExitedException
 
+from tests.clients.other_build import mend
+
 
 def after_a_kill(function: Callable[[], Any], before: Callable[[], Any]) -> Any:
     """What a function gives on rank 0 of two, where rank 1 is killed in its place; `before` runs on both."""
@@ -103,6 +105,7 @@ def on_ranks(count: int, function: Callable[[], Any], timeout_seconds: float = 1
 
 def _rank(rank: int, count: int, function: Callable[[], Any], folder: str, timeout_seconds: float) -> None:
     torch.set_num_threads(1)
+    mend()
     where, timeout = f"file://{folder}/store", timedelta(seconds=timeout_seconds)
     dist.init_process_group("gloo", init_method=where, rank=rank, world_size=count, timeout=timeout)
     try:

@@ -82,7 +82,7 @@ def close(got: Array, wanted: Array) -> None:
 
 
 def test_all_functions_are_compared() -> None:
-    compared = {*UNARY, *POSITIVE, *BINARY, "where3", "softplus"}
+    compared = {*UNARY, *POSITIVE, *BINARY, "where3", "softplus", "batchnormfwd"}
     of_ops = {entry.opfunc for entry in ATEN if entry.opfunc is not None}
     assert {name for name in of_ops if has_form(name)} == compared
     assert {name for name in FUNCTIONS if folds(name)} == {"sum", "max", "min"}
@@ -92,6 +92,11 @@ def test_all_functions_are_compared() -> None:
 def test_what_mlir_cannot_say_has_no_ktir() -> None:
     assert not any(has_form(name) for name in ("clip", "fp32toint32", "addi32toi32", "batchmatmul", "sum", "nobody"))
     assert not any(folds(name) for name in ("absmax", "mean", "prod", "add", "nobody"))
+
+
+def test_a_number_is_scaled_and_shifted() -> None:
+    scale, shift = OTHERS / 4, np.roll(NUMBERS, 11)
+    close(run("batchnormfwd", NUMBERS, scale, shift), NUMBERS * scale + shift)
 
 
 @pytest.mark.parametrize("name", UNARY)

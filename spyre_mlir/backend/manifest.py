@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import cast
 
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from spyre_mlir.backend.json_file import dump_text, record_in
@@ -25,7 +25,14 @@ from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
 from spyre_mlir.backend.weights import DeviceWeight, argument_names, launched_buffers
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
-from spyre_mlir.dialects.spyre.kernel import KernelConstantOp, LaunchOp, ToDeviceOp, device_tensor, segment_of
+from spyre_mlir.dialects.spyre.kernel import (
+    FromDeviceOp,
+    KernelConstantOp,
+    LaunchOp,
+    ToDeviceOp,
+    device_tensor,
+    segment_of,
+)
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.dialects.superdsc.codec.described import certainty
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
@@ -98,6 +105,8 @@ def _pool_bytes(parts: Parts) -> int:
 def _argument(number: int, buffer: SSAValue) -> JsonObject:
     owner, tensor = buffer.owner, device_tensor(buffer)
     entry: JsonObject = {"number": number, "holds": _contents(owner)}
+    if returned := _returned(buffer):
+        entry["returned"] = list[Json](returned)
     entry["layout"] = layout_text(buffer)
     if isinstance(owner, ToDeviceOp) and owner.moved is not None:
         entry["moved"] = _moves(owner)
@@ -111,6 +120,12 @@ def _argument(number: int, buffer: SSAValue) -> JsonObject:
     if (segment := segment_of(buffer)) is not None:
         entry["address"] = segment_base(segment)
     return entry
+
+
+def _returned(buffer: SSAValue) -> list[int]:
+    """Return the numbers of the program's results that a buffer is read back as."""
+    read = [use.operation.result for use in buffer.uses if isinstance(use.operation, FromDeviceOp)]
+    return sorted(use.index for value in read for use in value.uses if isinstance(use.operation, ReturnOp))
 
 
 def _block(tile: TileOp) -> JsonObject:

@@ -36,7 +36,7 @@ def test_a_program_of_one_launch() -> None:
         "pool_bytes": 0,
         "arguments": [
             {"number": 0, "holds": "x", "layout": LAYOUT, "bytes": BYTES, **placed},
-            {"number": 1, "holds": "result", "layout": LAYOUT, "bytes": BYTES, **placed},
+            {"number": 1, "holds": "result", "returned": [0], "layout": LAYOUT, "bytes": BYTES, **placed},
         ],
         "buffers": {},
         "weights": {},

@@ -41,9 +41,10 @@ log = logging.getLogger(__name__)
 Array = NDArray[Any]
 Step = Callable[[str], object]
 BUNDLE = "bundle"
-# By name: torch_compile is a room above, and loads when it is asked for.
+_NO_BUCKETS = "leave out buckets: the model is divided where data decides a size, and its parts have none"
 _BUCKETS = "compile(model, (x,), dynamic_shapes=…, buckets=[128, 512])"
 _GENERATES_FROM_NOTHING = "a model that generates takes no example inputs, dynamic shapes or buckets"
+# By name: torch_compile is a room above, and loads when it is asked for.
 _GENERATING = "spyre_mlir.torch_compile.generating:compile_for_generation"
 
 
@@ -116,9 +117,7 @@ def compile(
             program = _imported(model, _as_tuple(example_inputs), example_kwargs, step, dynamic_shapes)
         except DataSizesError as sizes:
             if buckets:
-                sizes.hint = (
-                    "leave out buckets: the model is divided where data decides a size, and its parts have none"
-                )
+                sizes.hint = _NO_BUCKETS
                 raise
             return _parted(model, sizes.name, sizes.exported, options, specializations)
         if program.origin is None:

@@ -48,7 +48,8 @@ def result_read(bundle: Bundle) -> Iterator[Problem]:
                 if (touched := _touched(bundle, launch, dsc.operands[number])) is not None:
                     memory.read(*touched)
             _write(bundle, launch, dsc, memory, writer)
-    for op in [op for op, number in launched.items() if number in memory.wrote - memory.seen]:
+    unread = memory.wrote - memory.seen
+    for op in [op for op, number in launched.items() if number in unread]:
         yield Problem(line(op), f"a launch that reads the result of {op.sdsc_filename.data}", "none")
 
 

@@ -101,6 +101,7 @@ class PlanPass(ModulePass):
         settle_hints(kernels_in(block), choices.spec)
         if self.together and loops and choices.narrow:
             cut_rows(block, choices.is_widened, choices.parameters)
+            choices.moved()
         if not (self.together and divide_as_usual(block, choices)):
             for value in [op.output for op in kernels_in(block) if hinted_place(op.output) == "lx"]:
                 move_to(value, "lx")  # `place-lx` finds room for it, or refuses
@@ -187,6 +188,7 @@ class _Loops:
         gain, best = self._best([trial for group in groups for trial in self._trials(group, known)])
         if best is not None and gain > least_us:
             parted.keep()
+            self.choices.moved()
             return gain, best
         parted.undo()
         return None
@@ -215,6 +217,7 @@ class _Loops:
             parted.undo()
             return []
         parted.keep()
+        self.choices.moved()
         return products
 
     @property
@@ -356,6 +359,7 @@ class _Loops:
             after += [*body.kernels, *around]
         self.record.moved(before, after)
         install(bodies)
+        self.choices.moved()
         return bodies
 
 

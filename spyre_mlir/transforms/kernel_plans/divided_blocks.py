@@ -56,7 +56,7 @@ def divide_as_usual(block: Block, choices: KernelChoices) -> bool:
                 if op.is_product:
                     op.space = counted_along(op)
                 elif choices.is_widened(op.output):
-                    op.space = counted_as_read(op)
+                    op.space = counted_as_read(op, choices.widened)
                 choices.divide(op)
             choices.candidates(op)
     except LoweringError:

@@ -31,7 +31,7 @@ from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.transforms.utils.hints import hinted_divisions, hinted_place
 from spyre_mlir.transforms.utils.launches import Launches, one_launch
 from spyre_mlir.transforms.utils.loops import columns_first, footprints, loops_of
-from spyre_mlir.transforms.utils.widened_weights import is_widened
+from spyre_mlir.transforms.utils.widened_weights import KernelCounts, is_widened
 
 # A division that takes so many times the quickest one's time is not considered. Kernels that are shorter than anything
 # a choice could change much have the usual one, or one over more cores.
@@ -53,6 +53,7 @@ class KernelChoices:
         narrow: whether the module may widen a weight of few bits; to ask so of every buffer takes long.
         fixed: kernels whose division was there before.
         parameters: the numbers of the cost model.
+        widened: what is known of widened weights; see `moved`.
     """
 
     spec: SpyreSpec
@@ -60,6 +61,7 @@ class KernelChoices:
     fixed: set[Operation] = field(default_factory=set[Operation])
     parameters: CostParameters = CALIBRATED
     prices: Prices = field(init=False)
+    widened: KernelCounts = field(default_factory=dict[SSAValue, "int | None"])
     _usual: dict[Hashable, SpaceAttr] = field(default_factory=dict[Hashable, SpaceAttr])
     _known: dict[Hashable, tuple[DividedKernel, ...]] = field(default_factory=dict[Hashable, tuple[DividedKernel, ...]])
     _floors: dict[Hashable, float] = field(default_factory=dict[Hashable, float])
@@ -115,7 +117,11 @@ class KernelChoices:
 
     def is_widened(self, value: SSAValue) -> bool:
         """Return whether a buffer has a weight of few bits in a wider format."""
-        return self.narrow and is_widened(value)
+        return self.narrow and is_widened(value, self.widened)
+
+    def moved(self) -> None:
+        """Forget what is known of buffers, as kernels that write some of them have been replaced."""
+        self.widened.clear()
 
     def floor_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
         """Return the least time of a kernel in any loops, if some operands stay in the scratchpads throughout."""

@@ -63,6 +63,7 @@ def slice_sums(block: Block, choices: KernelChoices) -> None:
             for made in kept.kernels:
                 choices.divide(made)
             kept.keep()
+            choices.moved()
 
 
 def summed_columns(op: kernel.ComputeOp) -> str | None:

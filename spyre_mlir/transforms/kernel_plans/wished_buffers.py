@@ -5,7 +5,7 @@ Decision: docs/decisions/0156-narrow-weights-stay-narrow.md
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Self
@@ -74,13 +74,29 @@ def not_wished(found: Kernel) -> Kernel:
 
 def without_impossible(kernels: Sequence[Kernel], prices: Prices) -> list[Kernel]:
     """Return kernels that no longer ask for the widened weights that no division keeps in the scratchpads."""
-    found = list(kernels)
-    for buffer in sorted({b for k in kernels for b in k.wished}):
-        at = [n for n, k in enumerate(kernels) if buffer in k.operands]
-        alone = [replace(k, required=k.required & {buffer}) for k in kernels[at[0] : at[-1] + 1]]
-        if divide_within(alone, inf, prices) is None:
-            found = [replace(k, required=k.required - {buffer}, wished=k.wished - {buffer}) for k in found]
-    return found
+    users: dict[int, list[Kernel]] = {}
+    for found in kernels:
+        for buffer in dict.fromkeys(found.operands):
+            users.setdefault(buffer, []).append(found)
+    wished = {b for k in kernels for b in k.wished}
+    impossible = {b for b in wished if not _seen_alike(b, users[b], prices.spec.lx_usable_bytes)}
+    if not impossible:
+        return list(kernels)
+    return [replace(k, required=k.required - (k.wished & impossible), wished=k.wished - impossible) for k in kernels]
+
+
+def _seen_alike(buffer: int, users: Sequence[Kernel], room: int) -> bool:
+    """Whether all kernels that use a buffer can see the same slices of it, and a scratchpad has room for one of them."""
+    common: set[Hashable] | None = None
+    for user in users:
+        places = [n for n, b in enumerate(user.operands) if b == buffer]
+        seen = set[Hashable]()
+        for candidate in user.candidates:
+            views = {candidate.views[n] for n in places}
+            if len(views) == 1 and None not in views and candidate.sizes[places[0]] <= room:
+                seen |= views
+        common = seen if common is None else common & seen
+    return bool(common)
 
 
 def divide_or_refuse(ops: Sequence[kernel.KernelOp], kernels: Sequence[Kernel], prices: Prices) -> Division:
@@ -89,10 +105,10 @@ def divide_or_refuse(ops: Sequence[kernel.KernelOp], kernels: Sequence[Kernel], 
     Raises:
         HintError: none has all the buffers in the scratchpads that hints ask for.
     """
+    kernels = without_impossible(kernels, prices)
     found = divide_within(kernels, inf, prices)
     if found is None and any(k.wished for k in kernels):
-        kernels = without_impossible(kernels, prices)
-        found = divide_within(kernels, inf, prices) or divide_within([not_wished(k) for k in kernels], inf, prices)
+        found = divide_within([not_wished(k) for k in kernels], inf, prices)
     if found is not None:
         return found
     asked = {b: op for op, k in zip(ops, kernels, strict=True) for b in k.required if k.operands[-1] == b}

@@ -28,35 +28,73 @@ def widens_any(module: ModuleOp) -> bool:
     return any(isinstance(op, kernel.KernelOp) and _widens_given(op) for op in ops_in(module))
 
 
-def is_widened(value: SSAValue) -> bool:
-    """Return whether a buffer has a weight of few bits in a wider format, or what few kernels made of its elements."""
-    return _kernels_before(value, {}, _MOST_KERNELS) is not None
+KernelCounts = dict[SSAValue, "int | None"]
+"""By buffer, how many kernels made it of a weight of few bits, one after the other; None if it is no such buffer."""
 
 
-def _kernels_before(value: SSAValue, known: dict[SSAValue, int | None], most: int) -> int | None:
-    """How many kernels made a buffer of a weight of few bits, one after the other; None if it is no such buffer."""
-    if most == 0:
-        return None
+def is_widened(value: SSAValue, known: KernelCounts | None = None) -> bool:
+    """Return whether a buffer has a weight of few bits in a wider format, or what few kernels made of its elements.
+
+    Args:
+        value: any value.
+        known: answers about buffers whose kernels have not changed since; new ones are added.
+    """
+    known = {} if known is None else known
     if value not in known:
-        known[value] = None
-        users = [use.operation for use in value.uses] if isinstance(value.owner, kernel.AllocOp) else []
-        writers = [op for op in users if isinstance(op, kernel.KernelOp) and op.output is value]
-        known[value] = _kernels_of(writers[0], known, most) if len(writers) == 1 else None
-    return known[value]
+        _count_kernels(value, known)
+    count = known[value]
+    return count is not None and count <= _MOST_KERNELS
 
 
-def counted_as_read(op: kernel.KernelOp) -> SpaceAttr:
+def _count_kernels(value: SSAValue, known: KernelCounts) -> None:
+    """Add how many kernels made a buffer, and those before it: without recursion, as chains may be long."""
+    todo, begun = [value], set[SSAValue]()
+    while todo:
+        if (last := todo[-1]) in known:
+            todo.pop()
+            continue
+        writer = _only_writer(last)
+        sources = None if writer is None else _sources(writer)
+        new = [] if sources is None or last in begun else [v for v in sources if v not in known and v not in begun]
+        if new:
+            begun.add(last)
+            todo += new
+        else:
+            before = None if sources is None else [known.get(v) for v in sources]  # a cycle begins with no weight
+            known[last] = None if before is None or None in before else max([0, *(n for n in before if n)]) + 1
+
+
+def _only_writer(value: SSAValue) -> kernel.KernelOp | None:
+    users = [use.operation for use in value.uses] if isinstance(value.owner, kernel.AllocOp) else []
+    writers = [op for op in users if isinstance(op, kernel.KernelOp) and op.output is value]
+    return writers[0] if len(writers) == 1 else None
+
+
+def _sources(op: kernel.KernelOp) -> list[SSAValue] | None:
+    """The buffers that a kernel makes an element of; empty if it widens a weight, None if it makes no such buffer."""
+    if _widens_given(op):
+        return []
+    if not isinstance(op, kernel.ConvertOp) and not all(op.is_elementwise(number) for number in range(len(op.inputs))):
+        return None
+    return [v for v in op.inputs if isinstance(buffer_behind(v).owner, kernel.AllocOp)] or None
+
+
+def counted_as_read(op: kernel.KernelOp, known: KernelCounts | None = None) -> SpaceAttr:
     """Return the loops of a kernel that makes such a buffer, the one first that the product behind it sums over.
 
     Cores are numbered with the first loop fastest, but those of a product whose sum is divided with its summed loop
     fastest. So both give each core the same slice.
+
+    Args:
+        op: the kernel.
+        known: as of `is_widened`.
     """
-    dim = _summed_dim(op.output)
+    dim = _summed_dim(op.output, {} if known is None else known)
     names = set[str]() if dim is None else {name for name, _ in op.maps.data[-1].data[dim].terms}
     return SpaceAttr(tuple(sorted(op.space.data, key=lambda d: d.name not in names)))
 
 
-def _summed_dim(value: SSAValue) -> int | None:
+def _summed_dim(value: SSAValue, known: KernelCounts) -> int | None:
     """The dimension of a buffer that a product sums over, itself or what elementwise kernels make of it."""
     for use in value.uses:
         reader = use.operation
@@ -64,7 +102,7 @@ def _summed_dim(value: SSAValue) -> int | None:
             continue
         if reader.is_product:
             summed = set(reader.space.extents) - set(reader.maps.data[-1].names)
-        elif (dim := _summed_dim(reader.output) if is_widened(reader.output) else None) is not None:
+        elif (dim := _summed_dim(reader.output, known) if is_widened(reader.output, known) else None) is not None:
             summed = {name for name, _ in reader.maps.data[-1].data[dim].terms}
         else:
             continue
@@ -75,20 +113,7 @@ def _summed_dim(value: SSAValue) -> int | None:
 
 def keeps_widened(op: kernel.KernelOp) -> bool:
     """Return whether `plan` has divided a kernel for such a buffer in the scratchpads, if only into one slice."""
-    return any(is_widened(value) and kernel.device_tensor(value).space == "lx" for value in op.operands)
-
-
-def _kernels_of(op: kernel.KernelOp, known: dict[SSAValue, int | None], most: int) -> int | None:
-    """The same of what a kernel writes."""
-    if _widens_given(op):
-        return 1
-    if not isinstance(op, kernel.ConvertOp) and not all(op.is_elementwise(number) for number in range(len(op.inputs))):
-        return None
-    made = [value for value in op.inputs if isinstance(buffer_behind(value).owner, kernel.AllocOp)]
-    before = [_kernels_before(value, known, most - 1) for value in made]
-    if not before or None in before:
-        return None
-    return max(n for n in before if n is not None) + 1
+    return any(kernel.device_tensor(value).space == "lx" and is_widened(value) for value in op.operands)
 
 
 def _widens_given(op: kernel.KernelOp) -> bool:
@@ -101,4 +126,4 @@ def _format(value: SSAValue) -> str:
     return (owner.compact() if isinstance(owner, TileOp) else kernel.device_tensor(value)).format
 
 
-__all__ = ["counted_as_read", "is_widened", "keeps_widened", "widens_any"]
+__all__ = ["KernelCounts", "counted_as_read", "is_widened", "keeps_widened", "widens_any"]

@@ -10,7 +10,7 @@ Plain data: the caller says what divisions a kernel has, and what work each of t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, product
 from math import inf
@@ -133,6 +133,29 @@ class _Addition:
     copy_us: float
 
 
+@dataclass(frozen=True)
+class _Way:
+    """One candidate of a kernel, with buffers that begin to be held there.
+
+    Attributes:
+        choice: its number.
+        candidate: itself.
+        added: the buffers.
+        kept: those of them that later kernels use.
+        local: operands in the scratchpads.
+        copies: those of them that are copies made here.
+        us: time of the kernel and of the copies.
+    """
+
+    choice: int
+    candidate: DividedKernel
+    added: _Addition
+    kept: Held
+    local: frozenset[int]
+    copies: Sequence[int]
+    us: float
+
+
 class _Search:
     """The choices at each kernel of a sequence that may lead to a division within a time."""
 
@@ -146,6 +169,9 @@ class _Search:
             for buffer in kernel.operands:
                 self.first.setdefault(buffer, number)
                 self.last[buffer] = number
+        self._ending = [{b for b in k.operands if self.last[b] == number} for number, k in enumerate(kernels)]
+        self._known_ways: list[dict[Hashable, list[_Way]]] = [{} for _ in kernels]
+        self._lost: dict[Hashable, float] = {}
         self.possible = _possible(kernels)
         self.readers = lost_later(kernels, prices)
         # Behind each kernel, the most time that leaves enough for those that follow.
@@ -153,50 +179,74 @@ class _Search:
 
     def later_us(self, number: int, held: Held) -> float:
         """Return about how much a later kernel loses by a division that suits what is held behind kernel `number`."""
-        readers = self.readers
-        lost = [slower.get(held[b][0], 0.0) for b in held if b in readers for at, slower in readers[b] if at > number]
-        return max(lost, default=0.0)
+        known, most = self._lost, 0.0
+        for buffer, (view, _) in held.items():
+            key = number, buffer, view
+            if (lost := known.get(key)) is None:
+                slower = [slower for at, slower in self.readers.get(buffer, ()) if at > number]
+                lost = known[key] = max([of.get(view, 0.0) for of in slower], default=0.0)
+            most = max(most, lost)
+        return most
 
     def step(self, number: int, state: _State, best: dict[Hashable, _State]) -> None:
         """Put states behind kernel `number` that follow from one before it where they are the best that hold so."""
-        kernel, held, most_us = self.kernels[number], state.held, self.most_us[number]
+        kernel, held, owed_before, most_us = self.kernels[number], state.held, state.owed, self.most_us[number]
+        ending, room = self._ending[number], self.prices.spec.lx_usable_bytes
+        used = sum([size for _, size in held.values()])
+        stays = {b: slices for b, slices in held.items() if b not in ending}
+        same_held = frozenset(stays.items())
+        for way in self._ways(number, held):
+            added = way.added
+            owed = self._owed(kernel, way, state) if owed_before or way.copies else _NOTHING_OWED
+            us = state.us + way.us + (sum(owed.values()) - sum(owed_before.values()))
+            least_us = us - sum(owed.values())
+            if least_us > most_us:
+                continue
+            if used + added.bytes > room and not self._takes_over(kernel, way, {**held, **added.held}, used, ending):
+                continue
+            kept, now_held = stays, same_held
+            if way.kept:
+                kept = {**stays, **way.kept}
+                now_held = same_held.union(way.kept.items())
+            owed = {b: gain for b, gain in owed.items() if b in kept} if owed else owed
+            key = now_held, frozenset(owed.items())
+            if (other := best.get(key)) is None or us < other.us:
+                best[key] = _State(us, way.us, kept, owed, state, way.choice, tuple(added.held), way.local)
+
+    def _ways(self, number: int, held: Held) -> list[_Way]:
+        """The ways on at a kernel, which follow from the slices in which its own operands are held."""
+        kernel = self.kernels[number]
+        seen = tuple([None if (slices := held.get(b)) is None else slices[0] for b in kernel.operands])
+        known = self._known_ways[number]
+        if seen not in known:
+            known[seen] = list(self._found_ways(number, held))
+        return known[seen]
+
+    def _found_ways(self, number: int, held: Held) -> Iterator[_Way]:
+        kernel, ending = self.kernels[number], self._ending[number]
         operands = list(enumerate(kernel.operands))
         shared = [(n, b) for n, b in operands if b in held and n not in kernel.copied]
-        ending = {b for b in kernel.operands if self.last[b] == number}
-        used = sum([size for _, size in held.values()])
         for choice, candidate in enumerate(kernel.candidates):
             views = candidate.views
-            if shared and any(held[b][0] != views[n] for n, b in shared):
+            if any(held[b][0] != views[n] for n, b in shared):
                 continue
             for added in self._additions(number, candidate, held):
-                now = {**held, **added.held} if added.held else held
+                now = {**held, **added.held}
                 local = frozenset([n for n, b in operands if b in now and now[b][0] == views[n]])
-                last_us = self.prices.us(candidate, local) + added.copy_us
-                owed = self._owed(kernel, candidate, local, state, added)
-                us = state.us + last_us + (sum(owed.values()) - sum(state.owed.values()))
-                least_us = us - sum(owed.values())
-                if least_us > most_us or not self._fits(kernel, candidate, now, used + added.bytes, ending):
-                    continue
-                kept = {b: slices for b, slices in now.items() if b not in ending}
-                owed = {b: gain for b, gain in owed.items() if b in kept}
-                key = frozenset(kept.items()), frozenset(owed.items())
-                if (other := best.get(key)) is None or us < other.us:
-                    best[key] = _State(us, last_us, kept, owed, state, choice, tuple(added.held), local)
+                us = self.prices.us(candidate, local) + added.copy_us
+                kept = {b: slices for b, slices in added.held.items() if b not in ending}
+                copies = [n for n in sorted(kernel.copied) if n in local and kernel.operands[n] in added.held]
+                yield _Way(choice, candidate, added, kept, local, copies, us)
 
-    def _owed(
-        self, kernel: Kernel, candidate: DividedKernel, local: frozenset[int], state: _State, added: _Addition
-    ) -> Mapping[int, float]:
+    def _owed(self, kernel: Kernel, way: _Way, state: _State) -> Mapping[int, float]:
         """What first readers of copies gain, behind a kernel: second readers settle it, copies made here add to it."""
-        made = [n for n in kernel.copied if n in local and kernel.operands[n] in added.held]
-        if not made and not state.owed:
-            return _NOTHING_OWED
-        read = {kernel.operands[n] for n in local}
+        read = {kernel.operands[n] for n in way.local}
         owed = {b: gain for b, gain in state.owed.items() if b not in read}
-        rest = local
-        for n in sorted(made):
-            us, rest = self.prices.us(candidate, rest), rest - {n}
+        rest = way.local
+        for n in way.copies:
+            us, rest = self.prices.us(way.candidate, rest), rest - {n}
             # A copy of which nothing is gained yet is no better than none.
-            gain = self.prices.us(candidate, rest) - us - self.prices.copy_us(candidate, n)
+            gain = self.prices.us(way.candidate, rest) - us - self.prices.copy_us(way.candidate, n)
             owed[kernel.operands[n]] = max(0.0, gain) + ROUNDING * us
         return owed
 
@@ -233,15 +283,15 @@ class _Search:
             return buffer not in held and self.last[buffer] > number
         return self.first[buffer] == number
 
-    def _fits(self, kernel: Kernel, candidate: DividedKernel, held: Held, used: int, ending: set[int]) -> bool:
-        """Return whether there is room for what is held at a kernel, whose result may take over an input's bytes."""
-        room = self.prices.spec.lx_usable_bytes
+    def _takes_over(self, kernel: Kernel, way: _Way, held: Held, used: int, ending: Container[int]) -> bool:
+        """Return whether there is room for what is held at a kernel if its result takes over an input's bytes."""
         result = kernel.operands[-1]
-        if used <= room or result not in held:
-            return used <= room
+        if result not in held:
+            return False
         size = held[result][1]
-        inputs = {kernel.operands[n] for n in candidate.in_place} - {result}
-        return used - size <= room and any(b in held and b in ending and held[b][1] == size for b in inputs)
+        inputs = {kernel.operands[n] for n in way.candidate.in_place} - {result}
+        fits = used + way.added.bytes - size <= self.prices.spec.lx_usable_bytes
+        return fits and any(b in held and b in ending and held[b][1] == size for b in inputs)
 
 
 _NOTHING = _Addition({}, 0, 0.0)

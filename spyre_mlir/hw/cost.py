@@ -11,7 +11,7 @@ Decision: docs/decisions/0040-published-times-only.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -210,10 +210,24 @@ def cost(work: Work, parameters: CostParameters = CALIBRATED, spec: SpyreSpec = 
     )
 
 
-def total_us(work: Work, p: CostParameters = CALIBRATED, *, scratchpad: bool = True) -> float:
-    """Return the total of `cost` alone; without the time of the scratchpads if they are not to count."""
-    compute, memory = compute_ns(work, p), memory_ns(work, p)
-    busiest = max(compute, memory, scratchpad_ns(work, p) if scratchpad else 0.0)
+def total_us(
+    work: Work, p: CostParameters = CALIBRATED, *, scratchpad: bool = True, local: Container[int] | None = None
+) -> float:
+    """Return the total of `cost` alone, in microseconds.
+
+    Args:
+        work: the kernel.
+        p: the numbers of a profile.
+        scratchpad: whether the time of the scratchpads counts.
+        local: numbers of the operands that are in the scratchpads, whatever the work says; None if it is to say.
+    """
+    held = [o.local if local is None else n in local for n, o in enumerate(work.operands)]
+    outside = [o for o, inside in zip(work.operands, held, strict=True) if not inside]
+    compute, memory = compute_ns(work, p), _outside_ns(work, outside, p)
+    busiest = max(compute, memory)
+    if scratchpad and len(outside) < len(held):
+        inside = sum([o.per_core for o, inside in zip(work.operands, held, strict=True) if inside])
+        busiest = max(busiest, inside / p.lx_gb_per_s_per_core)
     if work.product is not None:
         busiest = max(busiest, ring_ns(work, p)) + reread_ns(work, p)
         busiest += (1 - p.product_overlap) * min(compute, memory)
@@ -267,14 +281,18 @@ def mac_rate(product: MatmulLoops, cores: int, p: CostParameters) -> float:
 
 def memory_ns(work: Work, p: CostParameters) -> float:
     """Return the device-memory time: bytes over the rate of this access kind, read/write alternation, delivery."""
-    outside = [o for o in work.operands if not o.local]
+    return _outside_ns(work, [o for o in work.operands if not o.local], p)
+
+
+def _outside_ns(work: Work, outside: Sequence[Traffic], p: CostParameters) -> float:
+    """The same if these operands are in device memory."""
     if not outside:
         return 0.0
     rate = _access_rate(work, outside, p)
     if rate is not None:
-        return sum(o.bytes for o in outside) / rate
-    delivered = sum(o.bytes * _delivery(o, p) for o in outside)
-    reads, writes = work.moved(written=False), work.moved(written=True)
+        return sum([o.bytes for o in outside]) / rate
+    delivered = sum([o.bytes * _delivery(o, p) for o in outside])
+    reads, writes = (sum([o.bytes for o in outside if o.written == written]) for written in (False, True))
     ns = delivered / p.hbm_gb_per_s + p.hbm_turnaround_ns_per_byte * min(reads, writes)
     return ns / stream_share(work.cores, p)
 

@@ -71,14 +71,14 @@ class Prices:
         """Return the time of a kernel that is divided so, with some operands in the scratchpads."""
         key = candidate, local
         if (known := self._us.get(key)) is None:
-            known = self._us[key] = total_us(with_local(candidate.work, local), self.parameters)
+            known = self._us[key] = total_us(candidate.work, self.parameters, local=local)
         return known
 
     def floor_us(self, candidate: DividedKernel, local: frozenset[int]) -> float:
         """Return a time that none is below in which some of these operands are in the scratchpads, or all."""
         key = candidate, local
         if (known := self._floors.get(key)) is None:
-            known = total_us(with_local(candidate.work, local), self.parameters, scratchpad=False)
+            known = total_us(candidate.work, self.parameters, scratchpad=False, local=local)
             self._floors[key] = known
         return known
 

@@ -103,7 +103,8 @@ def core_view(tensor: DeviceTensor, index: IndexMap, loops: CoreLoops, table: Se
         if names:
             _check_slices(tensor, dim, names, expr, loops)
     parts = tuple([prod([loops[n].split for n in names]) for names in owners])
-    return CoreView(parts, tuple([tuple([_slice(names, row, loops) for names in owners]) for row in table]))
+    columns = [_slices(names, table, loops) for names in owners]
+    return CoreView(parts, tuple(zip(*columns, strict=True)) if columns else ((),) * len(table))
 
 
 def _divided_by(expr: LinearExpr, loops: CoreLoops) -> tuple[str, ...]:
@@ -111,12 +112,15 @@ def _divided_by(expr: LinearExpr, loops: CoreLoops) -> tuple[str, ...]:
     return tuple([n for n, _ in sorted(expr.terms, key=lambda term: -term[1]) if loops[n].split > 1])
 
 
-def _slice(names: Sequence[str], row: Mapping[str, int], loops: CoreLoops) -> int:
-    """The number of a core's slice of a dimension that some loops divide."""
-    number = 0
-    for name in names:
-        number = number * loops[name].split + row[name]
-    return number
+def _slices(names: Sequence[str], table: Sequence[Mapping[str, int]], loops: CoreLoops) -> Sequence[int]:
+    """Per core, the number of its slice of a dimension that some loops divide."""
+    if not names:
+        return (0,) * len(table)
+    first, *others = names
+    numbers = [row[first] for row in table]
+    for name in others:
+        numbers = [number * loops[name].split + row[name] for number, row in zip(numbers, table, strict=True)]
+    return numbers
 
 
 def _check_slices(tensor: DeviceTensor, dim: int, names: Sequence[str], expr: LinearExpr, loops: CoreLoops) -> None:
@@ -172,9 +176,16 @@ def local_walk(
     last = acc.offset + sum(stride * (steps[n] - 1) for n, stride in acc.strides.items())
     if last >= layout.sticks(lanes):
         raise StickError(f"a core walks up to stick {last} and holds {layout.sticks(lanes)}")
-    whole = {n: lp.padded for n, lp in loops.items()}
-    shared = walk(access(tensor.layout, lanes, index, {n: lp.extent for n, lp in loops.items()}), whole, lanes)
-    return acc, walk(acc, padded, lanes, like=shared.order)
+    order = _shared_order(tensor, index, tuple([(n, lp.padded, lp.extent) for n, lp in loops.items()]))
+    return acc, walk(acc, padded, lanes, like=order)
+
+
+@lru_cache(maxsize=1 << 12)
+def _shared_order(tensor: DeviceTensor, index: IndexMap, loops: tuple[tuple[str, int, int], ...]) -> tuple[str, ...]:
+    """The order of the loops in a walk through the whole tensor: the same under all divisions."""
+    whole = {name: padded for name, padded, _ in loops}
+    acc = access(tensor.layout, tensor.lanes, index, {name: extent for name, _, extent in loops})
+    return walk(acc, whole, tensor.lanes).order
 
 
 def _side_by_side(index: IndexMap, stick: int | None, loops: CoreLoops) -> IndexMap:

@@ -24,7 +24,7 @@ from spyre_mlir.hw.cost import Work, roofline_us, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US, CostParameters
 from spyre_mlir.hw.division import Refusal, divide, divisions, judged_divisions
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
-from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices, with_local
+from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices
 from spyre_mlir.transforms.divide_work import divide_kernel
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
@@ -157,7 +157,7 @@ class KernelChoices:
 
         def us(splits: Mapping[str, int], held: frozenset[int]) -> float:
             work = works.work({placed.labels[name]: split for name, split in splits.items()})
-            return total_us(with_local(work, held), self.parameters, scratchpad=False)
+            return total_us(work, self.parameters, scratchpad=False, local=held)
 
         if us(usual, frozenset()) < SHORT_IN_LOOP_US:
             return us(usual, local)

@@ -39,7 +39,10 @@ def work_of(descriptor: Descriptor, trips: int = 1, iterations: int = 0) -> Work
 
 
 class WorkByDivision:
-    """The work of a kernel under any division of its loops; of what is priced, that is all that changes with it."""
+    """The work of a kernel under any division of its loops; of what is priced, that is all that changes with it.
+
+    `replace` would look every field up again, for each of the many divisions.
+    """
 
     def __init__(self, descriptor: Descriptor) -> None:
         """Prepare what is the same under all divisions.
@@ -63,12 +66,12 @@ class WorkByDivision:
         for traffic, own in zip(whole.operands, self._own, strict=True):
             parts = prod([split for label, split in slices if label in own])
             readers = 1 if traffic.written else cores // parts
-            operands.append(replace(traffic, per_core=traffic.bytes // parts, readers=readers))
+            operands.append(Traffic(**{**vars(traffic), "per_core": traffic.bytes // parts, "readers": readers}))
         product = whole.product
         if product is not None and self._product is not None:
             over = [prod([splits.get(label, 1) for label in labels]) for labels in self._product]
-            product = replace(product, splits=(over[0], over[1], over[2], over[3]))
-        return replace(whole, cores=cores, operands=tuple(operands), product=product)
+            product = MatmulLoops(**{**vars(product), "splits": tuple(over)})
+        return Work(**{**vars(whole), "cores": cores, "operands": tuple(operands), "product": product})
 
 
 def _loops_by_role(descriptor: Descriptor) -> tuple[list[str], list[str], list[str], list[str]]:

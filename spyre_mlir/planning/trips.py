@@ -5,7 +5,7 @@ about the least number with which everything that the group makes and uses fits,
 trip without a batch, because products are quicker without one.
 
 A count of pieces that no number of cores divides well is cut unequally: blocks of which every core has as many pieces,
-then the remainder in blocks of its own.
+then the remainder in a block of its own.
 
 Decision: docs/decisions/0172-narrow-weights-in-blocks-and-parts.md
 """
@@ -43,13 +43,13 @@ class TripSpan:
         trips: how many blocks.
         size: pieces in each block.
         pieces: in all.
-        first: how many blocks of this size are before the first.
+        start: pieces before the first block.
     """
 
     trips: int
     size: int
     pieces: int
-    first: int = 0
+    start: int = 0
 
     @classmethod
     def of_all(cls, trips: int) -> TripSpan:
@@ -57,13 +57,23 @@ class TripSpan:
         return cls(trips, 1, trips)
 
     @property
-    def last(self) -> int:
-        """The number of blocks of this size up to its end."""
-        return self.first + self.trips
+    def unit(self) -> int:
+        """Pieces that an index counts in: every block starts at a whole number of them."""
+        return gcd(self.start, self.size)
+
+    @property
+    def bounds(self) -> tuple[int, int, int]:
+        """The loop over its blocks, counted in units: lower bound, upper bound and step."""
+        low, step = self.start // self.unit, self.size // self.unit
+        return low, low + self.trips * step, step
 
     def extent(self, whole: int) -> int:
         """The part of an extent that a block has."""
         return whole * self.size // self.pieces
+
+    def stride(self, whole: int) -> int:
+        """The part of an extent that a unit has."""
+        return whole * self.unit // self.pieces
 
 
 Trips = tuple[int, int]  # of the outer and of the inner loop; 1 for no loop
@@ -102,8 +112,7 @@ def shared_equally(pieces: int, cores: int, needed: int) -> list[tuple[TripSpan,
     if rounds == 0 or rest == 0:
         return []
     most = pieces - rest
-    size = gcd(most, rest)
-    behind = TripSpan(rest // size, size, pieces, most // size)
+    behind = TripSpan(1, rest, pieces, most)
     counts = divisors(rounds, rounds)
     return [(TripSpan(n, most // n, pieces), behind) for n in _near(counts, -(-needed * most // pieces), 1)]
 

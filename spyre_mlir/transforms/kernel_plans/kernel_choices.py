@@ -22,7 +22,7 @@ from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.dialects.superdsc.model.work import WorkByDivision
 from spyre_mlir.hw.cost import Work, roofline_us, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US, CostParameters
-from spyre_mlir.hw.division import Refusal, divide, divisions, judged_divisions
+from spyre_mlir.hw.division import Refusal, divide, divisions, divisors, judged_divisions
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices
 from spyre_mlir.transforms.divide_work import divide_kernel
@@ -241,6 +241,8 @@ class KernelChoices:
         nowhere = (None,) * len(held), (0,) * len(held)
         # One core is no division, so `divide-work` would replace it by the usual one, which the buffers may not suit.
         others = [splits for splits in ways if splits != usual and prod(splits.values()) > 1]
+        if not wanted and self.narrow and (alone := _columns_alone(op, self.spec)) not in (None, usual, *others):
+            others.append(alone)
         found = [DividedKernel(splits, work(splits), *nowhere) for splits in others]
         least = min(self._all_held_us(c) for c in (first, *found))
         kept = [c for c in found if wanted or self._all_held_us(c) <= max(SLOW * least, SHORT_US)]
@@ -249,6 +251,15 @@ class KernelChoices:
 
     def _all_held_us(self, candidate: DividedKernel) -> float:
         return self.prices.us(candidate, frozenset(range(len(candidate.sizes))))
+
+
+def _columns_alone(op: kernel.KernelOp, spec: SpyreSpec) -> Mapping[str, int] | None:
+    """The division of an elementwise kernel in which each core has columns of its own, as products of few bits have."""
+    lane = next(iter(op.lane_dims()), None) if not op.is_product and op.is_elementwise(0) else None
+    loops = [] if lane is None else loops_of(op)
+    cores = next((divisors(lp.units, spec.cores_per_card)[-1] for lp in loops if lp.name == lane), 1)
+    splits = {lp.name: cores if lp.name == lane else 1 for lp in loops}
+    return splits if cores > 1 and splits in divisions(loops, footprints(op, loops), cores, spec) else None
 
 
 def _numbered(op: kernel.KernelOp, splits: Mapping[str, int]) -> list[Mapping[str, int]]:

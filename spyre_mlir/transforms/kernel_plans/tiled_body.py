@@ -120,7 +120,7 @@ class TiledBody:
 
     def loop(self) -> list[Operation]:
         """Return the loop behind its bounds, between the kernels around it."""
-        bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in (self.span.first, self.span.last, 1)]
+        bounds = [arith.ConstantOp(IntegerAttr(n, IndexType())) for n in self.span.bounds]
         self.block.add_op(scf.YieldOp())
         lower, upper, step = (b.result for b in bounds)
         loop = scf.ForOp(lower, upper, step, [], Region(self.block))
@@ -155,10 +155,9 @@ class TiledBody:
         return alloc
 
     def _tile(self, value: SSAValue, tensor: DeviceTensor, dim: int, walked: int) -> Operation:
-        step = self.span.extent(walked)
-        rows = step + tensor.shape[dim] - walked
+        rows = self.span.extent(walked) + tensor.shape[dim] - walked
         type_ = DeviceTensorType(replace(tensor, shape=_with(tensor.shape, dim, rows)))
-        return TileOp(value, dim, self.block.args[0], step, type_)
+        return TileOp(value, dim, self.block.args[0], self.span.stride(walked), type_)
 
 
 def install(bodies: Sequence[TiledBody]) -> None:

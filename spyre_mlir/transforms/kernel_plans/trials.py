@@ -69,7 +69,7 @@ class Trial:
     def told(self, us: float | None = None, most_us: float | None = None) -> TriedLoop:
         """Return it for the record, with its predicted time if it was built."""
         name = self.group.loops[0]
-        loops = [(name if s.first == 0 else f"{name} from block {s.first}", s.trips) for s in self.spans]
+        loops = [(name if s.start == 0 else f"{name} from piece {s.start}", s.trips) for s in self.spans]
         loops += [] if self.inner is None else [(self.inner.loops[0], self.inner.trips)]
         return TriedLoop(tuple(self.group.ops), tuple(loops), self.usual_us, self.least_us, us, most_us)
 

@@ -136,15 +136,15 @@ def test_each_of_several_large_weights_is_in_a_loop_with_its_product(tokens: int
 
 
 def test_pieces_that_no_number_of_cores_divides_well_are_cut_unequally(tmp_path: Path) -> None:
-    """36 sticks of rows: 32 on all cores, then the other four; what a core holds has no room for two of them."""
+    """44 sticks of rows: 32 on all cores, then the other 12; what a core holds has no room for two of them."""
     small = replace(SPYRE, lx_usable_bytes=24_000)
-    model, x = Linear8(36 * 128, 64, scaled_first=True), inputs(4, 64)
+    model, x = Linear8(44 * 128, 64, scaled_first=True), inputs(4, 64)
     program = import_program(model, (x,))
     levels = lower(program.module, make_context(small))
     loops = [op for op in levels.modules["spyre.kernel"].walk() if isinstance(op, ForOp)]
     assert [list(loop_bounds(op).values) for op in loops] == [[0], [8]]
     converted = [op for op in levels.modules["spyre.kernel"].walk() if isinstance(op, ConvertOp)]
-    assert [(op.space.extents["d0"], op.space_splits()["d0"]) for op in converted] == [(4096, 32), (512, 4)]
+    assert [(op.space.extents["d0"], op.space_splits()["d0"]) for op in converted] == [(4096, 32), (1536, 12)]
     made = CompiledModel(program, levels, CompileOptions())
     checked = made.verify(x)
     assert checked, str(checked)

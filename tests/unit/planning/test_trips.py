@@ -30,19 +30,26 @@ def test_two_loops_share_the_trips() -> None:
 def test_a_block_is_a_part_of_an_extent() -> None:
     assert TripSpan.of_all(4).extent(100) == 25
     assert TripSpan(3, 32, 100).extent(12_800) == 4096
-    assert TripSpan(1, 4, 100, first=24).extent(12_800) == 512
-    assert TripSpan(2, 4, 100, first=3).last == 5
+    assert TripSpan(1, 4, 100, start=96).extent(12_800) == 512
+
+
+def test_the_index_of_a_loop_counts_in_units_that_divide_start_and_size() -> None:
+    assert (TripSpan(3, 32, 96).bounds, TripSpan(3, 32, 96).stride(12_288)) == ((0, 3, 1), 4096)
+    # 24 pieces from piece 64 on, at 8 times 8: one trip that goes 3 units further.
+    behind = TripSpan(1, 24, 88, start=64)
+    assert behind.bounds == (8, 11, 3)
+    assert (behind.stride(5632), behind.extent(5632)) == (512, 1536)
 
 
 def test_all_cores_have_as_many_pieces_and_the_remainder_follows() -> None:
-    behind = TripSpan(1, 4, 100, first=24)
+    behind = TripSpan(1, 4, 100, start=96)
     # 96 of 100 pieces in one trip, or in three; two do not divide them.
     assert shared_equally(100, 32, 1) == [(TripSpan(1, 96, 100), behind)]
     assert shared_equally(100, 32, 2) == [(TripSpan(1, 96, 100), behind), (TripSpan(3, 32, 100), behind)]
     assert shared_equally(100, 32, 3) == [(TripSpan(1, 96, 100), behind), (TripSpan(3, 32, 100), behind)]
-    # Blocks of the remainder divide what is before them: 64 pieces, then eleven times two.
-    assert shared_equally(86, 32, 1)[0][1] == TripSpan(11, 2, 86, first=32)
+    # The remainder is one block, which need not divide what is before it.
+    assert shared_equally(86, 32, 1)[0][1] == TripSpan(1, 22, 86, start=64)
     assert shared_equally(96, 32, 1) == shared_equally(20, 32, 1) == []
     for many, few in shared_equally(75, 16, 4):
-        rows = [n for span in (many, few) for n in range(span.first * span.size, span.last * span.size)]
+        rows = [n for s in (many, few) for at in range(*s.bounds) for n in range(at * s.unit, at * s.unit + s.size)]
         assert rows == list(range(75))

@@ -15,7 +15,7 @@ from tests.unit.transforms.test_place_lx import softmax
 
 
 def chosen(module: ModuleOp) -> tuple[KernelChoices, list[KernelOp]]:
-    return KernelChoices(SPYRE), ops(module, KernelOp)
+    return KernelChoices(SPYRE, narrow=False), ops(module, KernelOp)
 
 
 def test_a_softmax_in_numbers() -> None:
@@ -67,6 +67,13 @@ def test_refused_divisions_are_all_others() -> None:
     assert {reason for _, reason in given} == {"because"} and len(given) == 19
     choices.fixed.add(exp)
     assert {reason for _, reason in choices.refusals(exp, considered[:1])} == {"the program gives the division"}
+
+
+def test_beside_weights_of_few_bits_cores_may_have_columns_of_their_own() -> None:
+    """16 sticks of columns, one on each of 16 cores: fewer than a kernel otherwise has."""
+    _, found = chosen(passed(softmax(8192, 1024), "divide-work"))
+    usual, beside = (KernelChoices(SPYRE, narrow=narrow).candidates(found[2]) for narrow in (False, True))
+    assert [c.splits for c in beside] == [*[c.splits for c in usual], {"m": 1, "n": 16}]
 
 
 def test_short_kernels_may_have_more_cores() -> None:

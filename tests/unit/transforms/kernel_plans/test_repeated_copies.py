@@ -102,7 +102,7 @@ def test_a_copy_may_be_in_one_of_two_loops() -> None:
     module = experts()
     rng = np.random.default_rng(2)
     x, w = rng.uniform(-1, 1, (64, 128)), rng.uniform(-1, 1, (4, 128, 192))
-    bodies = [TiledBody(by_matrix(module), TripSpan(1, 2, 4)), TiledBody(by_matrix(module), TripSpan(2, 1, 4, first=2))]
+    bodies = [TiledBody(by_matrix(module), TripSpan(1, 2, 4)), TiledBody(by_matrix(module), TripSpan(2, 1, 4, start=2))]
     assert [body.sources for body in bodies] == [[0, 1, 2], [1, 2]]
     install(bodies)
     verify_module(module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.scf import ForOp
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
@@ -84,11 +85,24 @@ def test_a_buffer_of_a_block_keeps_the_sticks_of_widened_floats_together() -> No
 
 def test_two_loops_share_the_rows_of_a_group() -> None:
     """48 rows in three trips, then the other 16 in blocks of eight."""
-    module = passed(softmax(64, 128))
-    group = rows_of(module)
-    install([TiledBody(group, TripSpan(3, 2, 8)), TiledBody(group, TripSpan(2, 1, 8, first=6))])
-    verify_module(module)
-    bounds = [loop_bounds(loop) for loop in ops(module, ForOp)]
+    module = _in_two_loops(TripSpan(3, 2, 8), TripSpan(2, 1, 8, start=6))
     steps = [tile.step.value.data for tile in ops(module, TileOp)]
+    bounds = [loop_bounds(loop) for loop in ops(module, ForOp)]
     assert [list(b.values) for b in bounds] == [[0, 1, 2], [6, 7]] and steps == [16, 16, 8, 8]
     assert [op.space.extents["m"] for op in ops(module, KernelOp)] == [16] * 5 + [8] * 5
+
+
+def test_a_block_may_start_at_no_multiple_of_its_size() -> None:
+    """40 rows, then the other 24, which start at 5 times 8."""
+    module = _in_two_loops(TripSpan(1, 5, 8), TripSpan(1, 3, 8, start=5))
+    tiles = [(t.step.value.data, device_tensor(t.result).shape[0]) for t in ops(module, TileOp)]
+    assert [list(loop_bounds(loop).values) for loop in ops(module, ForOp)] == [[0], [5]]
+    assert tiles == [(40, 40)] * 2 + [(8, 24)] * 2
+
+
+def _in_two_loops(*spans: TripSpan) -> ModuleOp:
+    module = passed(softmax(64, 128))
+    group = rows_of(module)
+    install([TiledBody(group, span) for span in spans])
+    verify_module(module)
+    return module

@@ -19,8 +19,8 @@ def test_what_a_trial_tells() -> None:
     told = Trial(group, (TripSpan.of_all(4),), InnerLoop(2, ["n"]), usual_us=20.0, least_us=10.0).told(12.0, 19.0)
     assert told.loops == ((group.loops[0], 4), ("n", 2))
     assert (told.us, told.most_us, told.least_us) == (12.0, 19.0, 10.0)
-    unequal = Trial(group, (TripSpan(3, 32, 100), TripSpan(1, 4, 100, first=24)), None, 20.0, 10.0).told()
-    assert unequal.loops == ((group.loops[0], 3), (f"{group.loops[0]} from block 24", 1))
+    unequal = Trial(group, (TripSpan(3, 32, 100), TripSpan(1, 4, 100, start=96)), None, 20.0, 10.0).told()
+    assert unequal.loops == ((group.loops[0], 3), (f"{group.loops[0]} from piece 96", 1))
     assert clear_gain_us(told.usual_us) == CLEAR_GAIN * 20.0
 
 

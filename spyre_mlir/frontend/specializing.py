@@ -25,7 +25,7 @@ from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.aten_sizes import number_at
 from spyre_mlir.frontend.calling.current_values import with_current_values
 from spyre_mlir.frontend.calling.output_memory import output_memory
-from spyre_mlir.frontend.capture.constant_folding import Earlier
+from spyre_mlir.frontend.capture.folding.constant_folding import Earlier
 from spyre_mlir.frontend.capture.liveness import live_nodes
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.hints import note_hint

@@ -1,10 +1,14 @@
-"""Tensors of a program by name, those that follow from weights as the weights are now."""
+"""Tensors of a program by name, those that follow from weights as the weights are now.
+
+Decision: docs/decisions/0179-what-follows-from-weights-is-computed-at-load.md
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
+from weakref import ref
 
 import torch
 
@@ -12,9 +16,13 @@ from spyre_mlir.frontend.calling.tensor_states import TensorState
 from spyre_mlir.frontend.program.program import Program
 from spyre_mlir.frontend.program.recipe import Recipe
 
+# Of values that follow from files: larger ones are made again for each reader, as weights in files are read again.
+_KEPT_BYTES = 1 << 20
+
 
 class _Made(NamedTuple):
-    value: torch.Tensor
+    value: ref[torch.Tensor]
+    kept: torch.Tensor | None
     states: tuple[TensorState, ...]
 
 
@@ -52,12 +60,19 @@ class CurrentValues(Mapping[str, torch.Tensor]):
         if (recipe := self._recipes.get(name)) is None:
             return self._held[name]
         read, made = [self.leaves[leaf] for leaf in recipe.leaves], self._made.get(name)
-        if made is None or not all(
-            state.lasts(tensor, contents=self._contents) for state, tensor in zip(made.states, read, strict=True)
+        value = None if made is None else made.value()
+        if (
+            made is None
+            or value is None
+            or not all(
+                state.lasts(tensor, contents=self._contents) for state, tensor in zip(made.states, read, strict=True)
+            )
         ):
             states = tuple(TensorState.of(tensor, contents=self._contents) for tensor in read)
-            made = self._made[name] = _Made(recipe.value(self.leaves), states)
-        return made.value
+            value = recipe.value(self.leaves)
+            kept = value if self._contents or value.nbytes <= _KEPT_BYTES else None
+            self._made[name] = _Made(ref(value), kept, states)
+        return value
 
     def __contains__(self, name: object) -> bool:
         """Return whether there is a tensor of this name; computes none."""

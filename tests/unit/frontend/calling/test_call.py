@@ -122,7 +122,7 @@ class Buffers(nn.Module):
         self.register_buffer("unused", torch.tensor([4.0, 5, 6]))
 
     def forward(self, weight: torch.Tensor) -> Any:
-        return weight * self.weight + self.table, weight * (self.kept * 2) * (self.table * 2)
+        return weight * self.weight + self.table, weight * self.kept * 2 * (self.table * 2)
 
 
 def test_names_kinds_and_values_of_arguments() -> None:

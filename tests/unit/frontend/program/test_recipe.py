@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 from torch.fx import Graph, Node
 
-from spyre_mlir.frontend.capture.constant_folding import Folded
+from spyre_mlir.frontend.capture.folding.constant_folding import Folded
 from spyre_mlir.frontend.program.recipe import Recipe
 
 aten = torch.ops.aten

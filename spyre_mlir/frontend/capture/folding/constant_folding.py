@@ -2,7 +2,7 @@
 
 A node folds if all it reads are numbers, tensors without elements, constants of the model and unmutated
 non-persistent buffers: position ids, causal masks, rotary tables. Parameters and persistent buffers belong to
-the weights; what follows from these folds if it gathers (see `known_gathers`).
+the weights; what follows from these folds if something is computed (see `weight_values`).
 
 What follows from numbers and constants alone is known at import. What follows from a buffer or a weight as well is
 computed from a recipe when that has a value, at import or later: no decision of the import looks at it, so that a model
@@ -20,7 +20,7 @@ import torch
 from torch.fx import Node
 
 from spyre_mlir.frontend.arguments import checks, exchanges, is_random, walks
-from spyre_mlir.frontend.capture.indices.known_gathers import KnownGathers
+from spyre_mlir.frontend.capture.folding.weight_values import WeightValues
 from spyre_mlir.frontend.program.recipe import Recipe, computed, ordered
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 
@@ -83,11 +83,11 @@ class Folded:
                 if node not in empty and any(i in self._by_recipe for i in node.all_input_nodes):
                     self._by_recipe.add(node)
         self._by_recipe -= set(empty)
-        self._gathers = KnownGathers.of(
+        self._of_weights = WeightValues.of(
             nodes, weights or {}, self._names, lambda node, fixed: self._folds(node, fixed, fixed)
         )
-        self._names |= self._gathers.made
-        self._by_recipe |= self._gathers.made
+        self._names |= self._of_weights.made
+        self._by_recipe |= self._of_weights.made
 
     def _folds(self, node: Node, fixed: Collection[Node], empty: Collection[Node]) -> bool:
         return (
@@ -112,11 +112,11 @@ class Folded:
 
     def recipe(self, node: Node) -> Recipe:
         """Return how the value of such a node is computed."""
-        later = self._by_recipe | self._gathers.follows | self._gathers.weights.keys()
+        later = self._by_recipe | self._of_weights.follows | self._of_weights.weights.keys()
         needed = [n for n in ordered(node, self._values) if n in later or n in self._values]
         fixed = {n: self._values[n] for n in needed if n in self._values}
         fixed |= {i: self.value(i) for n in needed for i in n.all_input_nodes if self.known(i)}
-        weights = {n: self._gathers.weights[n] for n in needed if n in self._gathers.weights}
+        weights = {n: self._of_weights.weights[n] for n in needed if n in self._of_weights.weights}
         return Recipe(
             node,
             fixed,

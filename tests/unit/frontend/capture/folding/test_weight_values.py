@@ -1,4 +1,4 @@
-"""Gathers of weights at known places: which nodes torch computes once, and which it leaves to calls."""
+"""Values that follow from weights alone: which nodes torch computes once, and which it leaves to calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.fx import Node
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.frontend.capture.constant_folding import Folded
+from spyre_mlir.frontend.capture.folding.constant_folding import Folded
 from spyre_mlir.hw.weight_room import MORE_AT_LEAST
 from tests.unit.frontend.graphs import calls, placeholders, traced
 
@@ -56,9 +56,76 @@ def test_what_follows_from_a_gather_is_part_of_it() -> None:
     assert found.recipe(last).leaves == ("table",)
 
 
-def test_what_gathers_nothing_is_left_to_the_layout_of_weights() -> None:
-    found, nodes = folded(lambda x, table: x @ (table.t() * 2), X)
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda table: table.t(),
+        lambda table: table.reshape(4, 1)[1:3].clone(),
+        lambda table: table.half().float(),
+        lambda table: torch.nn.functional.pad(table, (0, 1))[:, 1:],
+        lambda table: table.unbind(1)[1][:, None].repeat(1, 2),
+    ],
+)
+def test_what_only_moves_elements_is_left_to_the_layout_of_weights(move: Callable[[Tensor], Tensor]) -> None:
+    found, nodes = folded(lambda x, table: x @ move(table), X)
     assert not any(n in found for n in nodes)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda table: table.t() * 2,
+        lambda table: table / table.norm(dim=1, keepdim=True),
+        lambda table: torch._weight_norm(table, table[:, :1] + 1, 0),
+        lambda table: torch.cat([table, table.t()], 1),
+        lambda table: torch.where(torch.eye(2) > 0, table, 0.0).t().contiguous(),
+    ],
+)
+def test_what_is_computed_of_weights_alone_is_computed_when_they_have_values(
+    compute: Callable[[Tensor], Tensor],
+) -> None:
+    found, nodes = folded(lambda x, table: x @ compute(table), X)
+    other = TABLE * 7 - 30
+    product = next(n for n in nodes if n.target is torch.ops.aten.mm.default)
+    made = product.all_input_nodes[1]
+    assert torch.equal(found.recipe(made).value({"table": other}), compute(other))
+    assert made in found and product not in found
+
+
+LARGE = torch.ones(MORE_AT_LEAST // 4 + 1, 2, dtype=torch.half)  # in bytes, a little more than the room
+
+
+def test_a_value_that_replaces_its_weight_takes_no_room() -> None:
+    found, nodes = folded(lambda x, table: x[0] + table.exp(), X, weight=LARGE)
+    assert nodes[-2] in found
+    found, nodes = folded(lambda x, table: x[0] + table.exp() * table[:1], X, weight=LARGE)
+    assert nodes[-2] in found, "all readers of the weight are ahead of the call"
+    found, nodes = folded(lambda x, table: (x[0] + table.exp()) * table, X, weight=LARGE)
+    assert not any(n in found for n in nodes), "the call reads the weight too"
+    found, nodes = folded(lambda x, table: x[0] + table.exp() + table.t().neg().t(), X, weight=LARGE)
+    assert sum(n in found for n in nodes) == 0, "two values for one weight"
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_values_of_one_kind_are_made_ahead_all_or_none(count: int) -> None:
+    half = torch.ones(MORE_AT_LEAST // 8, 2, dtype=torch.half)
+
+    def layers(x: Tensor, table: Tensor) -> Tensor:
+        for layer in range(count):
+            x = (x[:1] + (table * layer).exp()) * table
+        return x
+
+    found, nodes = folded(layers, X, weight=half)
+    assert [n in found for n in nodes if n.target is torch.ops.aten.exp.default] == [count == 2] * count
+
+
+@pytest.mark.parametrize("narrow", [torch.int8, torch.uint8, torch.float8_e4m3fn, torch.int32])
+def test_a_narrow_weight_is_not_made_wide_ahead(narrow: torch.dtype) -> None:
+    weight = torch.ones(16, 2).to(narrow)
+    found, nodes = folded(lambda x, table: x @ (table.half() * 2).t().float(), X, weight=weight)
+    assert not any(n in found for n in nodes)
+    found, nodes = folded(lambda x, table: x @ (table.half() * 2).t().float() + table.half().sum(), X, weight=weight)
+    assert [n.target for n in nodes if n in found][-1:] == [torch.ops.aten.sum.default]
 
 
 def test_places_of_a_call_are_gathered_in_the_call() -> None:
@@ -67,7 +134,7 @@ def test_places_of_a_call_are_gathered_in_the_call() -> None:
 
 
 def test_a_value_beyond_the_room_is_gathered_in_the_call_and_what_it_is_made_of_ahead() -> None:
-    rows = MORE_AT_LEAST // (2 * 4) + 1
+    rows = MORE_AT_LEAST // (2 * 4) + len(TABLE) + 1  # as many rows as the table has are in its place
 
     def fits(table: Tensor) -> Tensor:
         return table[torch.zeros(rows - 1, dtype=torch.int64)]

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.fx import Graph, Node
 
-from spyre_mlir.frontend.capture.constant_folding import Folded, is_causal_mask
+from spyre_mlir.frontend.capture.folding.constant_folding import Folded, is_causal_mask
 from tests.unit.frontend.graphs import calls, placeholders, traced
 
 X, TABLE = torch.ones(3), torch.tensor([1.0, 2.0, 3.0])

@@ -1,0 +1,1 @@
+"""What torch computes of a graph ahead of all calls."""

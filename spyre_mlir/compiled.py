@@ -359,11 +359,11 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
 
     def _on_card(self, argument: Argument, tensor: Tensor | None, *, filed: bool) -> Array | KeptTensor | None:
         """An argument for the machine; files are written again by torch's count, so that decides for theirs too."""
-        from spyre_mlir.frontend import is_parameter, shown_as_numpy
+        from spyre_mlir.frontend import shown_as_numpy
 
         if tensor is None:
             return None
-        lasts = argument.kind != "input" or argument.mutated or is_parameter(tensor) or CARD.is_held(tensor)
+        lasts = argument.kind != "input" or argument.mutated or CARD.lasts(tensor)
         return CARD.of(tensor, contents=not filed) if lasts else shown_as_numpy(tensor)
 
     def _prepared(self) -> tuple[StoredBundle | HeldBundle, DeviceProgram]:

@@ -41,6 +41,26 @@ class Residence:
     """The tensors that a card has beside the host, as long as the host's are there and unchanged."""
 
     _entries: dict[tuple[object, ...], _Entry] = field(default_factory=dict[tuple[object, ...], _Entry])
+    _lasting: dict[int, weakref.ref[object]] = field(default_factory=dict[int, "weakref.ref[object]"])
+
+    def expect(self, tensor: Tensor) -> None:
+        """Take a tensor for one that programs read again, such as a weight that no parameter of the host is."""
+        from spyre_mlir.frontend import storage_of
+
+        storage = storage_of(tensor)
+        number = id(storage)
+        if number not in self._lasting:
+            self._lasting[number] = weakref.ref(storage, lambda _: self._lasting.pop(number, None))
+
+    def lasts(self, tensor: Tensor) -> bool:
+        """Return whether the card keeps a tensor between calls: a parameter, a held one, or all of an expected one.
+
+        Of an expected tensor whose memory has more elements, the copies would be as many as the views that calls read.
+        """
+        from spyre_mlir.frontend import fills_memory, is_parameter, storage_of
+
+        expected = id(storage_of(tensor)) in self._lasting and fills_memory(tensor)
+        return expected or is_parameter(tensor) or self.is_held(tensor)
 
     def of(self, tensor: Tensor, *, contents: bool = True) -> KeptTensor:
         """Return the copies of a tensor; none, if it has been changed since they were made.

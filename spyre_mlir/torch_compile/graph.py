@@ -121,6 +121,8 @@ class CapturedGraph:
 
     def __call__(self, *inputs: Any) -> Any:
         """Return the results of the graph; mutated inputs are written."""
+        for buffer in (x for x, is_buffer in zip(inputs, self._buffers, strict=True) if is_buffer and not _is_small(x)):
+            CARD.expect(buffer)
         key = signature_of(inputs, {})
         if key in self._parted:
             return self._run_parts(self._parted[key], inputs)

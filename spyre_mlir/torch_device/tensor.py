@@ -14,6 +14,7 @@ import torch
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.torch_private import is_fake, return_and_correct_aliasing, schema_of, tree_flatten, tree_map
+from spyre_mlir.residence import CARD
 from spyre_mlir.torch_device.fused import FUSED
 from spyre_mlir.torch_device.names import DEVICE
 from spyre_mlir.torch_device.run import run_operator
@@ -28,7 +29,11 @@ def as_host_tensor(value: Any) -> Any:
     """Return a device tensor's elements as a host tensor; other values unchanged."""
     if not isinstance(value, torch.Tensor) or value.device.type != DEVICE:
         return value
-    return value.host if isinstance(value, SpyreTensor) else value.to("cpu")  # factories make plain ones while tracing
+    if not isinstance(value, SpyreTensor):
+        return value.to("cpu")  # factories make plain ones while tracing
+    if isinstance(value, torch.nn.Parameter) and not is_fake(value.host):
+        CARD.expect(value.host)  # itself and its transpose are read again; the host's tensor is no parameter
+    return value.host
 
 
 def as_device_tensor(value: Any) -> Any:

@@ -167,6 +167,40 @@ def test_a_held_tensor_may_be_written_before_the_card_does(card: Residence) -> N
     assert (x == 6).all()
 
 
+def test_an_expected_input_stays_and_a_write_to_it_is_seen(card: Residence) -> None:
+    program = made(Added(), x := torch.zeros(1, 64), table := torch.ones(1, 64))
+    card.expect(table)
+    for count in (1, 2):
+        assert (program(x, table) == 2 * table).all()
+        assert card.of(table).transfers == 1
+        assert (program(x, table) == 2 * table).all()
+        assert card.of(table).transfers == 1, "it was there"
+        table.data.add_(1)
+    assert x[0, 0] == 1 + 1 + 2 + 2
+
+
+def test_parts_of_an_expected_tensor_do_not_stay(card: Residence) -> None:
+    """Rows of an embedding would be as many copies as there are rows."""
+    table = torch.ones(4, 64)
+    card.expect(table)
+    assert card.lasts(table)
+    assert card.lasts(table.T)
+    assert not card.lasts(table[1:])
+    assert not card.lasts(torch.ones(4, 64))
+
+
+@pytest.mark.usefixtures("only_new_garbage")
+def test_expected_tensors_are_forgotten_with_their_memory(card: Residence) -> None:
+    program = made(Added(), x := torch.zeros(1, 64), table := torch.ones(1, 64))
+    card.expect(table)
+    program(x, table)
+    before = card.card_bytes
+    del table
+    gc.collect()
+    assert card.card_bytes < before
+    assert not card._lasting
+
+
 @pytest.mark.usefixtures("only_new_garbage")
 def test_copies_go_with_their_tensor(card: Residence) -> None:
     x = torch.ones(1, 64)

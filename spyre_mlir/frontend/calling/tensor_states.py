@@ -81,6 +81,11 @@ def is_parameter(tensor: torch.Tensor) -> bool:
     return isinstance(tensor, torch.nn.Parameter)
 
 
+def fills_memory(tensor: torch.Tensor) -> bool:
+    """Return whether a tensor has as many elements as its memory has room for."""
+    return tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes()
+
+
 def holds(tensor: torch.Tensor, array: NDArray[Any]) -> bool:
     """Return whether a tensor has exactly these numbers, NaN counting as itself."""
     return bool(np.array_equal(shown_as_numpy(tensor), array, equal_nan=array.dtype.kind == "f"))
@@ -98,4 +103,4 @@ def _digest(tensor: torch.Tensor) -> bytes:
     return sha256(memoryview(flat.view(torch.uint8).numpy().data) if flat.numel() else b"").digest()
 
 
-__all__ = ["TensorState", "assign", "holds", "is_parameter", "place_of", "reader_of", "storage_of", "version_of"]
+__all__ = ["TensorState", "assign", "fills_memory", "holds", "is_parameter", "place_of", "reader_of", "storage_of", "version_of"]

@@ -13,6 +13,7 @@ from torch.fx import Graph, GraphModule, Node
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.pipeline import LEVELS
+from spyre_mlir.residence import CARD
 from spyre_mlir.torch_compile import graph as graphs
 from spyre_mlir.torch_compile.graph import FROZEN_ELEMENTS, CapturedGraph
 from spyre_mlir.torch_compile.history import Compilation, compilations, forget
@@ -104,6 +105,16 @@ def test_inputs_and_large_buffers_are_not_frozen() -> None:
         assert graph(x, table)[0][0] == 3
         assert len(graph.programs) == 1
         assert compilations()[-1].reason == "captured"
+
+
+def test_a_large_buffer_stays_on_the_card() -> None:
+    graph = captured(sum_of, "L['x']", BUFFER)
+    x, table = torch.ones(FROZEN_ELEMENTS + 1), torch.ones(FROZEN_ELEMENTS + 1)
+    for value in (1, 1, 4, 4):
+        table.fill_(value)
+        assert graph(x, table)[0][0] == value + 1
+        assert CARD.of(table).transfers == 1
+    assert not CARD.lasts(x)
 
 
 def test_a_buffer_as_large_as_may_be_is_frozen() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 from collections.abc import Generator
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ import spyre_mlir.device  # noqa: F401 - switches the device on
 from spyre_mlir import torch_compile
 from spyre_mlir.errors import InputError, OverflowFault, UnsupportedError
 from spyre_mlir.machine.overflows import DL16OverflowWarning
+from spyre_mlir.residence import CARD
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
 
 SPYRE = cast(Any, torch).spyre
@@ -172,6 +174,30 @@ def test_mixed_devices_are_an_error() -> None:
     with pytest.raises(InputError, match="tensors on spyre:0 and on cpu"):
         x.to("spyre") + x
     close(x.to("spyre") + torch.tensor(2.0), x + 2)
+
+
+def test_parameters_stay_on_the_card_and_writes_to_them_are_seen() -> None:
+    layer = nn.Linear(64, 8)
+    there, x = copy.deepcopy(layer).to("spyre"), torch.randn(2, 64)
+    given = x.to("spyre")
+    for write in (lambda w: None, lambda w: w.mul_(2), lambda w: w.data.add_(1), lambda w: w[3].zero_()):
+        write(layer.weight)
+        write(there.weight)
+        for _ in range(2):
+            close(there(given), layer(x))
+        # The product reads the weight turned.
+        assert CARD.of(cast(Any, there.weight).host.T).transfers == 1
+
+
+@pytest.mark.usefixtures("only_new_garbage")
+def test_copies_of_parameters_go_with_their_module() -> None:
+    before = CARD.card_bytes
+    there, given = nn.Linear(64, 8).to("spyre"), torch.randn(2, 64).to("spyre")
+    there(given)
+    assert CARD.card_bytes > before
+    del there
+    gc.collect()
+    assert CARD.card_bytes == before
 
 
 def test_a_module_moves_and_runs_eagerly_and_compiled() -> None:

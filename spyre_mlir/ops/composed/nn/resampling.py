@@ -37,7 +37,7 @@ def resample_weights(size: Ints, mode: str, scale: float, offset: float) -> Lane
     if mode.endswith("_smoothed"):
         return _smoothed(rows, columns, mode, scale)
     if mode == "taps":
-        return _taps(rows, columns, int(scale), int(offset))
+        return _taps(rows, columns, int(scale))
     if mode == "nearest":
         return _spread_over(np.clip(np.floor(place), 0, columns - 1)[:, None], np.ones((rows, 1)), columns)
     if mode == "linear":
@@ -49,11 +49,11 @@ def resample_weights(size: Ints, mode: str, scale: float, offset: float) -> Lane
     return _spread_over(np.clip(near, 0, columns - 1), weights, columns)
 
 
-def _taps(rows: int, columns: int, scale: int, offset: int) -> Lanes:
+def _taps(rows: int, columns: int, scale: int) -> Lanes:
     """Ones where the taps of windows meet elements: of all windows the first tap, then of all the second one."""
     places = rows // scale
     tap, place = np.divmod(np.arange(rows), places)
-    return np.equal.outer(place * scale + tap + offset, np.arange(columns)).astype(np.float64)
+    return np.equal.outer(place * scale + tap, np.arange(columns)).astype(np.float64)
 
 
 def _spread_over(near: Lanes, weights: Lanes, columns: int) -> Lanes:
@@ -81,19 +81,22 @@ def _resample_shape(*, size: Ints, **_: object) -> tuple[int, ...]:
 
 
 @ATEN.creation(aten=["spyre::resample"], shape=_resample_shape, ignores=[DTYPE])
-def resample(*, size: Ints, mode: str, scale: float, offset: float) -> Lanes:
+def resample(*, size: Ints, mode: str, scale: float, offset: float = 0.0) -> Lanes:
     """The matrix that takes a dimension of `size[1]` elements to one of `size[0]`.
 
     New element i lies at place scale * i + offset of the old ones. The mode says how it is made from those around
     it: "nearest", "linear", "cubic", and "linear_smoothed" and "cubic_smoothed", whose windows widen with the scale.
-    With "taps", windows of `scale` elements lie side by side, the first one at the offset; the new elements are the
-    first ones of all windows, then the second ones, and so on, 0 where there is no old element.
+    With "taps", windows of `scale` elements lie side by side; the new elements are the first ones of all windows, then
+    the second ones, and so on, 0 where there is no old element.
 
     Constraints:
         C1: size has two extents.
         C2: mode is one of these.
+        C3: windows of "taps" have a whole number of elements and begin at the first one.
     """
     require("C2", mode in MODES, f'mode "{mode}", expected one of {", ".join(MODES)}')
+    whole = scale >= 1 and scale == int(scale)
+    require("C3", mode != "taps" or (whole and not offset), f"taps of {scale} elements at {offset}, expected whole ones at 0")
     return resample_weights(size, mode, scale, offset)
 
 

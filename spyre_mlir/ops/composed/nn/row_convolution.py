@@ -79,7 +79,6 @@ def _of_patches(b: Build, input: Value, weight: Value) -> Value:
         size=(columns * full, width),
         mode="taps",
         scale=float(columns),
-        offset=0.0,
         dtype=input.element,
     )
     under = b.call("linear", lines.reshape(batch * high * own * rows, width), matrix)

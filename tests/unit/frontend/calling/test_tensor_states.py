@@ -12,6 +12,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.calling.tensor_states import (
     TensorState,
     assign,
+    fills_memory,
     holds,
     is_parameter,
     reader_of,
@@ -106,3 +107,8 @@ def test_parameters() -> None:
     layer = torch.nn.Linear(2, 2)
     assert is_parameter(layer.weight)
     assert not is_parameter(layer.weight.detach())
+
+
+def test_whole_tensors_fill_their_memory() -> None:
+    x = torch.zeros(4, 6, dtype=torch.bfloat16)
+    assert [fills_memory(y) for y in (x, x.T, x.view(-1), x[1:], x[:, ::2])] == [True, True, True, False, False]

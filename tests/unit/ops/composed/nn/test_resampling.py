@@ -41,7 +41,7 @@ def test_taps_of_windows_side_by_side() -> None:
     """Windows of 3 over 7 elements: their first taps, their second ones, and their third ones, 0 behind the last."""
     met = resample_weights((9, 7), "taps", 3.0, 0.0) @ np.arange(1.0, 8.0)
     assert met.tolist() == [1, 4, 7, 2, 5, 0, 3, 6, 0]
-    assert (resample_weights((4, 7), "taps", 2.0, 1.0) @ np.arange(1.0, 8.0)).tolist() == [2, 4, 3, 5]
+    assert (resample_weights((4, 7), "taps", 2.0, 0.0) @ np.arange(1.0, 8.0)).tolist() == [1, 3, 2, 4]
 
 
 def test_an_unknown_mode_is_refused() -> None:

@@ -285,6 +285,16 @@ def _given(b: LoopBuilder, value: SSAValue) -> SSAValue:
     return reading.base if reading.is_base else b.copy(reading).base
 
 
+def _returned(b: LoopBuilder, value: SSAValue) -> SSAValue:
+    """A result; the copy of a view has the place of the op that makes the view, as a return has none."""
+    back = b.emitter.current
+    if isinstance(value.owner, Operation):
+        b.emitter.current = value.owner
+    made = _given(b, value)
+    b.emitter.current = back
+    return made
+
+
 def _stand_in(op: Operation, b: LoopBuilder) -> None:
     """Gives an op that has no lowering results that come from the host."""
     step = b.emitter.add(LoopHostOp(op.name, None, [], {}, [r.type for r in op.results]))
@@ -305,7 +315,7 @@ def _table_beyond_reach(op: AtenOp, b: LoopBuilder, spec: SpyreSpec) -> str | No
 
 def _convert(op: Operation, b: LoopBuilder, spec: SpyreSpec) -> Sequence[SSAValue]:
     if isinstance(op, func.ReturnOp):
-        b.emitter.add(func.ReturnOp(*[_given(b, v) for v in op.operands]))
+        b.emitter.add(func.ReturnOp(*[_returned(b, v) for v in op.operands]))
         return ()
     if isinstance(op, func.CallOp):
         call = func.CallOp(op.callee, [_given(b, v) for v in op.arguments], op.result_types)

@@ -277,3 +277,16 @@ def test_lowerings_are_found_by_entry_and_by_family() -> None:
     assert exp[1] is not None and exp[1].name == "exp"
     assert bessel is None and softmax is None
     assert lowering_of(next(iter(passed(text).ops))) is None
+
+
+def test_the_copy_of_a_returned_view_has_the_place_of_the_view() -> None:
+    text = f"""
+        func.func @main(%x: {X}) -> ({X}, {XT}) {{
+          %0 = aten.neg(%x) : ({X}) -> {X} loc("model.py":3:0)
+          %1 = aten.t(%0) : ({X}) -> {XT} loc("model.py":4:0)
+          func.return %0, %1 : {X}, {XT}
+        }}"""
+    assert [str(nest.location) for nest in ops(passed(text, PASS), NestOp)] == [
+        'loc("model.py":3:0)',
+        'loc("model.py":4:0)',
+    ]

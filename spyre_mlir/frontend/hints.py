@@ -10,13 +10,21 @@ import torch
 from torch.fx.traceback import annotate, has_preserved_node_meta, preserve_node_meta
 from xdsl.ir import Operation
 
+from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre.hints import HINT, Hint, HintError, checked, hint_of
+from spyre_mlir.frontend.locations import location_of
 
 _FORM = 'for example hint(division={0: 4}) or hint(place="lx")'
+_MOST_DIMENSIONS = 64  # of a tensor of torch; what a layout counts from the end is known at the operation
 NOTES = "custom"  # where torch keeps what `annotate` says
 
 
-def hint(*, division: Mapping[int | str, int] | None = None, place: str | None = None) -> AbstractContextManager[None]:
+def hint(
+    *,
+    division: Mapping[int | str, int] | None = None,
+    place: str | None = None,
+    layout: Mapping[str, Any] | None = None,
+) -> AbstractContextManager[None]:
     """Mark the operations that a part of `forward` calls with wishes for their plan, which override the planner.
 
     ```python
@@ -32,16 +40,21 @@ def hint(*, division: Mapping[int | str, int] | None = None, place: str | None =
             the end if negative, or by name of a loop of the kernel (``m``, ``n``, ``k`` of a product). Loops that are
             not named are left to the planner.
         place: where results are kept that operations outside of the part read: ``lx``, the scratchpads, or ``hbm``.
+        layout: how the result of each operation lies on the card: ``stick``, the dimension along its sticks (from the
+            end if negative, or ``"unit"`` for one element per stick), ``order``, its dimensions with the outermost
+            first, ``lanes``, the name of the loop in the lanes. Parts that are not named are left to the planner.
 
     Raises:
-        InputError: neither is given, or one has no such value. Whether the kernels can be divided and placed so is
-            checked when the program is compiled.
+        InputError: none is given, or one has no such value. Whether the kernels can be divided, laid out and placed so
+            is checked when the program is compiled.
     """
-    said = {name: value for name, value in (("division", division), ("place", place)) if value is not None}
-    made = checked(said, _FORM)
+    given = (("division", division), ("place", place), ("layout", layout))
+    said = {name: value for name, value in given if value is not None}
+    made = checked(said, _FORM, _MOST_DIMENSIONS)
     if not made:
         raise HintError("a hint says nothing", hint=_FORM)
-    noted = annotate({HINT: {"division": dict(made.division), "place": made.place}})
+    kept = {"layout": dict(layout)} if layout is not None else {}
+    noted = annotate({HINT: {"division": dict(made.division), "place": made.place, **kept}})
     # Dynamo keeps notes by itself, and knows this context alone.
     return cast("AbstractContextManager[None]", noted if torch.compiler.is_dynamo_compiling() else _kept(noted))
 
@@ -59,14 +72,20 @@ def hint_at(node: torch.fx.Node) -> Hint | None:
     Raises:
         HintError: a saved program has something else in its place.
     """
-    notes = cast("dict[str, Any]", node.meta.get(NOTES) or {})
-    return checked(notes[HINT]) if HINT in notes else None
+    notes, value = cast("dict[str, Any]", node.meta.get(NOTES) or {}), node.meta.get("val")
+    rank = value.dim() if isinstance(value, torch.Tensor) else None
+    if HINT not in notes:
+        return None
+    try:
+        return checked(notes[HINT], rank=rank)
+    except HintError as error:
+        raise HintError(error.message, where=placed(node.name, location_of(node)), hint=error.hint) from error
 
 
 def note_hint(node: torch.fx.Node, op: Operation) -> None:
     """Note the hint of an op at the node that stands for it, where `hint_at` finds it."""
     if (found := hint_of(op)) is not None:
-        node.meta[NOTES] = {HINT: {"division": dict(found.division), "place": found.place}}
+        node.meta[NOTES] = {HINT: found.noted}
 
 
 __all__ = ["NOTES", "hint", "hint_at", "note_hint"]

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.target import spec_of
-from spyre_mlir.transforms.loop_to_kernel.conversion import planned_functions
+from spyre_mlir.transforms.loop_to_kernel.conversion import PlansLayouts
 
 
 @dataclass(frozen=True)
-class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
+class ConvertSpyreLoopToSpyreKernelPass(PlansLayouts):
     """Turns nests into hardware functions on device tensors.
 
     Attributes:
@@ -30,13 +28,7 @@ class ConvertSpyreLoopToSpyreKernelPass(ModulePass):
 
     name = "convert-spyre-loop-to-spyre-kernel"
 
-    keep_float32: bool = False
-    keep_float32_in: tuple[str, ...] = ()
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every function of the module."""
-        planned = planned_functions(
-            op, spec_of(ctx, op), keep_float32=self.keep_float32, keep_float32_in=self.keep_float32_in
-        )
-        for function in planned:
+        for function in self.planned(ctx, op):
             function.write()

@@ -17,15 +17,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr
-from spyre_mlir.dialects.target import spec_of
-from spyre_mlir.transforms.loop_to_kernel.conversion import planned_functions
+from spyre_mlir.transforms.loop_to_kernel.conversion import PlansLayouts
 
 
 @dataclass(frozen=True)
-class ChooseLayoutsPass(ModulePass):
+class ChooseLayoutsPass(PlansLayouts):
     """Chooses the layouts of all tensors that kernels make.
 
     Attributes:
@@ -35,15 +33,9 @@ class ChooseLayoutsPass(ModulePass):
 
     name = "choose-layouts"
 
-    keep_float32: bool = False
-    keep_float32_in: tuple[str, ...] = ()
-
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Choose layouts in every function of the module."""
-        planned = planned_functions(
-            op, spec_of(ctx, op), keep_float32=self.keep_float32, keep_float32_in=self.keep_float32_in
-        )
-        for function in planned:
+        for function in self.planned(ctx, op):
             for nest, choice in function.planner.chosen.choices().items():
                 nest.attributes[LAYOUT] = LayoutAttr(choice)
             function.take_back()

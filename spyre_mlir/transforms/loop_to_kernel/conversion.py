@@ -7,21 +7,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments
 from spyre_mlir.dialects.ir.control import ControlOp, carried_arguments
 from spyre_mlir.dialects.spyre import host, loop
+from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutError, layout_said
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
+from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedHostOp
 from spyre_mlir.transforms.loop_to_kernel.device_forms import WeightRoom
 from spyre_mlir.transforms.loop_to_kernel.emission import planned_results, returned_buffer, write_program
+from spyre_mlir.transforms.loop_to_kernel.hinted_layouts import say_hinted_layouts
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import lower_blocks
 from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
@@ -82,27 +87,38 @@ class FunctionPlan:
             self.region.drop_old(self.function)
 
 
-def planned_functions(
-    module: ModuleOp, spec: SpyreSpec, *, keep_float32: bool, keep_float32_in: tuple[str, ...]
-) -> list[FunctionPlan]:
-    """Plan every function of a module, the functions of regions before their first callers.
+@dataclass(frozen=True)
+class PlansLayouts(ModulePass):
+    """A pass that plans the functions of a module: to write the layouts, or the kernels.
 
-    Args:
-        module: at the loop level; nothing is changed but that nests have parts before them (`ChosenLayouts.split`).
-        spec: the card.
+    Attributes:
         keep_float32: as in `ConvertSpyreLoopToSpyreKernelPass`.
         keep_float32_in: the same.
-
-    Raises:
-        UnsupportedError, LoweringError: an op cannot be lowered.
     """
-    called = {call.callee.root_reference.data for call in module.walk() if isinstance(call, func.CallOp)}
-    check_names(module, keep_float32_in)
-    conversion = _Conversion(spec, keep_float32, keep_float32_in)
-    for function in functions(module):
-        if function.sym_name.data not in called:
-            conversion.plan(FunctionPlan(function, LayoutPlanner(keep_float32=keep_float32)))
-    return conversion.planned
+
+    keep_float32: bool = False
+    keep_float32_in: tuple[str, ...] = ()
+
+    def planned(self, ctx: Context, module: ModuleOp) -> list[FunctionPlan]:
+        """Plan every function of a module, the functions of regions before their first callers.
+
+        Args:
+            ctx: has the card.
+            module: at the loop level; nothing is changed but that layouts which hints ask for are said, and that nests
+                have parts before them (`ChosenLayouts.split`).
+
+        Raises:
+            UnsupportedError, LoweringError: an op cannot be lowered.
+            InputError: a layout that the text or a hint says cannot be followed.
+        """
+        called = {call.callee.root_reference.data for call in module.walk() if isinstance(call, func.CallOp)}
+        check_names(module, self.keep_float32_in)
+        say_hinted_layouts(module)
+        conversion = _Conversion(spec_of(ctx, module), self.keep_float32, self.keep_float32_in)
+        for function in functions(module):
+            if function.sym_name.data not in called:
+                conversion.plan(FunctionPlan(function, LayoutPlanner(keep_float32=self.keep_float32)))
+        return conversion.planned
 
 
 @dataclass
@@ -139,9 +155,11 @@ class _Conversion:
         if not fold_into_weight(p, op):
             self._lower(op, made)
         if layout_said(op) is not None and op not in p.chosen:
+            hint = hint_of(op)
+            said = LAYOUT if hint is None or hint.layout is None else "the hint about its layout"
             raise LayoutError(
                 "no tensor with a layout of its own is made here: it lies as its operand, or as its readers like it",
-                hint=f"take {LAYOUT} away",
+                hint=f"take {said} away",
             )
 
     def _lower(self, op: Operation, made: FunctionPlan) -> None:
@@ -188,4 +206,4 @@ def _stand_in(op: Operation, p: LayoutPlanner) -> None:
         p.hosts[result] = False
 
 
-__all__ = ["FunctionPlan", "planned_functions"]
+__all__ = ["FunctionPlan", "PlansLayouts"]

@@ -89,7 +89,8 @@ def _settle(hint: Hint, said: Attribute, group: Sequence[kernel.KernelOp], spec:
         slices = {name: (key, n) for key, n in hint.division.items() for name in _loop(op, key, hint.rank)}
         slices = slices if any(op is other for other in computing) else {}
         met.update(key for key, _ in slices.values())
-        Hint({name: n for name, (_, n) in slices.items()}).put(op)
+        laid_out = hint.layout if _is_read_elsewhere(op.output, said) else None
+        Hint({name: n for name, (_, n) in slices.items()}, layout=laid_out).put(op)
         if slices and not hinted_divisions(op, spec):
             raise refused_division(op, spec)
         _check_given(op)

@@ -11,6 +11,7 @@ from torch import nn
 
 import spyre_mlir
 from spyre_mlir.dialects.spyre.hints import HINT, Hint, HintError, hint_of
+from spyre_mlir.dialects.spyre.layout_choices import LayoutChoice
 from spyre_mlir.frontend import import_program
 from spyre_mlir.frontend.hints import hint
 from spyre_mlir.frontend.program.program import Program
@@ -30,6 +31,8 @@ class Hinted(nn.Module):
             with hint(place="hbm"):
                 y = torch.neg(y)
             y = torch.abs(y)
+        with hint(layout={"stick": -2, "order": [0, 1]}):
+            y = torch.sin(y)
         return torch.exp(y)
 
 
@@ -39,6 +42,7 @@ EXPECTED = {
     "linear": Hint({"0": 8}, "lx"),
     "neg": Hint(place="hbm"),
     "abs": Hint({"0": 8}, "lx"),
+    "sin": Hint(layout=LayoutChoice(stick=0, order=(0, 1))),
 }
 
 
@@ -59,7 +63,7 @@ def test_a_module_and_a_module_with_symbols() -> None:
     made = spyre_mlir.compile(Hinted(), (X,), dynamic_shapes=({0: torch.export.Dim("rows", min=8)},), cache=False)
     assert isinstance(made, spyre_mlir.DynamicModel)
     text = made.specialize(**{name: 24 for name in ("rows", "s0", "s1", "s27", "s77") if name in made.symbols})
-    assert text.mlir("aten").count(HINT) == 3
+    assert text.mlir("aten").count(HINT) == 4
 
 
 def test_torch_compile_keeps_hints(caplog: pytest.LogCaptureFixture) -> None:
@@ -79,7 +83,7 @@ def test_torch_compile_keeps_hints(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_eager_mode_computes_the_same() -> None:
     model = Hinted()
-    y = torch.exp(torch.abs(torch.neg(model.linear(torch.exp(X)))))
+    y = torch.exp(torch.sin(torch.abs(torch.neg(model.linear(torch.exp(X))))))
     torch.testing.assert_close(model(X), y)
 
 
@@ -91,9 +95,27 @@ def test_eager_mode_computes_the_same() -> None:
         ({"place": "dram"}, "the place of a hint is lx or hbm"),
         ({"division": {0: 2.5}}, "the slices of 0 are a whole number"),
         ({"division": [4]}, "the division of a hint is slices by loop"),
+        ({"layout": "rows"}, "the layout of a hint is a dictionary"),
+        ({"layout": {"stick": 1.5}}, "a dimension of a layout is a number"),
     ],
 )
 def test_bad_hints_are_refused_where_they_are_made(said: Any, message: str) -> None:
     with pytest.raises(HintError, match=message) as refused:
         hint(**said)
-    assert str(refused.value.hint).endswith('for example hint(division={0: 4}) or hint(place="lx")')
+    form = (
+        'for example layout={"stick": 0}'
+        if "layout" in said
+        else 'for example hint(division={0: 4}) or hint(place="lx")'
+    )
+    assert form in str(refused.value.hint)
+
+
+def test_a_layout_of_a_dimension_that_a_result_does_not_have_is_refused_at_its_line() -> None:
+    class Rows(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with hint(layout={"stick": 2}):
+                return torch.exp(x)
+
+    with pytest.raises(HintError, match="a layout names dimension 2, expected one from -2 to 1") as refused:
+        import_program(Rows(), (X,))
+    assert refused.value.where is not None and "test_hints.py:" in refused.value.where

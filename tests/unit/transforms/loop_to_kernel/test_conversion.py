@@ -4,9 +4,9 @@ import pytest
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.text.render import module_text
-from spyre_mlir.transforms.loop_to_kernel.conversion import planned_functions
+from spyre_mlir.transforms.buffer_layouts.choose_layouts import ChooseLayoutsPass
+from spyre_mlir.universe import make_context
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.loop_to_kernel.test_region_plans import LAYER, MAIN
 
@@ -14,7 +14,7 @@ from tests.unit.transforms.loop_to_kernel.test_region_plans import LAYER, MAIN
 def test_functions_of_regions_are_planned_before_their_callers_and_nothing_is_written() -> None:
     module = passed(MAIN + LAYER)
     before = module_text(module)
-    planned = planned_functions(module, SPYRE, keep_float32=False, keep_float32_in=())
+    planned = ChooseLayoutsPass().planned(make_context(), module)
     assert [p.function.sym_name.data for p in planned] == ["layers", "main"]
     assert [p.region is not None for p in planned] == [True, False]
     assert module_text(module) == before
@@ -30,5 +30,5 @@ def test_a_function_that_cannot_be_planned_leaves_all_functions_as_they_are() ->
     module = passed(text + LAYER)
     before = module_text(module)
     with pytest.raises(UnsupportedError, match=r"aten\.relu at the loop level"):
-        planned_functions(module, SPYRE, keep_float32=False, keep_float32_in=())
+        ChooseLayoutsPass().planned(make_context(), module)
     assert module_text(module) == before

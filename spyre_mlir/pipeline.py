@@ -317,13 +317,13 @@ def _apply(pass_: ModulePass, context: Context, module: ModuleOp, watch: PassWat
 
 
 def _passes(stage: Stage, options: PassOptions) -> Iterator[ModulePass]:
-    factories = _factories()
+    factories = pass_factories()
     for name in _names(stage, options):
         yield factories[name]()(**options.get(name, {}))
 
 
 def _check_options(options: PassOptions) -> None:
-    known = {name: _factories()[name]() for stage in STAGES for name in _names(stage, options)}
+    known = {name: pass_factories()[name]() for stage in STAGES for name in _names(stage, options)}
     for name, values in options.items():
         if name not in known:
             raise InputError(f"no level is reached by a pass '{name}'", hint=f"the passes are {', '.join(known)}")
@@ -342,7 +342,9 @@ def _names(stage: Stage, options: PassOptions) -> Iterator[str]:
             yield name
 
 
-def _factories() -> dict[str, Callable[[], type[ModulePass]]]:
+def pass_factories() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Passes by name: ours, and those of xDSL that lead to a level."""
+
     def cse() -> type[ModulePass]:
         from xdsl.transforms.common_subexpression_elimination import CommonSubexpressionElimination
 
@@ -363,7 +365,7 @@ def lower_to_ktir(module: ModuleOp, context: Context) -> ModuleOp:
         LoweringError: the module is of another level.
     """
     lowered = copy_of(module)
-    _factories()[KTIR_PASS]()().apply(context, lowered)
+    pass_factories()[KTIR_PASS]()().apply(context, lowered)
     verify_module(lowered)
     KTIR.legal.check(lowered)
     return lowered
@@ -390,10 +392,7 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     used = max((op.end for op in local), default=0)
     calls = Counter(op.callee.root_reference.data for op in those.of(func.CallOp))
     traffic = sum(op.hbm_bytes() * trips_of(op) * _calls(op, calls) for op in kernels)
-    steps = len(host_steps_of(module))
     integers = sum(op.is_watched for op in kernels)
     conversions = sum(isinstance(op, ConvertOp) for op in kernels)
-    fewer = narrowed(module).total()
-    return StageRecord(
-        level, len(ops), count, arguments + pool, seconds, used, traffic, steps, integers, conversions, fewer
-    )
+    more = len(host_steps_of(module)), integers, conversions, narrowed(module).total()
+    return StageRecord(level, len(ops), count, arguments + pool, seconds, used, traffic, *more)

@@ -33,7 +33,7 @@ from spyre_mlir.cli.support.lists import (
 from spyre_mlir.cli.support.memory_limit import limit_memory
 from spyre_mlir.cli.support.mlir_flags import ELSEWHERE, SAME, add_flags, as_our_flags
 from spyre_mlir.cli.support.output import PendingOutput, json_place
-from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, shown_passes, spec_text
+from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, onward_pipeline, shown_passes, spec_text
 from spyre_mlir.cli.support.reducing import command_succeeds, fails_with, reduced
 from spyre_mlir.cli.support.reproducer import FailureRecorder, required, separated
 from spyre_mlir.cli.support.versions import ShowVersion
@@ -146,6 +146,8 @@ class SpyreOptMain(xDSLOptMain):
             text = flat_pipeline(self.args.pass_pipeline)
         if self.args.run_reproducer:
             text = self._recorded_pipeline(text)
+        if self.args.to is not None or self.args.after is not None:
+            text = self._remaining_pipeline(text)
         passes = make_passes(self.available_passes, text)
         if (failure := self._failure_to_keep(passes)) is not None:
             self.failure = failure
@@ -185,6 +187,21 @@ class SpyreOptMain(xDSLOptMain):
         found = required(decode(self.given, name), name)
         self.args.verify_each = self.args.verify_each and found.verify_each
         return flat_pipeline(found.pipeline)
+
+    def _remaining_pipeline(self, given: str) -> str:
+        """Return the passes from where the program is to `--to`, and keep the text that has been read for them."""
+        if self.args.to is None or self.args.run_reproducer or self.args.split_input_file:
+            raise InputError(
+                "--after goes with --to"
+                if self.args.to is None
+                else "--to is for one program, and --run-reproducer and --split-input-file are for others",
+                hint="spyre-opt FILE --to superdsc, and --after PASS where the program does not show how far it is",
+            )
+        ((stream, _), *_), extension = self.prepare_input()
+        with stream:
+            self.given = stream.read()
+        module = self.parse_chunk(BytesIO(self.given), extension)
+        return "" if module is None else onward_pipeline(module, self.args.to, self.args.after, given)
 
     def get_input_stream(self) -> tuple[IO[bytes], str]:
         """Open the input, as bytes in every version of xDSL; a reproducer has been read already."""

@@ -19,6 +19,7 @@ from spyre_mlir.cli.run_options import parse_arguments
 from spyre_mlir.cli.support.endings import guarded, log_to_stderr
 from spyre_mlir.cli.support.findings import refuse_errors
 from spyre_mlir.cli.support.inputs import names_in, read_inputs
+from spyre_mlir.cli.support.lowered_file import lowered_file
 from spyre_mlir.cli.support.memory_limit import limit_memory
 from spyre_mlir.cli.support.output import json_place
 from spyre_mlir.cli.support.timing import Predictions, predictions
@@ -64,7 +65,7 @@ def run(argv: Sequence[str] | None = None) -> int:
     options = parse_arguments(argv)
     log_to_stderr(options.verbose)
     limit_memory(options.memory_limit)
-    with json_place(options.json) as options.json:
+    with json_place(options.json) as options.json, lowered_file(options.path, options.to) as options.path:
         return _run(options)
 
 

@@ -22,6 +22,11 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         f"[-1, 1), integers from 0 to {RANDOM_INTEGERS_BELOW - 1}.",
     )
     parser.add_argument("path", metavar="PATH", help="an .mlir file, a bundle directory, or a SuperDSC .json file")
+    parser.add_argument(
+        "--to",
+        metavar="LEVEL|PASS",
+        help="lower an .mlir file first, from where it is to a level (superdsc) or through a pass, like spyre-opt --to",
+    )
     _add_values(parser)
     _add_responses(parser)
     parser.add_argument(

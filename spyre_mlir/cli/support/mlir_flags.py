@@ -73,6 +73,17 @@ def add_flags(group: TakesArguments) -> None:
         metavar="PIPELINE",
         help="passes as mlir-opt spells them: 'builtin.module(first-pass,second-pass{option=1})'",
     )
+    group.add_argument(
+        "--to",
+        metavar="LEVEL|PASS",
+        help="run the passes from where the program is to a level (spyre.kernel, superdsc), or up to a pass "
+        "(choose-layouts, plan); passes given with -p set the options of these",
+    )
+    group.add_argument(
+        "--after",
+        metavar="PASS",
+        help="with --to: the last pass that made the program, where the program does not show it",
+    )
     group.add_argument("--list-passes", action="store_true", help="list the passes and stop")
     group.add_argument("--list-ops", action="store_true", help="list the ATen operations and their functions, and stop")
     group.add_argument(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, get_pass_option_infos
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 
@@ -92,6 +93,30 @@ def make_passes(available: PassFactories, text: str) -> tuple[ModulePass, ...]:
         InputError: a pass or an option does not exist, or a value is of the wrong kind.
     """
     return tuple(_make_pass(available, spec) for spec in parse_pipeline(text))
+
+
+def onward_pipeline(module: ModuleOp, to: str, after: str | None, given: str) -> str:
+    """Return the passes that bring a program to a level or through a pass, with options that are given for some.
+
+    Args:
+        module: the program.
+        to: the level or the pass.
+        after: the last pass that has run, if it is said.
+        given: passes with their options.
+
+    Raises:
+        InputError: the program is beyond that; or a given pass is not among those that follow.
+    """
+    from spyre_mlir.remaining_passes import remaining_passes
+
+    names = remaining_passes(module, to, after)
+    options = {spec.name: spec_text(spec) for spec in parse_pipeline(given)}
+    if unknown := [name for name in options if name not in names]:
+        raise InputError(
+            f"'{unknown[0]}' is not among the passes on the way to {to}",
+            hint=_nearest(unknown[0], dict.fromkeys(names), f"they are {', '.join(names) or 'none'}"),
+        )
+    return ",".join(options.get(name, name) for name in names)
 
 
 def spec_text(spec: ArgSpec) -> str:

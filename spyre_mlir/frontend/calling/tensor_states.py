@@ -103,4 +103,14 @@ def _digest(tensor: torch.Tensor) -> bytes:
     return sha256(memoryview(flat.view(torch.uint8).numpy().data) if flat.numel() else b"").digest()
 
 
-__all__ = ["TensorState", "assign", "fills_memory", "holds", "is_parameter", "place_of", "reader_of", "storage_of", "version_of"]
+__all__ = [
+    "TensorState",
+    "assign",
+    "fills_memory",
+    "holds",
+    "is_parameter",
+    "place_of",
+    "reader_of",
+    "storage_of",
+    "version_of",
+]

@@ -32,8 +32,8 @@ from spyre_mlir.frontend.arguments import (
     spell_by_entry,
     spell_by_schema,
 )
-from spyre_mlir.frontend.capture.folding.constant_folding import Folded, is_causal_mask
 from spyre_mlir.frontend.capture.control_flow.kept import is_kept
+from spyre_mlir.frontend.capture.folding.constant_folding import Folded, is_causal_mask
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
 from spyre_mlir.frontend.hints import hint_at
 from spyre_mlir.frontend.locations import location_of

@@ -86,7 +86,7 @@ def without_impossible(kernels: Sequence[Kernel], prices: Prices) -> list[Kernel
 
 
 def _seen_alike(buffer: int, users: Sequence[Kernel], room: int) -> bool:
-    """Whether all kernels that use a buffer can see the same slices of it, and a scratchpad has room for one of them."""
+    """Whether all kernels that use a buffer can see the same slices of it, and a scratchpad has room for one."""
     common: set[Hashable] | None = None
     for user in users:
         places = [n for n, b in enumerate(user.operands) if b == buffer]

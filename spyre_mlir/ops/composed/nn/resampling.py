@@ -96,7 +96,11 @@ def resample(*, size: Ints, mode: str, scale: float, offset: float = 0.0) -> Lan
     """
     require("C2", mode in MODES, f'mode "{mode}", expected one of {", ".join(MODES)}')
     whole = scale >= 1 and scale == int(scale)
-    require("C3", mode != "taps" or (whole and not offset), f"taps of {scale} elements at {offset}, expected whole ones at 0")
+    require(
+        "C3",
+        mode != "taps" or (whole and not offset),
+        f"taps of {scale} elements at {offset}, expected whole ones at 0",
+    )
     return resample_weights(size, mode, scale, offset)
 
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from spyre_mlir.dialects.aten_sizes import SymbolRange
-from spyre_mlir.frontend.capture.folding.constant_folding import Earlier
 from spyre_mlir.frontend.capture.decomposition import decompose
+from spyre_mlir.frontend.capture.folding.constant_folding import Earlier
 from spyre_mlir.frontend.capture.liveness import live_nodes
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.lowering.assembly import _bounds, assemble

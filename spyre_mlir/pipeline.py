@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir import legality
 from spyre_mlir.choices import HostFallback
+from spyre_mlir.collector import paused_collector
 from spyre_mlir.dialects.ir.modules import OpsByClass, copy_of, ops_in, take_apart
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
@@ -234,14 +235,15 @@ def lower(
     """
     _check_options(options or {})
     check_level(until)
-    lowered = _with_regions(module, context, until, options or {}, watch) if OUTLINE in (options or {}) else None
-    flat = {name: values for name, values in (options or {}).items() if name != OUTLINE}
-    run = partial(_lower, context=context, until=until, options=flat, watch=watch)
-    try:
-        lowered = lowered or run(module)
-    except (UnsupportedError, LoweringError) as refused:
-        lowered = lower_with_more_on_host(module, run, refused)
-        lowered.modules = {**lowered.modules, LEVELS[0]: module}
+    with paused_collector():
+        lowered = _with_regions(module, context, until, options or {}, watch) if OUTLINE in (options or {}) else None
+        flat = {name: values for name, values in (options or {}).items() if name != OUTLINE}
+        run = partial(_lower, context=context, until=until, options=flat, watch=watch)
+        try:
+            lowered = lowered or run(module)
+        except (UnsupportedError, LoweringError) as refused:
+            lowered = lower_with_more_on_host(module, run, refused)
+            lowered.modules = {**lowered.modules, LEVELS[0]: module}
     lowered.host_steps = host_steps_of(lowered.modules.get(LEVELS[1], module))
     if (kernels := lowered.modules.get(LEVELS[2])) is not None:
         lowered.losses = PrecisionLosses.of(kernels)

@@ -171,6 +171,7 @@ class _Search:
                 self.last[buffer] = number
         self._ending = [{b for b in k.operands if self.last[b] == number} for number, k in enumerate(kernels)]
         self._known_ways: list[dict[Hashable, list[_Way]]] = [{} for _ in kernels]
+        self._known_additions: dict[Hashable, list[_Addition]] = {}
         self._lost: dict[Hashable, float] = {}
         self.possible = _possible(kernels)
         self.readers = lost_later(kernels, prices)
@@ -230,7 +231,7 @@ class _Search:
             views = candidate.views
             if any(held[b][0] != views[n] for n, b in shared):
                 continue
-            for added in self._additions(number, candidate, held):
+            for added in self._additions(number, choice, held):
                 now = {**held, **added.held}
                 local = frozenset([n for n, b in operands if b in now and now[b][0] == views[n]])
                 us = self.prices.us(candidate, local) + added.copy_us
@@ -250,8 +251,16 @@ class _Search:
             owed[kernel.operands[n]] = max(0.0, gain) + ROUNDING * us
         return owed
 
-    def _additions(self, number: int, candidate: DividedKernel, held: Held) -> list[_Addition]:
+    def _additions(self, number: int, choice: int, held: Held) -> list[_Addition]:
         """Ways to hold the buffers that come up at this kernel, and inputs that later kernels read too."""
+        kernel = self.kernels[number]
+        copied = tuple([kernel.operands[place] in held for place in kernel.copied])
+        key = number, choice, copied
+        if (known := self._known_additions.get(key)) is None:
+            known = self._known_additions[key] = self._found_additions(number, kernel.candidates[choice], held)
+        return known
+
+    def _found_additions(self, number: int, candidate: DividedKernel, held: Held) -> list[_Addition]:
         new: dict[int, tuple[Hashable, int]] = {}
         clashing = set[int]()
         kernel = self.kernels[number]

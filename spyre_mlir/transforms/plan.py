@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -33,7 +34,7 @@ from spyre_mlir.transforms.kernel_plans.group_prefixes import GroupPrefix
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from
+from spyre_mlir.transforms.kernel_plans.row_groups import KnownRows, OpRows, RowGroup, grow, ops_from
 from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, RunningSum
 from spyre_mlir.transforms.kernel_plans.sliced_sums import slice_sums
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
@@ -135,6 +136,7 @@ class _Loops:
     _slow: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])
     _wide: WideWeights = field(default_factory=WideWeights)
     _floors: TimeFloors = field(init=False)
+    _rows: KnownRows = field(default_factory=dict[Operation, OpRows])
     _known: dict[Hashable, float | None] = field(default_factory=dict[Hashable, "float | None"])
 
     def __post_init__(self) -> None:
@@ -158,7 +160,7 @@ class _Loops:
         for op in kernels:
             if op in done:
                 continue
-            trials = [trial for group in grow(op, ops_from(op.next_op)) for trial in self._trials(group, times)]
+            trials = [trial for group in grow(op, ops_from(op.next_op), self._rows) for trial in self._trials(group, times)]
             gain, best = self._best(trials)
             if (parts := self._in_parts(op, times, gain)) is not None:
                 gain, best = parts
@@ -184,7 +186,7 @@ class _Loops:
         # All of them stand for the product.
         known = {**times, **dict.fromkeys(kernels, 0.0), kernels[-1]: times[op]}
         self._wide.stored |= {kernels[-1]: self._wide.stored.get(op, frozenset())}
-        groups = grow(kernels[0], [*kernels[1:], *ops_from(parted.following)])
+        groups = grow(kernels[0], chain(kernels[1:], ops_from(parted.following)), self._rows)
         gain, best = self._best([trial for group in groups for trial in self._trials(group, known)])
         if best is not None and gain > least_us:
             parted.keep()
@@ -359,6 +361,7 @@ class _Loops:
             after += [*body.kernels, *around]
         self.record.moved(before, after)
         install(bodies)
+        self._rows.clear()
         self.choices.moved()
         return bodies
 

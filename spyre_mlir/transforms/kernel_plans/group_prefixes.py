@@ -16,7 +16,7 @@ from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, pieces_of, row_loops
+from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, row_loops
 from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
 from spyre_mlir.transforms.kernel_plans.trials import InnerLoop
 from spyre_mlir.transforms.utils.hints import hinted_place
@@ -57,7 +57,7 @@ class GroupPrefix:
 
     def __post_init__(self) -> None:
         ops = self.group.ops
-        self._operands = [tuple(op.operands) for op in ops]
+        self._operands = [self.group.facts(op).operands for op in ops]
         self._changes = [0] * (len(ops) + 1)
         places = dict[Operation, int](zip(ops, range(len(ops)), strict=True))
         self._ends = {}
@@ -85,7 +85,7 @@ class GroupPrefix:
 
     def _append(self, number: int) -> None:
         op, operands = self.group.ops[number], self._operands[number]
-        self.pieces = gcd(self.pieces, pieces_of(op, self.group.loops[number], self.group.rows[number]))
+        self.pieces = gcd(self.pieces, self.group.pieces_at(number))
         for value in {*operands}:
             self._users.setdefault(value, []).append(number)
             if hinted_place(value) == "lx":
@@ -171,12 +171,12 @@ class _OtherLoop:
     @staticmethod
     def of(group: RowGroup, name: str) -> _OtherLoop:
         first, *others = group.ops
-        found = RowGroup()
+        found = RowGroup(known=group.known)
         found.add(first, name, row_loops(first)[name])
         for op in others if name != group.loops[0] else ():
             if not found.take(op):
                 break
-        each = [pieces_of(*member) for member in zip(found.ops, found.loops, found.rows, strict=True)]
+        each = [found.pieces_at(number) for number in range(len(found.ops))]
         return _OtherLoop(found.loops, list(accumulate(each, gcd)))
 
 

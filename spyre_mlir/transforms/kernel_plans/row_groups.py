@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from math import gcd
 from types import MappingProxyType
 
@@ -28,6 +29,41 @@ MOST_KERNELS = 160  # of a group; causal attention in eight blocks has about as 
 Rows = tuple[int | None, ...]  # per operand, the dimension that the rows walk; None for an operand without rows
 
 
+@dataclass(frozen=True, slots=True)
+class OpRows:
+    """What every group that an op may belong to asks of it.
+
+    Attributes:
+        operands: of the op, the result last.
+        buffers: behind each of them.
+        loops: its row loops.
+        beside: see `reads_beside`.
+        extents: of all its loops.
+        result: extents of the result's dimensions.
+        pieces: by row loop, into how many blocks of rows it can be cut.
+    """
+
+    operands: tuple[SSAValue, ...]
+    buffers: tuple[SSAValue, ...]
+    loops: Mapping[str, Rows]
+    beside: Mapping[str, frozenset[int]]
+    extents: Mapping[str, int]
+    result: tuple[int, ...]
+    pieces: Mapping[str, int]
+
+    @staticmethod
+    def of(op: kernel.KernelOp) -> OpRows:
+        """Return the facts of an op."""
+        operands, loops = tuple(op.operands), row_loops(op)
+        buffers = tuple([buffer_behind(value) for value in operands])
+        pieces = {name: pieces_of(op, name, rows) for name, rows in loops.items()}
+        result = tuple(kernel.device_tensor(operands[-1]).shape)
+        return OpRows(operands, buffers, loops, reads_beside(op), op.space.extents, result, pieces)
+
+
+KnownRows = dict[Operation, OpRows]
+
+
 @dataclass
 class RowGroup:
     """Kernel ops that share a loop over rows.
@@ -36,11 +72,13 @@ class RowGroup:
         ops: in the order they run.
         loops: per op, the name of its loop over rows.
         rows: per op, what the rows walk in its operands.
+        known: facts of ops, perhaps shared with other groups; their operands have not changed since.
     """
 
     ops: list[kernel.KernelOp] = field(default_factory=list[kernel.KernelOp])
     loops: list[str] = field(default_factory=list[str])
     rows: list[Rows] = field(default_factory=list[Rows])
+    known: KnownRows = field(default_factory=dict[Operation, OpRows], repr=False, compare=False)
     _written: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     _read: dict[SSAValue, set[int | None]] = field(default_factory=dict[SSAValue, set[int | None]])
     _extents: set[int] = field(default_factory=set[int])
@@ -52,14 +90,28 @@ class RowGroup:
     @property
     def pieces(self) -> int:
         """Blocks of rows that can be told apart: their number divides all loops, and whole sticks in the lanes."""
-        return gcd(*(pieces_of(*member) for member in zip(self.ops, self.loops, self.rows, strict=True)))
+        return gcd(*[self.pieces_at(number) for number in range(len(self.ops))])
+
+    def pieces_at(self, number: int) -> int:
+        """Return into how many blocks of rows an op of the group can be cut."""
+        op, loop, rows = self.ops[number], self.loops[number], self.rows[number]
+        facts = self.facts(op)
+        return facts.pieces[loop] if facts.loops.get(loop) == rows else pieces_of(op, loop, rows)
+
+    def facts(self, op: kernel.KernelOp) -> OpRows:
+        """Return what is known of an op, in the group or not."""
+        if (known := self.known.get(op)) is None:
+            known = self.known[op] = OpRows.of(op)
+        return known
 
     def take(self, op: kernel.KernelOp) -> bool:
         """Append an op, if it has a loop that fits the group."""
-        operands, extents = list(op.operands), op.space.extents
-        for name, rows in row_loops(op).items():
-            follows = any(d is not None and self._written.get(v) == d for v, d in zip(operands, rows, strict=True))
-            if (follows or extents[name] in self._extents) and self._fits(op, name, rows):
+        facts, written = self.facts(op), self._written
+        for name, rows in facts.loops.items():
+            if (
+                facts.extents[name] in self._extents
+                or any([d is not None and written.get(v) == d for v, d in zip(facts.operands, rows, strict=True)])
+            ) and self._fits(facts, name, rows):
                 self.add(op, name, rows)
                 return True
         return False
@@ -70,7 +122,7 @@ class RowGroup:
         if found is None or self._written.get(op.inputs[0]) != found[1] or not may_grow(op):
             return False
         name, rows = found[0], (found[1], None)
-        if buffer_behind(op.output) in self._buffers or not self._fits(op, name, rows):
+        if buffer_behind(op.output) in self._buffers or not self._fits(self.facts(op), name, rows):
             return False
         self.add(op, name, rows)
         return True
@@ -87,49 +139,51 @@ class RowGroup:
 
     def add(self, op: kernel.KernelOp, name: str, rows: Rows) -> None:
         """Append an op with the loop `name` over rows."""
+        facts = self.facts(op)
         self.ops.append(op)
         self.loops.append(name)
         self.rows.append(rows)
-        self._extents.add(op.space.extents[name])
-        operands = list(op.operands)
-        buffers = [buffer_behind(value) for value in operands]
+        self._extents.add(facts.extents[name])
+        operands, buffers = facts.operands, facts.buffers
         for value, buffer in zip(operands, buffers, strict=True):
             self._values.setdefault(buffer, set()).add(value)
         for value, buffer, dim in zip(operands[:-1], buffers, rows, strict=False):
             self._read.setdefault(value, set()).add(dim)
             self._buffers.setdefault(buffer, False)
-        self._beside.update(buffers[number] for number in reads_beside(op).get(name, ()))
+        self._beside.update([buffers[number] for number in facts.beside.get(name, ())])
         if (dim := rows[-1]) is not None:
             self._written[operands[-1]] = dim
             self._buffers[buffers[-1]] = True
-            self._extents.add(op.tensors[-1].shape[dim])  # a step may be several rows
+            self._extents.add(facts.result[dim])  # a step may be several rows
         self._internal = None
 
-    def _fits(self, op: kernel.KernelOp, name: str, rows: Rows) -> bool:
+    def _fits(self, facts: OpRows, name: str, rows: Rows) -> bool:
         """Return whether all ops walk what the group writes along one dimension, and read no rows beside their own."""
-        operands = list(op.operands)
-        if any(self._buffers.get(buffer_behind(operands[number])) for number in reads_beside(op).get(name, ())):
+        operands, buffers, written = facts.operands, facts.buffers, self._written
+        if name in facts.beside and any([self._buffers.get(buffers[number]) for number in facts.beside[name]]):
             return False
-        if buffer_behind(operands[-1]) in self._beside:
+        if buffers[-1] in self._beside:
             return False
-        if any(self._written.get(value, dim) != dim for value, dim in zip(operands, rows, strict=True)):
+        if any([written.get(value, dim) != dim for value, dim in zip(operands, rows, strict=True)]):
             return False
-        if any(self._is_seen_otherwise(value, written=value is operands[-1]) for value in operands):
-            return False
-        return self._read.get(operands[-1], {rows[-1]}) == {rows[-1]}
+        result = operands[-1]
+        for value, buffer in zip(operands, buffers, strict=True):
+            if self._is_seen_otherwise(value, buffer, written=value is result):
+                return False
+        read = self._read.get(result)
+        return read is None or read == {rows[-1]}
 
-    def _is_seen_otherwise(self, value: SSAValue, *, written: bool) -> bool:
+    def _is_seen_otherwise(self, value: SSAValue, buffer: SSAValue, *, written: bool) -> bool:
         """Return whether the group writes a part of a buffer and uses another: rows of one are no rows of the other."""
-        buffer = buffer_behind(value)
-        seen = self._values.get(buffer, {value})
-        return seen != {value} and (written or self._buffers[buffer])
+        seen = self._values.get(buffer)
+        if seen is None or (len(seen) == 1 and value in seen):
+            return False
+        return written or self._buffers[buffer]
 
     def is_independent(self, op: kernel.KernelOp) -> bool:
         """Return whether an op may run before the group: neither touches what the other writes."""
-        *inputs, output = op.operands
-        if buffer_behind(output) in self._buffers:
-            return False
-        return not any(self._buffers.get(buffer_behind(value), False) for value in inputs)
+        *read, written = self.facts(op).buffers
+        return written not in self._buffers and not any([self._buffers.get(buffer, False) for buffer in read])
 
     @property
     def written(self) -> list[SSAValue]:
@@ -141,7 +195,7 @@ class RowGroup:
         if self._internal is None:
             own, read, made = set[Operation](self.ops), set[SSAValue](), set[SSAValue]()
             for op in self.ops:
-                *inputs, output = op.operands
+                *inputs, output = self.facts(op).operands
                 read.update(inputs)
                 if output not in read:
                     made.add(output)
@@ -149,10 +203,10 @@ class RowGroup:
             self._internal = [v for v in own_buffers if all(u.operation in own for u in v.uses)]
         return self._internal
 
-    def first(self, count: int) -> RowGroup:
+    def first(self, number: int) -> RowGroup:
         """Return the group of the first so many ops."""
-        made = RowGroup()
-        for op, loop, rows in list(zip(self.ops, self.loops, self.rows, strict=True))[:count]:
+        made = RowGroup(known=self.known)
+        for op, loop, rows in list(zip(self.ops, self.loops, self.rows, strict=True))[:number]:
             made.add(op, loop, rows)
         return made
 
@@ -225,20 +279,20 @@ def _walks_blocks(index: IndexMap, dim: int, name: str, size: int, extents: Mapp
 _PASSED = (kernel.AllocOp, kernel.ToDeviceOp, kernel.KernelConstantOp, arith.ConstantOp, TileOp, ViewOp)
 
 
-def grow(op: kernel.KernelOp, following: Iterable[Operation]) -> list[RowGroup]:
+def grow(op: kernel.KernelOp, following: Iterable[Operation], known: KnownRows | None = None) -> list[RowGroup]:
     """Return the groups that begin with an op, one for each of its loops, each as long as possible.
 
     Args:
         op: the first op.
         following: what stands behind it. Ops that only make buffers do not end a group.
+        known: facts of ops, to which more are added; see `RowGroup`.
     """
-    groups, behind = list[RowGroup](), list(following)
+    groups, known = list[RowGroup](), {} if known is None else known
+    behind = _Replayed(other for other in following if not isinstance(other, _PASSED))
     for name, rows in row_loops(op).items():
-        group = RowGroup()
+        group = RowGroup(known=known)
         group.add(op, name, rows)
         for other in behind:
-            if isinstance(other, _PASSED):
-                continue
             if len(group.ops) == MOST_KERNELS:
                 break
             if not isinstance(other, kernel.KernelOp):
@@ -250,6 +304,21 @@ def grow(op: kernel.KernelOp, following: Iterable[Operation]) -> list[RowGroup]:
     return groups
 
 
+class _Replayed:
+    """Ops to go through several times, each time no further than needed."""
+
+    def __init__(self, ops: Iterator[Operation]) -> None:
+        self._rest, self._seen = ops, list[Operation]()
+
+    def __iter__(self) -> Iterator[Operation]:
+        for number in count():
+            if number == len(self._seen):
+                if (op := next(self._rest, None)) is None:
+                    return
+                self._seen.append(op)
+            yield self._seen[number]
+
+
 def ops_from(op: Operation | None) -> Iterator[Operation]:
     """Yield an op and all behind it in its block."""
     while op is not None:
@@ -257,4 +326,4 @@ def ops_from(op: Operation | None) -> Iterator[Operation]:
         op = op.next_op
 
 
-__all__ = ["RowGroup", "grow", "ops_from", "pieces_of", "reads_beside", "row_loops"]
+__all__ = ["KnownRows", "OpRows", "RowGroup", "grow", "ops_from", "pieces_of", "reads_beside", "row_loops"]

@@ -171,6 +171,7 @@ class _Search:
                 self.last[buffer] = number
         self._ending = [{b for b in k.operands if self.last[b] == number} for number, k in enumerate(kernels)]
         self._known_ways: list[dict[Hashable, list[_Way]]] = [{} for _ in kernels]
+        self._known_choices: dict[Hashable, dict[Hashable, list[int]]] = {}
         self._known_additions: dict[Hashable, list[_Addition]] = {}
         self._lost: dict[Hashable, float] = {}
         self.possible = _possible(kernels)
@@ -225,15 +226,14 @@ class _Search:
 
     def _found_ways(self, number: int, held: Held) -> Iterator[_Way]:
         kernel, ending = self.kernels[number], self._ending[number]
-        operands = list(enumerate(kernel.operands))
-        shared = [(n, b) for n, b in operands if b in held and n not in kernel.copied]
-        for choice, candidate in enumerate(kernel.candidates):
-            views = candidate.views
-            if any(held[b][0] != views[n] for n, b in shared):
-                continue
+        seen = [(n, b, held[b][0]) for n, b in enumerate(kernel.operands) if b in held]
+        shared = [(n, view) for n, _, view in seen if n not in kernel.copied]
+        for choice in self._choices(number, tuple([n for n, _ in shared])).get(tuple([view for _, view in shared]), ()):
+            candidate = kernel.candidates[choice]
+            before = [n for n, _, view in seen if view == candidate.views[n]]
             for added in self._additions(number, choice, held):
-                now = {**held, **added.held}
-                local = frozenset([n for n, b in operands if b in now and now[b][0] == views[n]])
+                # What comes up here is held in the slices that the kernel sees.
+                local = frozenset([*before, *(n for n, b in enumerate(kernel.operands) if b in added.held)])
                 us = self.prices.us(candidate, local) + added.copy_us
                 kept = {b: slices for b, slices in added.held.items() if b not in ending}
                 copies = [n for n in sorted(kernel.copied) if n in local and kernel.operands[n] in added.held]
@@ -250,6 +250,15 @@ class _Search:
             gain = self.prices.us(way.candidate, rest) - us - self.prices.copy_us(way.candidate, n)
             owed[kernel.operands[n]] = max(0.0, gain) + ROUNDING * us
         return owed
+
+    def _choices(self, number: int, places: tuple[int, ...]) -> Mapping[Hashable, Sequence[int]]:
+        """The candidates of a kernel, by the slices that they see of some operands."""
+        key = number, places
+        if (known := self._known_choices.get(key)) is None:
+            known = self._known_choices[key] = dict[Hashable, list[int]]()
+            for choice, candidate in enumerate(self.kernels[number].candidates):
+                known.setdefault(tuple([candidate.views[n] for n in places]), []).append(choice)
+        return known
 
     def _additions(self, number: int, choice: int, held: Held) -> list[_Addition]:
         """Ways to hold the buffers that come up at this kernel, and inputs that later kernels read too."""

@@ -258,3 +258,13 @@ def test_the_total_alone_is_that_of_all_parts() -> None:
     slow = CostParameters(lx_gb_per_s_per_core=1.0)
     local = pointwise(1, 10**6, local=True)
     assert total_us(local, slow, scratchpad=False) < total_us(local, slow) == pytest.approx(cost(local, slow).total)
+
+
+def test_operands_are_told_to_be_in_the_scratchpads() -> None:
+    """The same as if the work said so, for every choice of operands."""
+    for work in (product(2048, 4096, 12800), pointwise(2, 4096), pointwise(1, 10**6, local=True)):
+        for chosen in range(1 << len(work.operands)):
+            local = {n for n in range(len(work.operands)) if chosen >> n & 1}
+            said = replace(work, operands=tuple(replace(o, local=n in local) for n, o in enumerate(work.operands)))
+            for scratchpad in (True, False):
+                assert total_us(work, scratchpad=scratchpad, local=local) == total_us(said, scratchpad=scratchpad)

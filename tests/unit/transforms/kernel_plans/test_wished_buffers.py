@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
+
+import pytest
 
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.planning.divisions import OUTSIDE, Kernel, Prices
+from spyre_mlir.planning.divisions import OUTSIDE, Kernel, Prices, divide_within
 from spyre_mlir.transforms.kernel_plans.wished_buffers import not_wished, without_impossible
 from tests.unit.planning.test_divisions import candidate
 
@@ -21,6 +24,26 @@ def test_only_what_fits_nowhere_is_given_up() -> None:
     found = without_impossible([first, reader, second, replace(second, operands=(1, OUTSIDE))], Prices())
     assert [k.wished for k in found] == [{0}, {0}, frozenset(), frozenset()]
     assert [k.required for k in found] == [{0}, {0}, frozenset(), frozenset()]
+
+
+@pytest.mark.parametrize(
+    ("made", "read", "twice"),
+    [("rows", "rows", False), ("rows", "columns", False), ("rows", "both", False), ("both", "both", True)],
+)
+def test_it_is_given_up_where_kernels_see_other_slices(made: str, read: str, twice: bool) -> None:
+    """As the search finds it, which takes longer."""
+    size = 1_000_000
+    rows, columns = (candidate(view, 32, size, size) for view in ("rows", "columns"))
+    mixed = replace(rows, views=("rows", "columns", "rows"), sizes=rows.sizes[:1] * 3)
+    choices = {"rows": (rows,), "columns": (columns,), "both": (columns, rows)}
+    wished = frozenset({0})
+    kernels = [Kernel((OUTSIDE, 0), choices[made], required=wished, wished=wished)]
+    kernels += [Kernel((0, OUTSIDE), choices[read], required=wished, wished=wished)]
+    if twice:  # one operand is seen by rows, another by columns
+        kernels += [Kernel((0, 0, OUTSIDE), (mixed,), required=wished, wished=wished)]
+    possible = divide_within(kernels, inf) is not None
+    assert possible == (read in (made, "both") and not twice)
+    assert [bool(k.wished) for k in without_impossible(kernels, Prices())] == [possible] * len(kernels)
 
 
 def test_a_hint_is_no_wish() -> None:

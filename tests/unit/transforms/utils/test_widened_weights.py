@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
-from spyre_mlir.transforms.utils.widened_weights import counted_as_read, is_widened, keeps_widened
+from spyre_mlir.transforms.utils.widened_weights import KernelCounts, counted_as_read, is_widened, keeps_widened
 from tests.unit.transforms.levels import ops, passed
 
 
@@ -71,4 +71,17 @@ def test_a_long_chain_of_kernels_is_no_weight() -> None:
         lines += [f"%a{n} = spyre.kernel.alloc : {kind}", f'spyre.kernel.compute "neg" [i = 4, j = 64] {operands}']
     lines += [f"%z = spyre.kernel.from_device %a1499 : {kind} to tensor<4x64xf16>", "func.return %z : tensor<4x64xf16>"]
     module = passed("func.func @main(%x: tensor<4x64xf16>) -> tensor<4x64xf16> {\n" + "\n".join(lines) + "\n}")
-    assert not any(is_widened(op.output) for op in ops(module, KernelOp))
+    known: KernelCounts = {}
+    chain = [op.output for op in ops(module, KernelOp)]
+    assert not any(is_widened(value, known) for value in reversed(chain))
+    assert set(chain) <= set(known)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_it_is_known_once_it_was_asked(backwards: bool) -> None:
+    """Whichever is asked first, and as if each were asked by itself."""
+    known: KernelCounts = {}
+    values = [op.output for op in program("w1")]
+    for value in reversed(values) if backwards else values:
+        assert is_widened(value, known) == is_widened(value)
+    assert [known[value] for value in values] == [1, 2, None]

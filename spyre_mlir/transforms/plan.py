@@ -33,6 +33,7 @@ from spyre_mlir.transforms.kernel_plans.divided_blocks import divide_as_usual, d
 from spyre_mlir.transforms.kernel_plans.group_prefixes import GroupPrefix
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
+from spyre_mlir.transforms.kernel_plans.repeated_weights import copies_of, repeat_weights
 from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
 from spyre_mlir.transforms.kernel_plans.row_groups import KnownRows, OpRows, RowGroup, grow, ops_from
 from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, RunningSum
@@ -102,6 +103,7 @@ class PlanPass(ModulePass):
         settle_hints(kernels_in(block), choices.spec)
         if self.together and loops and choices.narrow:
             cut_rows(block, choices.is_widened, choices.parameters)
+            repeat_weights(block, choices.is_widened, choices.spec, choices.parameters)
             choices.moved()
         if not (self.together and divide_as_usual(block, choices)):
             for value in [op.output for op in kernels_in(block) if hinted_place(op.output) == "lx"]:
@@ -256,8 +258,10 @@ class _Loops:
             if needed is None or (floor := prefix.floor_us()) >= clearly or prefix.is_asked_for_whole():
                 continue
             found = list[tuple[tuple[TripSpan, ...], InnerLoop | None, float]]()
-            if saved and not prefix.is_summed:  # a sum grows in one loop
-                shared = shared_equally(prefix.pieces, self.spec.cores_per_card, needed)
+            if not prefix.is_summed and (saved or not self._wide.held.isdisjoint(prefix.internal)):
+                # A sum grows in one loop.
+                cores = self.spec.cores_per_card // copies_of(group.ops[:count], group.loops[:count])
+                shared = shared_equally(prefix.pieces, cores, needed)
                 found += [(spans, None, floor) for spans in shared]
             for trips, inner in self._loops(prefix, needed):
                 within = 1 if inner is None else inner.trips

@@ -240,7 +240,7 @@ class KernelChoices:
         ways = divisions(loops, footprints(op, loops), least, self.spec)
         nowhere = (None,) * len(held), (0,) * len(held)
         # One core is no division, so `divide-work` would replace it by the usual one, which the buffers may not suit.
-        others = [splits for splits in ways if splits != usual and prod(splits.values()) > 1]
+        others: list[Mapping[str, int]] = [splits for splits in ways if splits != usual and prod(splits.values()) > 1]
         if not wanted and self.narrow and (alone := _columns_alone(op, self.spec)) not in (None, usual, *others):
             others.append(alone)
         found = [DividedKernel(splits, work(splits), *nowhere) for splits in others]

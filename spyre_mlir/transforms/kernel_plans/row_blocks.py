@@ -33,28 +33,29 @@ def cut_rows(block: Block, is_widened: Callable[[SSAValue], bool], parameters: C
     """
     done = set[Operation]()
     for op in [o for o in block.ops if isinstance(o, kernel.ComputeOp)]:
-        if op in done or not _is_widened_product(op, is_widened) or _tile(op) <= parameters.reread_from_tile_elements:
+        if op in done or not is_widened_product(op, is_widened) or _tile(op) <= parameters.reread_from_tile_elements:
             continue
         group = _grown(op, is_widened)
         done.update(group.ops)
         fits = (
             n for n in divisors(group.pieces, group.pieces) if _tile(op) <= n * parameters.reread_from_tile_elements
         )
-        if (blocks := next(fits, 1)) > 1 and not any(_is_settled(other) for other in group.ops):
+        if (blocks := next(fits, 1)) > 1 and not any(is_settled(other) for other in group.ops):
             _cut(block, group, blocks)
 
 
-def _is_widened_product(op: kernel.KernelOp, is_widened: Callable[[SSAValue], bool]) -> bool:
-    return isinstance(op, kernel.ComputeOp) and op.is_product and is_widened(op.inputs[1]) and _rows_loop(op) != ""
+def is_widened_product(op: kernel.KernelOp, is_widened: Callable[[SSAValue], bool]) -> bool:
+    """Return whether a kernel multiplies rows by a widened weight."""
+    return isinstance(op, kernel.ComputeOp) and op.is_product and is_widened(op.inputs[1]) and rows_loop(op) != ""
 
 
-def _is_settled(op: kernel.KernelOp) -> bool:
-    """Return whether somebody else says how a kernel is divided."""
+def is_settled(op: kernel.KernelOp) -> bool:
+    """Return whether a hint or the program says how a kernel is divided."""
     return hint_of(op) is not None or any(d.split > 1 for d in op.space.data)
 
 
-def _rows_loop(op: kernel.KernelOp) -> str:
-    """The only loop of a product over rows of its left operand; empty if there is none, or more."""
+def rows_loop(op: kernel.KernelOp) -> str:
+    """Return the only loop of a product over rows of its left operand; empty if there is none, or more."""
     left, right, result = (index.names for index in op.maps.data)
     rows = sorted((left & result) - right)
     return rows[0] if len(rows) == 1 and not left & right & result else ""
@@ -62,24 +63,24 @@ def _rows_loop(op: kernel.KernelOp) -> str:
 
 def _tile(op: kernel.ComputeOp) -> int:
     """The least elements of the result that a core has, with all rows: a stick of the narrow weight has columns."""
-    return op.space.extents[_rows_loop(op)] * _lanes(op.inputs[1])
+    return op.space.extents[rows_loop(op)] * lanes_behind(op.inputs[1])
 
 
-def _lanes(value: SSAValue) -> int:
-    """The most elements of a stick of a widened weight, or of what it was made of."""
+def lanes_behind(value: SSAValue) -> int:
+    """Return the most elements of a stick of a widened weight, or of what it was made of."""
     users = [use.operation for use in value.uses]
     made = [v for op in users if isinstance(op, kernel.KernelOp) and op.output is value for v in op.inputs]
-    return max([kernel.device_tensor(value).lanes, *(_lanes(v) for v in made if v is not value)])
+    return max([kernel.device_tensor(value).lanes, *(lanes_behind(v) for v in made if v is not value)])
 
 
 def _grown(op: kernel.ComputeOp, is_widened: Callable[[SSAValue], bool]) -> RowGroup:
     """The product, what follows from its rows element by element, and products of widened weights with as many rows."""
-    group = next(g for g in grow(op, []) if g.loops[0] == _rows_loop(op))
+    group = next(g for g in grow(op, []) if g.loops[0] == rows_loop(op))
     for other in ops_from(op.next_op):
         if not isinstance(other, kernel.KernelOp):
             continue
         read = [number for number, value in enumerate(other.inputs) if value in group.written]
-        if _is_widened_product(other, is_widened) or (read and all(other.is_elementwise(n) for n in read)):
+        if is_widened_product(other, is_widened) or (read and all(other.is_elementwise(n) for n in read)):
             group.take(other)
     return group
 
@@ -130,4 +131,4 @@ def _erase(ops: Iterable[Operation]) -> None:
         op.erase()
 
 
-__all__ = ["cut_rows"]
+__all__ = ["cut_rows", "is_settled", "is_widened_product", "lanes_behind", "rows_loop"]

@@ -15,6 +15,7 @@ from spyre_mlir.transforms.kernel_plans.kernel_choices import shape_of
 from spyre_mlir.transforms.kernel_plans.plan_record import TriedLoop
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
 from spyre_mlir.transforms.utils.hints import hinted_place
+from spyre_mlir.transforms.utils.widened_weights import widens_given
 
 CLEAR_GAIN = 0.05  # part of the time that a loop must save
 _NONE: Mapping[kernel.KernelOp, Collection[SSAValue]] = MappingProxyType({})
@@ -93,7 +94,7 @@ def cuts(group: RowGroup, stored_wide: Mapping[kernel.KernelOp, Collection[SSAVa
     """
     ops, whole = group.ops, len(group.ops)
     inner = (n for n in range(2, whole) if ops[n].is_product or ops[n - 1].is_product)
-    before = (n for n in range(1, whole) if ops[n].output in stored_wide.get(ops[n], ()))
+    before = (n for n in range(1, whole) if ops[n].output in stored_wide.get(ops[n], ()) or widens_given(ops[n]))
     return sorted({whole, *inner, *before, *([whole - 1] if group.is_summed else [])})
 
 

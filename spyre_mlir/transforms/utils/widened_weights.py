@@ -25,7 +25,7 @@ _MOST_KERNELS = 24
 
 def widens_any(module: ModuleOp) -> bool:
     """Return whether a kernel widens a weight of few bits; if none does, no buffer is `is_widened`."""
-    return any(isinstance(op, kernel.KernelOp) and _widens_given(op) for op in ops_in(module))
+    return any(isinstance(op, kernel.KernelOp) and widens_given(op) for op in ops_in(module))
 
 
 KernelCounts = dict[SSAValue, "int | None"]
@@ -72,7 +72,7 @@ def _only_writer(value: SSAValue) -> kernel.KernelOp | None:
 
 def _sources(op: kernel.KernelOp) -> list[SSAValue] | None:
     """The buffers that a kernel makes an element of; empty if it widens a weight, None if it makes no such buffer."""
-    if _widens_given(op):
+    if widens_given(op):
         return []
     if not isinstance(op, kernel.ConvertOp) and not all(op.is_elementwise(number) for number in range(len(op.inputs))):
         return None
@@ -116,7 +116,8 @@ def keeps_widened(op: kernel.KernelOp) -> bool:
     return any(kernel.device_tensor(value).space == "lx" and is_widened(value) for value in op.operands)
 
 
-def _widens_given(op: kernel.KernelOp) -> bool:
+def widens_given(op: kernel.KernelOp) -> bool:
+    """Return whether a kernel reads a weight of few bits as the host sends it."""
     source = op.inputs[0]
     return _format(source) in _NARROW and not isinstance(buffer_behind(source).owner, kernel.AllocOp)
 
@@ -126,4 +127,4 @@ def _format(value: SSAValue) -> str:
     return (owner.compact() if isinstance(owner, TileOp) else kernel.device_tensor(value)).format
 
 
-__all__ = ["KernelCounts", "counted_as_read", "is_widened", "keeps_widened", "widens_any"]
+__all__ = ["KernelCounts", "counted_as_read", "is_widened", "keeps_widened", "widens_any", "widens_given"]

@@ -195,18 +195,36 @@ def test_no_loop_parts_a_product_from_the_conversion_of_its_weight(tokens: int) 
 
 
 def test_rows_that_make_a_core_read_again_are_in_blocks_that_share_a_converted_weight(tmp_path: Path) -> None:
-    """2,048 rows of a stick of 128 columns are twice the tile that a core holds."""
+    """2,048 rows of a stick of 128 columns are twice the tile of a core; 16 cores make each of the first two sticks."""
     model, x = Mlp8(128, 256), inputs(2048, 128)
     program = compiled(model, x)
     module = parse_module(program.mlir("spyre.kernel"), make_context())
     products = [op for op in module.walk() if isinstance(op, KernelOp) and op.is_product]
-    assert [op.space.extents["m"] for op in products] == [1024] * 6
+    assert [(op.space.extents.get("copy", 1), op.space.extents["m"]) for op in products] == [(16, 64)] * 4 + [
+        (1, 1024)
+    ] * 2
     assert len([op for op in module.walk() if isinstance(op, ConvertOp)]) == 3
     assert wide_stores(program) == []
     checked = program.verify(x)
     assert checked, str(checked)
     gate, up = (reference(linear, x) for linear in (model.gate, model.up))
     wanted = reference(model.down, nn.functional.silu(gate) * up)
+    assert float((program(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
+    program.save(tmp_path / "saved")
+    assert [f for f in check_path(tmp_path / "saved", make_context()) if f.severity == "error"] == []
+
+
+def test_several_cores_convert_the_same_columns_for_rows_of_their_own(tmp_path: Path) -> None:
+    """512 columns are four sticks, so eight cores make each of them, for 64 of 512 rows."""
+    model, x = Linear8(512, 256, scaled_first=True), inputs(512, 256)
+    program = compiled(model, x)
+    module = parse_module(program.mlir("spyre.kernel"), make_context())
+    convert, product = [op for op in module.walk() if isinstance(op, KernelOp)][:2]
+    assert [op.space_splits()["copy"] for op in (convert, product)] == [8, 8]
+    assert device_tensor(product.output).space == device_tensor(convert.output).space == "lx"
+    checked = program.verify(x)
+    assert checked, str(checked)
+    wanted = reference(model, x)
     assert float((program(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
     program.save(tmp_path / "saved")
     assert [f for f in check_path(tmp_path / "saved", make_context()) if f.severity == "error"] == []

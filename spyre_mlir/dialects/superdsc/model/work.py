@@ -155,14 +155,19 @@ def _product(descriptor: Descriptor) -> MatmulLoops:
 def _batch_inside(descriptor: Descriptor) -> tuple[int, int, int]:
     """Elements of the batch that lie inside of the rows of the left operand, the right one and the result.
 
-    The rows of an operand are its loop that is neither batch nor in the lanes.
+    The rows of an operand are its loop that is neither batch nor in the lanes. A scratchpad has one core's slice.
     """
     left, right, kept = (set(descriptor.operands[n].order) for n in (0, 1, -1))
-    extents = {d.label: d.extent for d in descriptor.dims}
+    whole = {d.label: d.extent for d in descriptor.dims}
+    own = {d.label: d.extent // d.split for d in descriptor.dims}
     rows = [d.label for d in descriptor.dims if d.label in kept & left - right]
     batch = (kept & left & right) | set(rows[:-1])
     found = tuple(
-        prod(extents[label] for label in _before(operand.order, batch | {operand.stick}) if label in batch)
+        prod(
+            (own if operand.component == "lx" else whole)[label]
+            for label in _before(operand.order, batch | {operand.stick})
+            if label in batch
+        )
         for operand in (*descriptor.operands[:2], descriptor.output)
     )
     return found[0], found[1], found[2]

@@ -8,6 +8,7 @@ from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.transforms.kernel_plans.row_groups import grow
 from spyre_mlir.transforms.kernel_plans.trials import CLEAR_GAIN, InnerLoop, Trial, clear_gain_us, cuts
+from tests.unit.transforms.kernel_plans.test_row_blocks import product
 from tests.unit.transforms.kernel_plans.test_running_sums import group_of, products
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
@@ -53,3 +54,13 @@ def test_a_group_may_end_before_its_sum() -> None:
 def test_a_group_without_products_is_not_cut() -> None:
     first, *others = ops(passed(softmax(8192, 1024), "divide-work"), KernelOp)
     assert cuts(next(g for g in grow(first, others) if len(g.ops) == 5)) == [5]
+
+
+def test_a_group_may_end_before_a_weight_of_few_bits_is_widened() -> None:
+    ops_found = ops(product(1024), KernelOp)
+    convert, multiplied, exp = ops_found
+    group = next(g for g in grow(convert, ops_found[1:]) if g.loops == ["d0", "n", "n"])
+    behind = group.first(3)
+    behind.add(convert, "d0", group.rows[0])
+    assert cuts(behind) == [2, 3, 4]
+    assert [op.function_name for op in (multiplied, exp)] == ["batchmatmul", "exp"]

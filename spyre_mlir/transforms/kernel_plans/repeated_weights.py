@@ -1,0 +1,200 @@
+"""Widened weights of few columns that several cores make: each for rows of its own.
+
+A weight of few bits goes from its conversion to its product in the scratchpads, so each core makes the columns that it
+multiplies. Where there are fewer sticks of columns than cores, or some cores would have more of them than others, the
+others are idle, or a sum is divided, which keeps half of a core busy. Instead several cores may make the same columns,
+for as many parts of the rows: the kernels of the weight get a loop over these parts, which is a batch of the product.
+
+Decision: docs/decisions/0168-cores-make-the-same-columns-of-a-weight.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Block, SSAValue
+
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.hw.cost import CostKind, MatmulLoops, Traffic, Work, total_us
+from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
+from spyre_mlir.hw.division import divisors
+from spyre_mlir.hw.formats import DL16, FP32
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
+from spyre_mlir.hw.sticks import LinearExpr
+from spyre_mlir.transforms.kernel_plans.row_blocks import is_settled, is_widened_product, lanes_behind, rows_loop
+
+_COPY = "copy"
+# Copies that gain less than this are left alone: each repeats what makes the weight.
+_LEAST_GAIN_US = 5.0
+# Buffers of floats that a core holds at a time while it takes words apart.
+_BUFFERS = 4
+
+
+def repeat_weights(
+    block: Block, is_widened: Callable[[SSAValue], bool], spec: SpyreSpec, parameters: CostParameters = CALIBRATED
+) -> None:
+    """Let several cores make the same columns of widened weights, where products are clearly quicker for it.
+
+    Args:
+        block: of kernels that are not divided.
+        is_widened: whether a buffer has a weight of few bits in a wider format.
+        spec: the machine.
+        parameters: of the cost model.
+    """
+    done = set[kernel.KernelOp]()
+    for op in [o for o in block.ops if isinstance(o, kernel.ComputeOp)]:
+        if op in done or not is_widened_product(op, is_widened):
+            continue
+        made = _made_for(op, is_widened)
+        if made is None:
+            continue
+        done.update(made.products)
+        if (copies := _copies(made, spec, parameters)) > 1:
+            _repeat(made, copies)
+
+
+def copies_of(ops: Sequence[kernel.KernelOp], loops: Sequence[str]) -> int:
+    """Return how often kernels make a weight, unless these loops around them walk its copies."""
+    return max(
+        [op.space.extents.get(_COPY, 1) for op, loop in zip(ops, loops, strict=True) if loop != _COPY], default=1
+    )
+
+
+@dataclass
+class _MadeWeight:
+    """A widened weight, or the digits of one.
+
+    Attributes:
+        kernels: that make it, in no order.
+        buffers: that they write.
+        products: that read it.
+    """
+
+    kernels: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])
+    buffers: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
+    products: dict[kernel.ComputeOp, None] = field(default_factory=dict[kernel.ComputeOp, None])
+
+
+def _made_for(op: kernel.ComputeOp, is_widened: Callable[[SSAValue], bool]) -> _MadeWeight | None:
+    """All kernels that make the weight of a product, and all its products; None if anything else uses it."""
+    found, todo = _MadeWeight(), [op.inputs[1]]
+    while todo:
+        value = todo.pop()
+        if value in found.buffers:
+            continue
+        if not isinstance(value.owner, kernel.AllocOp) or not is_widened(value):
+            return None
+        found.buffers[value] = None
+        for use in value.uses:
+            user = use.operation
+            if not isinstance(user, kernel.ConvertOp | kernel.ComputeOp) or is_settled(user):
+                return None
+            if user.is_product:
+                if use.index != 1 or not isinstance(user, kernel.ComputeOp) or not rows_loop(user):
+                    return None
+                found.products[user] = None
+                continue
+            found.kernels.add(user)
+            todo += [v for v in user.operands if isinstance(v.owner, kernel.AllocOp) and is_widened(v)]
+            if not is_widened(user.output) or _COPY in user.space.extents:
+                return None
+    same = {(p.space.extents[rows_loop(p)], p.inputs[0].type, p.tensors[1].shape) for p in found.products}
+    return found if len(same) == 1 else None
+
+
+def _copies(made: _MadeWeight, spec: SpyreSpec, p: CostParameters) -> int:
+    """How often to make a weight; 1 where more copies gain too little."""
+    product = next(iter(made.products))
+    rows = product.space.extents[rows_loop(product)]
+    counts = divisors(spec.cores_per_card, min(rows, spec.cores_per_card))
+    times = {n: us for n in counts if rows % n == 0 and (us := _us(made, product, n, spec, p)) is not None}
+    best = min(times, key=lambda n: (times[n], n))
+    return best if times[1] - times[best] >= _LEAST_GAIN_US else 1
+
+
+def _us(made: _MadeWeight, product: kernel.ComputeOp, copies: int, spec: SpyreSpec, p: CostParameters) -> float | None:
+    """About the time of a weight and its products with so many copies; None if these would leave cores idle."""
+    (summed,) = [d for d in product.space.data if d.name not in product.maps.data[-1].names]
+    rows = product.space.extents[rows_loop(product)]
+    columns = prod(d.extent for d in product.space.data) // (rows * summed.extent)
+    lanes = lanes_behind(product.inputs[1])
+    pieces, cores = -(-columns // lanes), spec.cores_per_card // copies
+    turns, parts = -(-pieces // cores), min(pieces, cores)
+    held = turns * lanes * summed.extent * (DL16.bits if len(made.kernels) == 1 else _BUFFERS * FP32.bits) // 8
+    if copies > 1 and (pieces < cores or held > spec.lx_usable_bytes):
+        return None
+    elements = turns * lanes * summed.extent * spec.cores_per_card
+    step_us = total_us(Work(kind=CostKind.POINTWISE, cores=spec.cores_per_card, elements=elements, operands=()), p)
+    read = sum(t.sticks for op in made.kernels for t in _sent(op)) * STICK_BYTES / p.hbm_gb_per_s / 1000
+    left = rows * summed.extent * 2
+    loops = MatmulLoops(
+        batch=copies, rows=rows // copies, columns=parts * lanes, depth=summed.extent, splits=(copies, 1, parts, 1)
+    )
+    given = Traffic(bytes=left, needed=left, per_core=left // copies, readers=parts)
+    work = Work(kind=CostKind.PRODUCT, cores=copies * parts, elements=loops.macs, operands=(given,), product=loops)
+    once = total_us(work, p)
+    if turns == 1 and parts < cores:
+        # The sum may be divided instead: its result is written to device memory, and read there.
+        moved = 2 * rows * columns * DL16.bits // 8 / p.hbm_gb_per_s / 1000
+        once = min(once, p.pe_divided_sum_slowdown * once * parts / spec.cores_per_card + moved)
+    return len(made.products) * turns * once + max(read, step_us) + (len(made.kernels) - 1) * step_us
+
+
+def _sent(op: kernel.KernelOp) -> list[DeviceTensor]:
+    """Operands of a kernel that the host sends."""
+    return [kernel.device_tensor(v) for v in op.inputs if not isinstance(v.owner, kernel.AllocOp)]
+
+
+def _repeat(made: _MadeWeight, copies: int) -> None:
+    """Put a loop over copies around the kernels of a weight, and make it a loop over parts of its products' rows."""
+    for op in made.kernels:
+        op.space = SpaceAttr((IterDim(_COPY, copies), *op.space.data))
+        op.maps = ArrayAttr(
+            [_repeated(m) if v in made.buffers else m for v, m in zip(op.operands, op.maps.data, strict=True)]
+        )
+    for op in made.products:
+        rows = rows_loop(op)
+        part = op.space.extents[rows] // copies
+        dims = (replace(d, extent=part) if d.name == rows else d for d in op.space.data)
+        places = {d.name: LinearExpr.of(d.name) for d in op.space.data}
+        places[rows] = LinearExpr(0, ((_COPY, part), (rows, 1)))
+        left, right, result = op.maps.data
+        op.space = SpaceAttr((IterDim(_COPY, copies), *dims))
+        op.maps = ArrayAttr([_at(left, places), _repeated(right), _at(result, places)])
+    for value in made.buffers:
+        old = value.owner
+        assert isinstance(old, kernel.AllocOp)
+        new = kernel.AllocOp(DeviceTensorType(_larger(kernel.device_tensor(value), copies)))
+        new.attributes |= old.attributes
+        new.location = old.location
+        new.result.name_hint = value.name_hint
+        block = old.parent_block()
+        assert block is not None
+        block.insert_op_before(new, old)
+        value.replace_all_uses_with(new.result)
+        old.detach()
+        old.erase()
+
+
+def _at(index: IndexMapAttr, places: Mapping[str, LinearExpr]) -> IndexMapAttr:
+    return IndexMapAttr(tuple(e.at(places) for e in index.data))
+
+
+def _repeated(index: IndexMapAttr) -> IndexMapAttr:
+    return IndexMapAttr((LinearExpr.of(_COPY), *index.data))
+
+
+def _larger(tensor: DeviceTensor, copies: int) -> DeviceTensor:
+    """A tensor of so many tensors, one after the other."""
+    layout = tensor.layout
+    order = (0, *(d if d < 0 else d + 1 for d in layout.order))
+    stick = layout.stick if layout.stick < 0 else layout.stick + 1
+    layout = replace(layout, order=order, stick=stick, extents=(copies, *layout.extents))
+    return replace(tensor, shape=(copies, *tensor.shape), layout=layout)
+
+
+__all__ = ["copies_of", "repeat_weights"]

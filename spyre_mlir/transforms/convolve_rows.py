@@ -7,7 +7,8 @@ The usual product of a convolution has channels in the lanes of its operand and 
 torch-spyre has placed is laid out again before the product, and the result after it. Where images and results have
 their columns in the lanes, and columns fill them well, a product with the weight as its first operand is quicker.
 Convolutions in groups are quicker in this form even if the layouts of inputs and results are free: each core then has
-whole groups, with all the image rows that they read. The patches of an embedding need not fill the lanes: the pass
+whole groups, with all the image rows that they read; so do channels that meet no other channel, which have their
+channels in the lanes elsewhere, as convolutions around them do. The patches of an embedding need not fill the lanes: the pass
 compares the time to lay out their windows and results with the time spent on empty lanes.
 
 Decision: docs/decisions/0174-wide-images-are-convolved-by-rows.md
@@ -40,11 +41,14 @@ from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import round_up
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.composed.nn.row_convolution import CONVOLUTIONS, CONVOLVE_ROWS
+from spyre_mlir.ops.helpers.depthwise import keeps_columns
 from spyre_mlir.ops.helpers.sliding_windows import spread
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.utils.rebuild import functions
 
 _LANES, _BYTES = DL16.elements_per_stick(), DL16.bits // 8
+# Normalisations by known statistics, a factor and a term for each channel.
+_NORMS = ("_native_batch_norm_legit_no_training",)
 # The least part of the lanes that columns fill: the others are multiplied in vain.
 _FILLED = 0.75
 # The part of a core's scratchpad that copies of a weight and gathered taps may take.
@@ -75,7 +79,7 @@ def _rewrite(op: AtenOp) -> None:
     if entry is None:
         raise ValueError(f"{CONVOLVE_ROWS} is not in the op table")
     kept = {name: said[name] for name in ("input", "weight", "bias")}
-    pairs = {name: spread(said[name], 2) for name in ("padding", "stride")}
+    pairs = {name: spread(said[name], 2) for name in ("padding", "stride", "dilation")}
     bound = {**kept, **pairs, "groups": said["groups"]}
     operands, attributes = spelled(entry, bound)
     made = make_op(CONVOLVE_ROWS, operands, attributes, [result.type for result in op.results])
@@ -118,7 +122,7 @@ class _Images:
         for op in self._block.ops:
             if not isinstance(op, AtenOp):
                 continue
-            images = [v for v in op.operands if _is_pointwise(op) and shape_of(v) == shape_of(op.results[0])]
+            images = [v for v in op.operands if _is_elementwise(op) and shape_of(v) == shape_of(op.results[0])]
             if op in self._found or (images and lying.issuperset(images)):
                 lying.add(op.results[0])
         return lying
@@ -138,31 +142,33 @@ class _Images:
             return use.index in self._results
         if op in self._found:
             return use.index == 0
-        if not isinstance(op, AtenOp) or not _is_pointwise(op):
+        if not isinstance(op, AtenOp) or not _is_elementwise(op):
             return False
         return shape_of(op.results[0]) == shape_of(value) and op.results[0] in wanted
 
 
-def _is_pointwise(op: AtenOp) -> bool:
-    return op.entry is not None and op.entry.family is Family.POINTWISE
+def _is_elementwise(op: AtenOp) -> bool:
+    return op.overload in _NORMS or (op.entry is not None and op.entry.family is Family.POINTWISE)
 
 
 def _fits(op: AtenOp, spec: SpyreSpec) -> bool:
-    """Whether a convolution has steps of 1, wide images and room for copies of its weight; or patches that gain."""
+    """Whether a convolution has steps of 1, wide images and room for its weight; or patches that gain; or own windows."""
     if op.overload not in CONVOLUTIONS or op.on_host or hint_of(op) is not None:
         return False
     said = _arguments(op)
     if _lie_side_by_side(op):
         return _gains_side_by_side(op, spec)
-    steps = (*said["stride"], *said["dilation"])
-    if set(steps) != {1} or said.get("transposed", False) or any(said.get("output_padding", ())):
-        return False
     image, weight, result = (shape_of(v) for v in (*op.operands[:2], op.results[0]))
+    if said.get("transposed", False) or any(said.get("output_padding", ())):
+        return False
+    if len(image) == 4 and min(image) > 0 and said["groups"] == image[1] == weight[0] > 1:
+        stride, padding, dilation = (spread(said[name], 2) for name in ("stride", "padding", "dilation"))
+        return keeps_columns(image, weight, stride, (padding, padding), dilation)
+    if {*said["stride"], *said["dilation"]} != {1}:
+        return False
     if len(image) != 4 or min(*image, *result) == 0 or min(_filled(image[-1]), _filled(result[-1])) < _FILLED:
         return False
     groups, (outputs, own, rows, columns) = said["groups"], weight
-    if own == 1 and groups > 1:
-        return False  # channels by themselves have a form of their own, with columns in the lanes too
     summed = rows * columns * own
     lines = -(-image[0] * result[2] // spec.cores_per_card)  # of a core
     copies = lines * outputs * round_up(summed, _LANES)

@@ -1,13 +1,16 @@
 """Convolutions of every channel by itself: sums of taps, or products with banded matrices.
 
-Taps that are laid side by side bring every core rows that others have, and those go through device memory. A row of one
+Channels are in the lanes of a sum of taps, columns in those of a product. Taps that are laid side by side bring every core rows that others have, and those go through device memory. A row of one
 channel times a matrix [element, place] that has the taps on its diagonals stays on the core of that channel: the other
 rows under the window are there too, and zeros beside the image are entries that the matrix does not have.
 
-Decision: docs/decisions/0164-channels-by-themselves-are-banded-products.md
+Decisions: docs/decisions/0164-channels-by-themselves-are-banded-products.md,
+docs/decisions/0177-depthwise-convolutions-lie-as-their-neighbours.md
 """
 
 from __future__ import annotations
+
+from math import prod
 
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops.annotations import Ints
@@ -18,12 +21,14 @@ from spyre_mlir.ops.value import Value
 
 # Elements of a stick of DL16, and the longest rows, of images and of results, that are multiplied by a matrix.
 _LANES, _WIDEST = DL16.elements_per_stick(), 128
+# Taps of a window beyond which gathering them takes longer than to lay the image out again, and the result.
+_MOST_TAPS = 25
 
 
 def by_channel(
     b: Build, input: Value, weight: Value, stride: Ints, padding: tuple[Ints, Ints], dilation: Ints
 ) -> Value:
-    """The convolution of each channel with its own window.
+    """The convolution of each channel with its own window, channels in the lanes unless windows are large.
 
     Args:
         b: where to build.
@@ -36,33 +41,44 @@ def by_channel(
     Returns:
         [N, C, places…].
     """
-    if len(stride) == 2 and _fits_lanes(input, weight, stride, padding, dilation):
-        return _by_rows(b, input, weight, stride, padding, dilation)
+    large = len(stride) == 2 and prod(weight.shape[2:]) > _MOST_TAPS
+    if large and keeps_columns(input.shape, weight.shape, stride, padding, dilation):
+        return by_rows(b, input, weight, stride, padding, dilation)
     return _by_taps(b, input, weight, stride, padding, dilation)
 
 
 def _by_taps(b: Build, input: Value, weight: Value, stride: Ints, padding: tuple[Ints, Ints], dilation: Ints) -> Value:
-    """The taps side by side, times the weight, summed over the taps."""
-    rank = len(stride)
+    """The taps side by side, times the weight, summed over the taps.
+
+    Rows that cores share are gathered from device memory, and a column gets its zeros on the core that has its row.
+    """
+    rank, kernel = len(stride), weight.shape[2:]
     last = input.permute(0, *range(2, rank + 2), 1)
     for d in range(rank):
-        last = bordered(b, last, d + 1, padding[0][d], padding[1][d], weight.shape[d + 2], stride[d], dilation[d])
-    for d in range(rank):
-        last = side_by_side(b, taps(b, last, d + 1, weight.shape[d + 2], stride[d], dilation[d]), rank + 1)
+        last = bordered(b, last, d + 1, padding[0][d], padding[1][d], kernel[d], stride[d], dilation[d])
+        last = side_by_side(b, taps(b, last, d + 1, kernel[d], stride[d], dilation[d]), rank + 1)
     factors = weight.squeeze(1).permute(*reversed(range(1, rank + 1)), 0)
     out = (last * factors).sum(tuple(range(rank + 1, 2 * rank + 1)))
     return out.permute(0, rank + 1, *range(1, rank + 1))
 
 
-def _fits_lanes(input: Value, weight: Value, stride: Ints, padding: tuple[Ints, Ints], dilation: Ints) -> bool:
-    """Whether rows of images fill more than half of a stick, and no rows are too long for a matrix."""
-    own = input.shape[-1]
-    places = _places(own, weight.shape[-1], stride[-1], (padding[0][-1], padding[1][-1]), dilation[-1])
+def keeps_columns(image: Ints, weight: Ints, stride: Ints, padding: tuple[Ints, Ints], dilation: Ints) -> bool:
+    """Whether columns can stay in the lanes: rows fill more than half of a stick, and none is too long for a matrix.
+
+    Args:
+        image: [N, C, rows, columns].
+        weight: [C, 1, taps, taps].
+        stride: elements from one place to the next.
+        padding: zeros before and behind both dimensions.
+        dilation: elements from one tap to the next.
+    """
+    own = image[-1]
+    places = _places(own, weight[-1], stride[-1], (padding[0][-1], padding[1][-1]), dilation[-1])
     return own > _LANES // 2 and max(own, places) <= _WIDEST
 
 
-def _by_rows(b: Build, input: Value, weight: Value, stride: Ints, padding: tuple[Ints, Ints], dilation: Ints) -> Value:
-    """One product for each row of the window, with the columns of the image in the lanes."""
+def by_rows(b: Build, input: Value, weight: Value, stride: Ints, padding: tuple[Ints, Ints], dilation: Ints) -> Value:
+    """The same as `by_channel`, one product for each row of the window, with columns of images in the lanes."""
     own, (rows, columns) = input.shape[-1], weight.shape[2:]
     around = padding[0][1], padding[1][1]
     high = bordered(b, input, 2, padding[0][0], padding[1][0], rows, stride[0], dilation[0])

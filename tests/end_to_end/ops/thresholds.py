@@ -155,9 +155,15 @@ THRESHOLDS: dict[str, Threshold] = {
     ),
     "rows_of_channels": Threshold(
         ("ops.helpers.depthwise._WIDEST",),
-        lambda x, w: functional.conv2d(x, w, groups=2),
+        lambda x, w: functional.conv2d(x, w, groups=2).amax(1),
+        drawn((1, 2, 2, 34), (2, 1, 2, 14)),
+        (drawn((1, 2, 2, 128), (2, 1, 2, 14)), drawn((1, 2, 2, 129), (2, 1, 2, 14))),
+    ),
+    "taps_of_channels": Threshold(
+        ("ops.helpers.depthwise._MOST_TAPS",),
+        lambda x, w: functional.conv2d(x, w, groups=2).amax(1),
         drawn((1, 2, 2, 34), (2, 1, 2, 2)),
-        (drawn((1, 2, 2, 128), (2, 1, 2, 2)), drawn((1, 2, 2, 129), (2, 1, 2, 2))),
+        (drawn((1, 2, 5, 40), (2, 1, 5, 5)), drawn((1, 2, 2, 40), (2, 1, 2, 13))),
     ),
     "parts_of_flip": Threshold(
         ("ops.composed.indexing.rearrangement.MOST_PARTS",),

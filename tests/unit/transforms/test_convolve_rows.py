@@ -80,6 +80,7 @@ def rewritten(model: nn.Module, x: Tensor, inputs: InputLayouts) -> int:
 
 
 GROUPED = convolution(8, 8, 3, groups=2)
+ALONE = convolution(8, 8, 3, groups=8, stride=(1, 2), dilation=(2, 1))
 APART: dict[str, Any] = {"stride": 14, "padding": 0}
 PATCHES = convolution(3, 256, 14, **APART)
 CASES = {
@@ -89,7 +90,10 @@ CASES = {
     "results that leave lanes empty": (convolution(3, 4, 19, padding=0), (1, 3, 20, 64), 0, 0),
     "steps": (convolution(3, 4, 3, stride=2), (1, 3, 6, 112), 0, 0),
     "gaps": (convolution(3, 4, 3, dilation=2), (1, 3, 6, 56), 0, 0),
-    "channels by themselves": (convolution(8, 8, 3, groups=8), (1, 8, 6, 56), 0, 0),
+    "channels by themselves": (convolution(8, 8, 3, groups=8), (1, 8, 6, 56), 1, 1),
+    "channels by themselves, normalised": (nn.Sequential(ALONE, nn.BatchNorm2d(8).eval()), (1, 8, 6, 56), 1, 1),
+    "channels by themselves before a product": (nn.Sequential(ALONE, convolution(8, 4, 1)), (1, 8, 6, 56), 0, 0),
+    "channels by themselves in short rows": (ALONE, (1, 8, 6, 32), 0, 0),
     "a result that a sum reads": (Read(), (1, 3, 6, 56), 0, 0),
     "patches": (PATCHES, (1, 3, 112, 392), 1, 0),
     # 8 of 64 lanes have columns, and each of them sums over 3,072 elements: laying out takes less than that.

@@ -74,7 +74,7 @@ def _forward(
     late = prod(input.shape) <= _SMALL and not apart
     for d in range(0 if late else rank):
         last = edged(last, d)
-    if apart and _padding(kernel[-1] * channels) < kernel[-1] * channels:
+    if apart and prod(kernel) > 1 and _padding(kernel[-1] * channels) < kernel[-1] * channels:
         return _patches(b, last, weight, bias)
     grouped = last.view(*last.shape[:-1], groups, channels // groups) if groups > 1 else last
     for d in range(rank):

@@ -183,7 +183,10 @@ def avg_pool(
     """
     slides, x = _slides(self.shape, kernel_size, stride, padding, (1,), ceil_mode, len(kernel_size)), self
     for dim, s in _from_last(slides):
-        x = accumulated(b, _taps(b, x, dim, s, 0.0), "add.Tensor")
+        if s.places == 1:  # all that the window has, however far it reaches
+            x = taken(b, x, dim, 0, min(s.kernel - s.padding, s.extent)).sum(dim, keepdim=True)
+        else:
+            x = accumulated(b, _taps(b, x, dim, s, 0.0), "add.Tensor")
     if divisor_override is not None:
         return x / float(divisor_override)
     return _divided(b, x, [(dim, s.counts(count_include_pad)) for dim, s in _from_last(slides)])
@@ -323,6 +326,8 @@ ATEN.samples(
     avg_pool,
     Sample(_TWO, {"kernel_size": (3, 3), "stride": (2, 3), "padding": (1, 1), "count_include_pad": False}),
     Sample(_TWO, {"kernel_size": (2, 2), "divisor_override": 3}),
+    Sample(_TWO, {"kernel_size": (6, 9), "padding": (1, 2), "stride": (4, 9)}),
+    Sample(_TWO, {"kernel_size": (1280, 1280), "ceil_mode": True, "count_include_pad": False}),
 )
 for _entry in (adaptive_avg_pool, adaptive_max_pool):
     ATEN.samples(

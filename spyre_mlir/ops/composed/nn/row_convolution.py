@@ -15,7 +15,7 @@ from spyre_mlir.hw.sticks import round_up
 from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.helpers.depthwise import banded
+from spyre_mlir.ops.helpers.depthwise import banded, by_rows
 from spyre_mlir.ops.helpers.slicing import joined, padded, taken
 from spyre_mlir.ops.helpers.sliding_windows import taps
 from spyre_mlir.ops.table import Sample, require
@@ -36,18 +36,24 @@ def convolve_rows(
     *,
     padding: Ints,
     stride: Ints = (1, 1),
+    dilation: Ints = (1, 1),
     groups: int = 1,
 ) -> Value:
     """A convolution over two dimensions, written so that columns of images stay in the lanes.
 
     Constraints:
         C1: input is [N, C, H, W], weight [O, C / groups, taps, taps].
-        C2: stride is 1, or windows of one group lie side by side, without padding.
+        C2: stride and dilation are 1, or windows of one group lie side by side, without padding, or channels meet no
+            other channel.
     """
     require("C1", input.rank == 4 and input.shape[1] == weight.shape[1] * groups, "weight takes other channels")
-    apart = stride == weight.shape[2:] and groups == 1 and set(padding) == {0}
-    require("C2", stride == (1, 1) or apart, f"windows that overlap, {stride} from one to the next")
-    if stride != (1, 1):
+    apart = stride == weight.shape[2:] and groups == 1 and set(padding) == {0} and dilation == (1, 1)
+    alone = groups == input.shape[1] == weight.shape[0] and groups > 1
+    plain = stride == dilation == (1, 1)
+    require("C2", plain or apart or alone, f"windows that overlap, {stride} from one to the next, or have gaps")
+    if alone:
+        out = by_rows(b, input, weight, stride, (padding, padding), dilation)
+    elif stride != (1, 1):
         out = _of_patches(b, input, weight)
     else:
         out = (_of_groups if groups > 1 else _of_all)(b, input, weight, padding, groups)
@@ -128,6 +134,7 @@ ATEN.samples(
     Sample(((1, 4, 5, 6), (6, 2, 1, 2)), {"padding": (0, 1), "groups": 2}),
     Sample(((1, 3, 4, 5), (2, 3, 2, 3)), {"padding": (1, 0)}),
     Sample(((2, 3, 7, 9), (4, 3, 3, 2), (4,)), {"padding": (0, 0), "stride": (3, 2)}),
+    Sample(((2, 3, 7, 9), (3, 1, 3, 2), (3,)), {"padding": (2, 1), "stride": (2, 1), "dilation": (2, 3), "groups": 3}),
     Sample(((1, 3, 4, 5), (2, 2, 1, 1)), {"padding": (0, 0)}, breaks="C1"),
     Sample(((1, 3, 4, 5), (2, 3, 2, 2)), {"padding": (0, 0), "stride": (1, 2)}, breaks="C2"),
 )

@@ -13,6 +13,7 @@ from torch.nn import functional
 import spyre_mlir
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, RestickifyOp, device_tensor
 from spyre_mlir.frontend import import_program
+from spyre_mlir.ops.composed.nn.row_convolution import CONVOLVE_ROWS
 from spyre_mlir.pipeline import lower
 from spyre_mlir.universe import make_context
 from tests.unit.ops.cases import agree, calls, result
@@ -42,8 +43,9 @@ def layer(channels: int, taps: Ints, **facts: Any) -> torch.nn.Module:
 
 @pytest.mark.parametrize(("shape", "taps", "stride", "padding", "dilation"), CASES)
 @pytest.mark.parametrize("with_bias", [False, True])
+@pytest.mark.parametrize("overload", ["conv2d", CONVOLVE_ROWS])
 def test_values_are_those_of_torch(
-    shape: Ints, taps: Ints, stride: Ints, padding: Ints, dilation: Ints, with_bias: bool
+    shape: Ints, taps: Ints, stride: Ints, padding: Ints, dilation: Ints, with_bias: bool, overload: str
 ) -> None:
     random = np.random.default_rng(4)
     channels = shape[1]
@@ -51,16 +53,17 @@ def test_values_are_those_of_torch(
     given = (x, weight, bias) if with_bias else (x, weight)
     facts = {"stride": tuple(stride), "padding": tuple(padding), "dilation": tuple(dilation), "groups": channels}
     wanted = functional.conv2d(*(torch.from_numpy(v) for v in given), **facts).numpy()
-    agree(result("conv2d", *given, **facts), wanted)
+    agree(result(overload, *given, **facts), wanted)
 
 
 @pytest.mark.parametrize(
-    ("columns", "padding", "products"), [(32, 1, 0), (33, 1, 3), (128, 1, 3), (129, 1, 0), (120, 6, 0)]
+    ("columns", "taps", "padding", "products"),
+    [(32, 9, 4, 0), (33, 9, 4, 3), (128, 9, 4, 3), (129, 9, 4, 0), (120, 9, 12, 0), (56, 8, 4, 0)],
 )
-def test_rows_are_products(columns: int, padding: int, products: int) -> None:
-    """Rows of more than half a stick, up to 128 columns in image and result; the last result has 130."""
-    image, weight = np.zeros((1, 2, 4, columns)), np.zeros((2, 1, 3, 3))
-    called = calls("conv2d", image, weight, padding=(padding, padding), groups=2)
+def test_rows_of_large_windows_are_products(columns: int, taps: int, padding: int, products: int) -> None:
+    """More than 25 taps over rows of 33 to 128 columns in image and result; the last but one result has 136."""
+    image, weight = np.zeros((1, 2, 4, columns)), np.zeros((2, 1, 3, taps))
+    called = calls("conv2d", image, weight, padding=(1, padding), groups=2)
     assert called.count("matmul") == products
 
 
@@ -69,9 +72,19 @@ def test_no_matrices_for_other_than_two_dimensions() -> None:
     assert "matmul" not in calls("conv3d", np.zeros((1, 2, 3, 3, 40)), np.zeros((2, 1, 3, 3, 3)), groups=2)
 
 
+def test_nothing_is_laid_out_again_between_convolutions_of_all_channels() -> None:
+    """Channels are in the lanes of the image, of the taps, and of the result, though columns would fill them better."""
+    facts = {"bias": False, "dtype": torch.float16}
+    own = torch.nn.Conv2d(144, 144, 3, padding=1, groups=144, **facts)
+    made = torch.nn.Sequential(torch.nn.Conv2d(24, 144, 1, **facts), own, torch.nn.Conv2d(144, 24, 1, **facts))
+    x, free = torch.zeros(1, 24, 56, 56, dtype=torch.float16), {"place-inputs": {"inputs": "free"}}
+    modules = lower(import_program(made, (x,)).module, make_context(), until="spyre.kernel", options=free).modules
+    assert not any(isinstance(op, RestickifyOp) for op in modules["spyre.kernel"].walk())
+
+
 @pytest.mark.parametrize(("stride", "taps"), [(1, 3), (2, 5)])
 def test_an_image_goes_through_device_memory_once(stride: int, taps: int) -> None:
-    """One kernel reads the image and one writes the result; all others work in the scratchpads, or on small tables."""
+    """Between images: one kernel reads the image and one writes the result; all others work in the scratchpads, or on small tables."""
     made = layer(64, (taps, taps), padding=taps // 2, stride=stride, bias=False)
     x = torch.zeros(1, 64, 56, 56, dtype=torch.float16)
     modules = lower(import_program(made, (x,)).module, make_context(), until="spyre.kernel").modules

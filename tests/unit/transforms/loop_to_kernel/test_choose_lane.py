@@ -62,10 +62,10 @@ def test_reading_in_place_costs_its_sticks() -> None:
     assert read_cost(p.of(sent(p, 33, 70)), (A, B), "a") == 70
 
 
-def test_reading_laid_out_again_costs_both_sides_too() -> None:
+def test_reading_laid_out_again_costs_both_sides_thrice() -> None:
     p = LayoutPlanner()
-    assert read_cost(computed(p, 1), (A, B), "a") == 70 + (70 + 66)
-    assert read_cost(computed(p, 1, FP32), (A, B), "a") == 140 + 3 * (140 + 132)
+    assert read_cost(computed(p, 1), (A, B), "a") == 70 + 3 * (70 + 66)
+    assert read_cost(computed(p, 1, FP32), (A, B), "a") == 140 + 3 * 3 * (140 + 132)
 
 
 def test_both_sides_have_a_stick_for_every_element_where_one_is_sparse() -> None:
@@ -86,7 +86,7 @@ def test_reading_a_conversion_costs_that_of_its_origin() -> None:
     p.of(value).buffers.append(p.fresh((33, 70), DL16, 1))
     wide = p.form(value, FP32)
     assert read_cost(wide, (A, B), "b") == (132 + 66) + 66
-    assert read_cost(wide, (A, B), "a") == (140 + 70) + (70 + 70 + 66)
+    assert read_cost(wide, (A, B), "a") == (140 + 70) + (70 + 3 * (70 + 66))
     p.buffer(wide, 1)  # it is there now
     assert read_cost(wide, (A, B), "b") == 132
 

@@ -283,6 +283,11 @@ def test_windows_that_do_not_overlap_are_gathered_along_one_dimension() -> None:
     assert slices(20, (3, 3), (3, 3)) == 0  # rows of 20 x 3 lie in one stick: a view
 
 
+def test_windows_of_one_element_are_not_gathered() -> None:
+    """The product clears the lanes behind 144 channels by itself."""
+    assert "cat" not in calls("conv2d", np.zeros((1, 144, 4, 5)), np.zeros((24, 144, 1, 1)))
+
+
 @pytest.mark.parametrize(("image", "kernel", "most"), [((3, 384, 384), (768, 16), 5), ((3, 392, 392), (1152, 14), 6)])
 def test_patches_take_few_kernels(image: Ints, kernel: tuple[int, int], most: int) -> None:
     """Gathering the taps of rows, zeros up to whole sticks, other lanes, a product, and a kernel for its layout.

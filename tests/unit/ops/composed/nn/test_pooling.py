@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from spyre_mlir.errors import ConstraintError, UnsupportedError
 from spyre_mlir.hw.formats import DL16_LARGEST
@@ -153,6 +154,16 @@ def test_padding_counts_but_what_is_beyond_it_does_not() -> None:
     given = {"kernel_size": (3,), "stride": (2,), "padding": (1,), "ceil_mode": True}
     same(result("avg_pool1d", x, **given), [[3 / 3, 9 / 3, 4 / 2]])
     same(result("avg_pool1d", x, **given, count_include_pad=False), [[3 / 2, 9 / 3, 4 / 1]])
+
+
+@pytest.mark.parametrize(("kernel", "padding"), [(1280, 0), (1280, 640), (7, 3)])
+@pytest.mark.parametrize("include", [False, True])
+def test_one_window_is_one_sum_however_far_it_reaches(kernel: int, padding: int, include: bool) -> None:
+    x = np.arange(24.0).reshape(1, 2, 3, 4)
+    given = {"kernel_size": (kernel, kernel), "padding": (padding, padding), "ceil_mode": True}
+    given |= {"stride": (1280, 1280), "count_include_pad": include}
+    same(result("avg_pool2d", x, **given), torch.nn.functional.avg_pool2d(torch.from_numpy(x), **given).numpy())
+    assert "cat" not in made(calling("avg_pool2d", **given), x)
 
 
 def test_means_of_single_elements_divide_by_nothing() -> None:

@@ -32,6 +32,7 @@ from spyre_mlir.errors import InputError
 NAME = "aten.name"
 KIND = "aten.kind"
 BOUNDS = "aten.bounds"
+COUNTS = "aten.counts"  # of a constant vector of the integers 0, 1, 2, and so on
 ZERO = "aten.zero"  # of integers that the program takes for zeros: the operator that subtracted them
 BITS = "aten.bits"  # of a weight of 8-bit integers: how many bits its numbers need when it is imported
 MUTATES = "aten.mutates"
@@ -184,6 +185,7 @@ def places_of(function: FuncOp, number: int) -> list[NamedPlaces]:
 __all__ = [
     "BITS",
     "BOUNDS",
+    "COUNTS",
     "KIND",
     "MUTATES",
     "NAME",

@@ -21,6 +21,7 @@ PASSES = (
     "outline-regions",
     "inline-regions",
     "place-inputs",
+    "spread-experts",
     "convolve-rows",
     "decompose-aten",
     "convert-aten-to-spyre-loop",
@@ -53,6 +54,7 @@ _FOLDERS: dict[str, str] = {
         ("place-inputs", "choose-layouts", "view-copies", "order-batches", "forward-results"), "buffer_layouts"
     ),
     **dict.fromkeys(("cut-rows", "cut-columns", "split-products", "join-parts"), "cut_nests"),
+    "spread-experts": "experts",
 }
 
 

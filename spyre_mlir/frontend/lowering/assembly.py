@@ -11,7 +11,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Region
 
-from spyre_mlir.dialects.argument_notes import BITS, PLACES, WEIGHT, ZERO
+from spyre_mlir.dialects.argument_notes import BITS, BOUNDS, COUNTS, PLACES, WEIGHT, ZERO
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, symbols_attribute
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier, Folded
@@ -175,7 +175,13 @@ def _bounds(value: torch.Tensor | None) -> dict[str, tuple[int, int]]:
     low, high = value.min().item(), value.max().item()
     if value.is_floating_point() and not (1 < high - low <= _MOST_COUNTED and bool((value == value.floor()).all())):
         return {}
-    return {"aten.bounds": (int(low), int(high))}
+    return {BOUNDS: (int(low), int(high))} | ({COUNTS: True} if _counts(value) else {})
+
+
+def _counts(value: torch.Tensor) -> bool:
+    """Whether a vector is one of integers that count from 0."""
+    whole = value.dim() == 1 and value.numel() > 1 and not value.is_floating_point()
+    return whole and bool((value == torch.arange(value.numel(), dtype=value.dtype)).all())
 
 
 def _bits(value: torch.Tensor | None) -> dict[str, int]:

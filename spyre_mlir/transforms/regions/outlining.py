@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.ir import Region as Body
 from xdsl.traits import SymbolTable
 
-from spyre_mlir.dialects.argument_notes import BITS, BOUNDS, KIND, PREPARED_KINDS
+from spyre_mlir.dialects.argument_notes import BITS, BOUNDS, COUNTS, KIND, PREPARED_KINDS
 from spyre_mlir.dialects.ir.call_effects import CallEffects, keeps_order
 from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.dialects.places import Source, common_module, location_of, source_of
@@ -146,7 +146,8 @@ def _notes(caller: func.FuncOp, values: Sequence[SSAValue]) -> dict[str, Attribu
         return {}
     common = kinds.pop() if len(kinds) == 1 else "buffer" if kinds <= set(PREPARED_KINDS) else "input"
     notes: dict[str, Attribute] = {KIND: StringAttr(common)}
-    return notes | _bounds(given) | _bits(given)
+    counts = {COUNTS: given[0][COUNTS]} if all(COUNTS in entry for entry in given) else {}
+    return notes | _bounds(given) | _bits(given) | counts
 
 
 def _bounds(given: Sequence[Mapping[str, Attribute]]) -> dict[str, Attribute]:

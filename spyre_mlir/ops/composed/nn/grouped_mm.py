@@ -14,8 +14,10 @@ from spyre_mlir.ops.value import Value
 # products take at most half of that are added up first.
 _MOST_PRODUCTS = 1 << 29
 
+GROUPED_MM = "transformers::grouped_mm_fallback"
 
-@ATEN.composed(aten=["transformers::grouped_mm_fallback"], ulps=16)
+
+@ATEN.composed(aten=[GROUPED_MM], ulps=16)
 def grouped_mm(b: Build, input: Value, weight: Value, offs: Value) -> Value:
     """Rows up to `offs[0]` times the first matrix of `weight`, those up to `offs[1]` times the second, and so on.
 
@@ -31,13 +33,13 @@ def grouped_mm(b: Build, input: Value, weight: Value, offs: Value) -> Value:
         first = b.full((1, rows, 1), 0, offs.element)
         starts = b.call("slice.Tensor", ends, dim=0, end=groups - 1).expand(groups - 1, rows, 1)
         inside = b.call("logical_and", inside, place.ge(b.call("cat", [first, starts], dim=0)))
-    together = _groups_at_once(groups, rows * weight.shape[2])
+    together = groups_at_once(groups, rows * weight.shape[2])
     sums = [_sum(b, input, weight, inside, g, g + together) for g in range(0, groups, together)]
     return reduce(operator.add, sums)
 
 
-def _groups_at_once(groups: int, elements: int) -> int:
-    """How many groups, of so many elements each, have their products added up at once: equally many every time."""
+def groups_at_once(groups: int, elements: int) -> int:
+    """Return how many groups, of so many elements each, have their products added up at once: equally many every time."""
     if groups * elements <= _MOST_PRODUCTS:
         return groups
     return max(n for n in range(1, groups + 1) if groups % n == 0 and (n == 1 or n * elements <= _MOST_PRODUCTS // 2))

@@ -1,0 +1,257 @@
+"""Recognition of rows that are sorted by expert, multiplied with the matrices of their experts, and put back.
+
+A router gives each token some experts. A model then has a row for every pair of a token and an expert, sorts these
+rows, computes products of groups with them, restores their order and adds up the rows of each token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from xdsl.dialects import func
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from spyre_mlir.dialects.argument_notes import COUNTS, note_of
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.spyre.hints import hint_of
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM
+from spyre_mlir.ops.table import Family
+
+_COPIES = ("_to_copy", "clone")
+_SHAPES = ("slice.Tensor", "unsqueeze")
+
+
+@dataclass(frozen=True)
+class Routing:
+    """The experts of each token.
+
+    Attributes:
+        tokens: how many there are.
+        choices: how many experts each of them has; all different.
+        experts: how many there are.
+        chosen: the experts of all tokens, in an order of memory of tokens x choices.
+        by_expert: `chosen`, sorted.
+        order: the pair of a token and an expert that each sorted row is of.
+    """
+
+    tokens: int
+    choices: int
+    experts: int
+    chosen: SSAValue
+    by_expert: SSAValue
+    order: SSAValue
+
+    @property
+    def rows(self) -> int:
+        """How many rows are sorted."""
+        return self.tokens * self.choices
+
+
+@dataclass
+class SortedRows:
+    """What is computed of sorted rows, up to the rows that are put back.
+
+    Attributes:
+        routing: the experts of each token.
+        result: the rows that are put back and added up.
+        tokens: rows that are gathered from tokens, with the tensor that they are gathered from.
+        pairs: numbers of a token and an expert, one a row, with the numbers in the order of `Routing.chosen`.
+        experts: rows that are gathered from a tensor with one part for each expert, with that tensor.
+        steps: the other operations on rows, in order.
+    """
+
+    routing: Routing
+    result: SSAValue
+    tokens: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    pairs: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    experts: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    steps: list[AtenOp] = field(default_factory=list[AtenOp])
+
+    @property
+    def widest(self) -> int:
+        """The elements of the longest row."""
+        return max(_elements(op.results[0]) for op in self.steps) // self.routing.rows
+
+
+def sorted_rows(total: AtenOp) -> SortedRows | None:
+    """Return what a sum over the experts of each token is made of, if its rows are sorted by expert and put back."""
+    if total.overload != "sum.dim_IntList" or total.on_host:
+        return None
+    said = _arguments(total)
+    by_token = _made(said["self"], "view")
+    gather = None if by_token is None else _made(_arguments(by_token)["self"], "index.Tensor")
+    if by_token is None or gather is None or said["keepdim"]:
+        return None
+    routing, shape = _routing(gather), shape_of(by_token.results[0])
+    if routing is None or len(shape) != 3 or shape[:2] != (routing.tokens, routing.choices):
+        return None
+    dims = said["dim"]
+    if tuple(dims if isinstance(dims, tuple) else (dims,)) not in ((1,), (-2,)):
+        return None
+    found = SortedRows(routing, _arguments(gather)["self"])
+    walk = _Walk(found)
+    inside = walk.takes(found.result) and walk.has_product and walk.stays_inside(gather)
+    return found if inside else None
+
+
+def _routing(gather: AtenOp) -> Routing | None:
+    """The experts of tokens whose rows a gather puts back in order."""
+    inverse = _made(_index(gather), "index_put")
+    if inverse is None or _arguments(inverse)["accumulate"] or not _counts(_arguments(inverse)["values"]):
+        return None
+    order = _arguments(inverse)["indices"]
+    sort = _made(order[0], "sort") if len(order) == 1 else None
+    if sort is None or order[0] is not sort.results[1] or _arguments(sort)["descending"]:
+        return None
+    chosen = _arguments(sort)["self"]
+    if len(shape_of(chosen)) != 1 or shape_of(order[0]) != shape_of(_arguments(inverse)["self"]):
+        return None
+    best = chosen
+    while (op := _made(best, "view", *_COPIES)) is not None:
+        best = op.operands[0]
+    top = _made(best, "topk")
+    if top is None or best is not top.results[1]:
+        return None
+    dim, shape = _arguments(top)["dim"], shape_of(top.operands[0])
+    if dim not in (-1, len(shape) - 1):
+        return None
+    (rows,), choices = shape_of(chosen), shape_of(best)[-1]
+    return Routing(rows // choices, choices, shape[-1], chosen, sort.results[0], sort.results[1]) if rows > 1 else None
+
+
+class _Walk:
+    """From the result back to what the rows are made of."""
+
+    def __init__(self, found: SortedRows) -> None:
+        """Fills in `found`."""
+        self._found, self._routing = found, found.routing
+        self._seen = dict[SSAValue, bool]()
+        self.has_product = False
+
+    def takes(self, value: SSAValue) -> bool:
+        """Whether all rows behind a value are understood, which are then noted."""
+        if value not in self._seen:
+            self._seen[value] = False
+            self._seen[value] = isinstance(value.owner, AtenOp) and self._understands(value.owner)
+        return self._seen[value]
+
+    def stays_inside(self, reader: Operation) -> bool:
+        """Whether the rows of all steps are read by other steps, and the last by `reader`, and by no one else."""
+        inside = {*self._found.steps, reader}
+        return all(use.operation in inside for op in self._found.steps for use in op.results[0].uses)
+
+    def _understands(self, op: AtenOp) -> bool:
+        if op.on_host or hint_of(op) is not None or len(op.results) != 1:
+            return False
+        if op.overload == "index.Tensor":
+            return self._is_gathered(op)
+        if not (self._is_product(op) if op.overload == GROUPED_MM else self._is_row_wise(op)):
+            return False
+        self._found.steps.append(op)
+        return True
+
+    def _is_gathered(self, op: AtenOp) -> bool:
+        """Whether rows come from tokens, from pairs of a token and an expert, or from experts."""
+        source, index, routing = _arguments(op)["self"], _index(op), self._routing
+        extents, value = shape_of(source), op.results[0]
+        if index is routing.order and extents == (routing.rows,):
+            self._found.pairs[value] = source
+        elif index is routing.by_expert and extents[0] == routing.experts:
+            self._found.experts[value] = source
+        elif index is not None and _is_token(index, routing) and extents[0] == routing.tokens:
+            self._found.tokens[value] = source
+        else:
+            return False
+        return True
+
+    def _is_product(self, op: AtenOp) -> bool:
+        """Whether rows meet the matrices of their experts."""
+        said = _arguments(op)
+        self.has_product = True
+        one_each = shape_of(said["weight"])[0] == self._routing.experts and _are_ends(said["offs"], self._routing)
+        return one_each and self.takes(said["input"])
+
+    def _is_row_wise(self, op: AtenOp) -> bool:
+        """Whether each row of an op is made of the same row of its operands, and of tensors that have no rows."""
+        family = None if op.entry is None else op.entry.family
+        shape, value = shape_of(op.results[0]), op.results[0]
+        if op.overload in _SHAPES:
+            extra, dim = op.overload == "unsqueeze", _arguments(op)["dim"]
+            return dim % (len(shape_of(op.operands[0])) + extra) != 0 and self.takes(op.operands[0])
+        if (family is not Family.POINTWISE and op.overload not in _COPIES) or shape[:1] != (self._routing.rows,):
+            return False
+        own = [v for v in op.operands if has_rows(v, value)]
+        return bool(own) and all(self.takes(v) for v in own)
+
+
+def has_rows(operand: SSAValue, result: SSAValue) -> bool:
+    """Whether the first dimension of an operand is that of the result."""
+    mine, whole = shape_of(operand), shape_of(result)
+    return len(mine) == len(whole) and mine[0] == whole[0]
+
+
+def _is_token(index: SSAValue, routing: Routing) -> bool:
+    """Whether an index is the token of each sorted row."""
+    if routing.choices == 1 and index is routing.order:
+        return True
+    op = _made(index, "div.Tensor_mode")
+    if op is None:
+        return False
+    said = _arguments(op)
+    return said["self"] is routing.order and said["other"] == routing.choices and said["rounding_mode"] == "floor"
+
+
+def _are_ends(ends: SSAValue, routing: Routing) -> bool:
+    """Whether a vector says where the rows of each expert end."""
+    total = _made(ends, "cumsum")
+    counts = None if total is None else _without_copies(_arguments(total)["self"])
+    histogram = None if counts is None else _made(counts, "histc")
+    if histogram is None:
+        return False
+    said = _arguments(histogram)
+    whole = (said["bins"], said["min"], said["max"]) == (routing.experts, 0, routing.experts - 1)
+    return whole and _without_copies(said["self"]) is routing.by_expert
+
+
+def _without_copies(value: SSAValue) -> SSAValue:
+    while (op := _made(value, *_COPIES)) is not None:
+        value = op.operands[0]
+    return value
+
+
+def _counts(value: SSAValue) -> bool:
+    """Whether a vector counts 0, 1, 2, and so on."""
+    if not isinstance(value, BlockArgument):
+        return False
+    function = value.owner.parent_op()
+    return isinstance(function, func.FuncOp) and note_of(function, value.index, COUNTS) is not None
+
+
+def _index(op: AtenOp) -> SSAValue | None:
+    """The index of a gather of rows; None if it has several, or chooses by truth values."""
+    indices = _arguments(op)["indices"]
+    rows = len(indices) == 1 and indices[0] is not None and len(shape_of(indices[0])) == 1
+    return indices[0] if rows and str(element_of(indices[0])) != "i1" else None
+
+
+def _made(value: SSAValue | None, *overloads: str) -> AtenOp | None:
+    """The op that made a value, if it is one of these."""
+    op = None if value is None else value.owner
+    return op if isinstance(op, AtenOp) and op.overload in overloads and not op.on_host else None
+
+
+def _arguments(op: AtenOp) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", op.arguments())
+
+
+def _elements(value: SSAValue) -> int:
+    total = 1
+    for extent in shape_of(value):
+        total *= extent
+    return total
+
+
+__all__ = ["Routing", "SortedRows", "has_rows", "sorted_rows"]

@@ -1,0 +1,180 @@
+"""Pass `spread-experts`: computes all tokens with every expert, and adds up the results of the experts they chose.
+
+```mlir
+%ys = aten.call "transformers::grouped_mm_fallback"(%sorted, %w, %ends) : (tensor<2048x64xf16>, tensor<128x64x96xf16>, …)
+```
+becomes a product of 256 tokens with each of 128 matrices, if each token chose 8 experts:
+```mlir
+%ys = aten.bmm(%tokens, %w) : (tensor<128x256x64xf16>, tensor<128x64x96xf16>) -> tensor<128x256x96xf16>
+```
+Which rows an expert has is data, and the device has no loop whose bounds are data. So every row meets every matrix, and
+sorted rows are as many as tokens times the experts of each.
+
+Decision: docs/decisions/0178-all-tokens-meet-all-experts.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from spyre_mlir.dialects.aten import AtenOp, make_op
+from spyre_mlir.dialects.aten_build import result_types, spelled
+from spyre_mlir.dialects.ir.call_effects import keeps_order
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM, groups_at_once
+from spyre_mlir.transforms.experts.sorted_rows import SortedRows, has_rows, sorted_rows
+from spyre_mlir.transforms.utils.rebuild import functions
+
+
+@dataclass(frozen=True)
+class SpreadExpertsPass(ModulePass):
+    """Rewrites what sorts rows by expert and puts them back."""
+
+    name = "spread-experts"
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite every sum over the experts of each token whose rows are understood."""
+        for function in functions(op):
+            grouped = any(isinstance(o, AtenOp) and o.overload == GROUPED_MM for o in function.body.block.ops)
+            for total in list(function.body.block.ops) if grouped else ():
+                if isinstance(total, AtenOp) and (found := sorted_rows(total)) is not None:
+                    _rewrite(total, found)
+
+
+def _rewrite(total: AtenOp, found: SortedRows) -> None:
+    """Replace a sum, and erase what is no longer read."""
+    routing = found.routing
+    together = groups_at_once(routing.experts, routing.tokens * found.widest)
+    parts = range(0, routing.experts, together)
+    writer = _Writer(total)
+    choices = _Choices(writer, found)
+    sums = [_Spread(writer, found, choices, first, first + together).total(total) for first in parts]
+    result = reduce(lambda a, b: writer.call("add.Tensor", self=a, other=b), sums)
+    result.name_hint = total.results[0].name_hint
+    total.results[0].replace_all_uses_with(result)
+    _erase_unread(total)
+
+
+def _erase_unread(op: Operation) -> None:
+    """Erase an op without readers, and all that is then without."""
+    waiting = [op]
+    while waiting:
+        unread = waiting.pop()
+        if unread.parent is None or not isinstance(unread, AtenOp) or keeps_order(unread):
+            continue
+        if any(result.uses for result in unread.results):
+            continue
+        waiting += [v.owner for v in unread.operands if isinstance(v.owner, Operation)]
+        unread.detach()
+        unread.erase()
+
+
+class _Writer:
+    """Writes ops before another; each says that it comes from an op of the model."""
+
+    def __init__(self, total: AtenOp) -> None:
+        """Takes the op before which all are written."""
+        self._total = total
+
+    def call(self, overload: str, of: AtenOp | None = None, /, **given: Any) -> SSAValue:
+        """Return the result of an op with these arguments, which stands for `of`."""
+        entry = ATEN.find(overload)
+        if entry is None:
+            raise ValueError(f"{overload} is not in the op table")
+        source = self._total if of is None else of
+        bound: dict[str, Any] = {p.name: p.default for p in entry.params} | given
+        operands, attributes = spelled(entry, bound)
+        op = make_op(overload, operands, attributes, result_types(entry, bound))
+        op.attributes |= source.attributes
+        op.location, op.wide = source.location, source.wide
+        Rewriter.insert_op(op, InsertPoint.before(self._total))
+        return op.results[0]
+
+
+class _Choices:
+    """What a router chose, for experts x tokens."""
+
+    def __init__(self, writer: _Writer, found: SortedRows) -> None:
+        """Takes rows that are sorted by what it chose."""
+        self._writer, self._routing = writer, found.routing
+        self._chosen = self._by_choice(found.routing.chosen)
+
+    def mask(self, element: str) -> SSAValue:
+        """Return whether each expert was chosen by each token, as truth values of experts x tokens."""
+        ones = self._writer.call("scatter.value", self=self._zeros(element), dim=0, index=self._chosen, value=1.0)
+        return self._writer.call("gt.Scalar", self=ones, other=0)
+
+    def spread(self, pairs: SSAValue) -> SSAValue:
+        """Return numbers of experts x tokens from those of pairs; 0 where an expert was not chosen."""
+        zeros = self._zeros(str(element_of(pairs)))
+        return self._writer.call("scatter.src", self=zeros, dim=0, index=self._chosen, src=self._by_choice(pairs))
+
+    def _by_choice(self, pairs: SSAValue) -> SSAValue:
+        by_token = self._writer.call("view", self=pairs, size=(self._routing.tokens, self._routing.choices))
+        return self._writer.call("permute", self=by_token, dims=(1, 0))
+
+    def _zeros(self, element: str) -> SSAValue:
+        size = (self._routing.experts, self._routing.tokens)
+        return self._writer.call("full", size=size, fill_value=0.0, dtype=element)
+
+
+class _Spread:
+    """Rows of all tokens for some experts: experts x tokens x …, or 1 x tokens x … where all experts have the same."""
+
+    def __init__(self, writer: _Writer, found: SortedRows, choices: _Choices, first: int, end: int) -> None:
+        """Takes the rows, and which experts."""
+        self._writer, self._found = writer, found
+        self._first, self._end = first, end
+        self._made = {value: writer.call("unsqueeze", self=x, dim=0) for value, x in found.tokens.items()}
+        self._made |= {value: self._own(choices.spread(x)) for value, x in found.pairs.items()}
+        # Before the products, so that nothing parts the kernels of their loop.
+        self._mask = writer.call("unsqueeze", self=self._own(choices.mask(str(element_of(found.result)))), dim=-1)
+        parts = {value: self._own(x) for value, x in found.experts.items()}
+        self._made |= {value: writer.call("unsqueeze", self=x, dim=1) for value, x in parts.items()}
+
+    def total(self, total: AtenOp) -> SSAValue:
+        """Return the sum over these experts, in place of the sum over those that each token chose."""
+        for op in self._found.steps:
+            self._made[op.results[0]] = self._product(op) if op.overload == GROUPED_MM else self._step(op)
+        rows = self._made[self._found.result]
+        # What a token did not choose may be infinite.
+        kept = self._writer.call("where.ScalarOther", condition=self._mask, self=rows, other=0.0)
+        dtype = total.arguments()["dtype"]
+        return self._writer.call("sum.dim_IntList", self=kept, dim=(0,), keepdim=False, dtype=dtype)
+
+    def _own(self, value: SSAValue) -> SSAValue:
+        """The part of a tensor that these experts have."""
+        if (self._first, self._end) == (0, shape_of(value)[0]):
+            return value
+        return self._writer.call("slice.Tensor", self=value, dim=0, start=self._first, end=self._end, step=1)
+
+    def _product(self, op: AtenOp) -> SSAValue:
+        said: Mapping[str, Any] = op.arguments()
+        rows, weight = self._made[said["input"]], self._own(said["weight"])
+        size = (self._end - self._first, *shape_of(rows)[1:])
+        if shape_of(rows) != size:
+            rows = self._writer.call("expand", op, self=rows, size=size)
+        return self._writer.call("bmm", op, self=rows, other=weight)
+
+    def _step(self, op: AtenOp) -> SSAValue:
+        """A step on rows, on the same rows of all these experts."""
+        said: dict[str, Any] = dict(op.arguments())
+        for name, value in said.items():
+            if isinstance(value, SSAValue) and (value in self._made and has_rows(value, op.results[0])):
+                said[name] = self._made[value]
+        if op.overload in ("slice.Tensor", "unsqueeze"):
+            rank = len(shape_of(op.results[0]))
+            said |= {"self": self._made[op.operands[0]], "dim": said["dim"] % rank - rank}
+        return self._writer.call(op.overload, op, **said)

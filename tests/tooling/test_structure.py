@@ -27,6 +27,7 @@ PASS_HELPERS = {
     "utils",
     "buffer_layouts",
     "cut_nests",
+    "experts",
 }
 TASKS = tomllib.loads((TESTS / "tooling" / "navigation.toml").read_text(encoding="utf-8"))["task"]
 LEAST_GUESSED = 36
@@ -75,6 +76,7 @@ def test_transforms_holds_passes_and_folders_of_their_helpers() -> None:
     transforms = PACKAGE / "transforms"
     folders_of_passes = (transforms, transforms / "buffer_layouts", transforms / "cut_nests")
     passes = {path.stem for folder in folders_of_passes for path in folder.glob("*.py")} - {"__init__"}
+    passes |= {path.stem for path in (transforms / "experts").glob("spread_*.py")}
     assert passes == {name.replace("-", "_") for name in PASSES}
     assert {f.name for f in folders() if f.parent == PACKAGE / "transforms"} == PASS_HELPERS
 

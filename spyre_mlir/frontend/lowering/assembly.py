@@ -165,7 +165,7 @@ def _module(
     return module
 
 
-def _bounds(value: torch.Tensor | None) -> dict[str, tuple[int, int]]:
+def _bounds(value: torch.Tensor | None) -> dict[str, tuple[int, int] | bool]:
     """The least and the largest integer of a constant, which decide the format it has on the device.
 
     Floats have them if they count, as positions do: whole numbers, and more of them than a mask has.

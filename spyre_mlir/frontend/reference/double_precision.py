@@ -19,12 +19,14 @@ from typing_extensions import override
 from spyre_mlir.frontend.reference.operator_mode import OperatorMode
 from spyre_mlir.frontend.torch_private import Operator, holders, schema_of, tree_map
 
+aten = torch.ops.aten
 _DOUBLE = {
     torch.bfloat16: torch.float64,
     torch.float16: torch.float64,
     torch.complex32: torch.complex128,
 }
 HALF = tuple(_DOUBLE)
+_SINGLE_AT_MOST = tuple(op.default for op in (aten._scaled_mm, aten._scaled_mm_v2, aten._grouped_mm))
 
 
 class WithoutHalves(OperatorMode):
@@ -36,7 +38,7 @@ class WithoutHalves(OperatorMode):
         written = [a.alias_info is not None and a.alias_info.is_write for a in schema_of(func).arguments]
         given = [a if w else widened(a) for a, w in zip(args, written, strict=False)]
         wide = widened(dict(kwargs))
-        if func in (torch.ops.aten._scaled_mm.default, torch.ops.aten._scaled_mm_v2.default):  # 32 bits at most
+        if func in _SINGLE_AT_MOST:
             return func(*_single(given), **_single(wide)).double()
         try:
             return func(*given, **wide)

@@ -52,7 +52,7 @@ class Routing:
 
 @dataclass
 class SortedRows:
-    """What is computed of sorted rows, up to the rows that are put back.
+    """Computation of sorted rows, up to the rows that are put back.
 
     Attributes:
         routing: the experts of each token.
@@ -78,7 +78,7 @@ class SortedRows:
 
 def sorted_rows(total: AtenOp) -> SortedRows | None:
     """Return what a sum over the experts of each token is made of, if its rows are sorted by expert and put back."""
-    if total.overload != "sum.dim_IntList" or total.on_host:
+    if total.overload != "sum.dim_IntList" or total.on_host or hint_of(total) is not None:
         return None
     said = _arguments(total)
     by_token = _made(said["self"], "view")
@@ -88,8 +88,7 @@ def sorted_rows(total: AtenOp) -> SortedRows | None:
     routing, shape = _routing(gather), shape_of(by_token.results[0])
     if routing is None or len(shape) != 3 or shape[:2] != (routing.tokens, routing.choices):
         return None
-    dims = said["dim"]
-    if tuple(dims if isinstance(dims, tuple) else (dims,)) not in ((1,), (-2,)):
+    if said["dim"] not in (1, -2, (1,), (-2,)):
         return None
     found = SortedRows(routing, _arguments(gather)["self"])
     walk = _Walk(found)
@@ -132,14 +131,14 @@ class _Walk:
         self.has_product = False
 
     def takes(self, value: SSAValue) -> bool:
-        """Whether all rows behind a value are understood, which are then noted."""
+        """Return whether all rows behind a value are understood, and note them."""
         if value not in self._seen:
             self._seen[value] = False
             self._seen[value] = isinstance(value.owner, AtenOp) and self._understands(value.owner)
         return self._seen[value]
 
     def stays_inside(self, reader: Operation) -> bool:
-        """Whether the rows of all steps are read by other steps, and the last by `reader`, and by no one else."""
+        """Return whether other steps and `reader` are all that reads the rows of steps."""
         inside = {*self._found.steps, reader}
         return all(use.operation in inside for op in self._found.steps for use in op.results[0].uses)
 
@@ -188,7 +187,7 @@ class _Walk:
 
 
 def has_rows(operand: SSAValue, result: SSAValue) -> bool:
-    """Whether the first dimension of an operand is that of the result."""
+    """Return whether the first dimension of an operand is that of the result."""
     mine, whole = shape_of(operand), shape_of(result)
     return len(mine) == len(whole) and mine[0] == whole[0]
 

@@ -1,7 +1,7 @@
 """Pass `spread-experts`: computes all tokens with every expert, and adds up the results of the experts they chose.
 
 ```mlir
-%ys = aten.call "transformers::grouped_mm_fallback"(%sorted, %w, %ends) : (tensor<2048x64xf16>, tensor<128x64x96xf16>, …)
+%ys = aten.call "transformers::grouped_mm_fallback"(%rows, %w, %ends) : (tensor<2048x64xf16>, tensor<128x64x96xf16>, …)
 ```
 becomes a product of 256 tokens with each of 128 matrices, if each token chose 8 experts:
 ```mlir
@@ -15,7 +15,6 @@ Decision: docs/decisions/0178-all-tokens-meet-all-experts.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -161,7 +160,7 @@ class _Spread:
         return self._writer.call("slice.Tensor", self=value, dim=0, start=self._first, end=self._end, step=1)
 
     def _product(self, op: AtenOp) -> SSAValue:
-        said: Mapping[str, Any] = op.arguments()
+        said = _arguments(op)
         rows, weight = self._made[said["input"]], self._own(said["weight"])
         size = (self._end - self._first, *shape_of(rows)[1:])
         if shape_of(rows) != size:
@@ -170,11 +169,14 @@ class _Spread:
 
     def _step(self, op: AtenOp) -> SSAValue:
         """A step on rows, on the same rows of all these experts."""
-        said: dict[str, Any] = dict(op.arguments())
-        for name, value in said.items():
-            if isinstance(value, SSAValue) and (value in self._made and has_rows(value, op.results[0])):
-                said[name] = self._made[value]
+        said = _arguments(op)
+        own = {name: value for name, value in said.items() if value in op.operands and value in self._made}
+        said |= {name: self._made[value] for name, value in own.items() if has_rows(value, op.results[0])}
         if op.overload in ("slice.Tensor", "unsqueeze"):
             rank = len(shape_of(op.results[0]))
             said |= {"self": self._made[op.operands[0]], "dim": said["dim"] % rank - rank}
         return self._writer.call(op.overload, op, **said)
+
+
+def _arguments(op: AtenOp) -> dict[str, Any]:
+    return dict(op.arguments())

@@ -39,7 +39,7 @@ def grouped_mm(b: Build, input: Value, weight: Value, offs: Value) -> Value:
 
 
 def groups_at_once(groups: int, elements: int) -> int:
-    """Return how many groups, of so many elements each, have their products added up at once: equally many every time."""
+    """Return how many groups, of so many elements each, are added up at once: equally many every time."""
     if groups * elements <= _MOST_PRODUCTS:
         return groups
     return max(n for n in range(1, groups + 1) if groups % n == 0 and (n == 1 or n * elements <= _MOST_PRODUCTS // 2))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from spyre_mlir.frontend import double_reference, import_program, torch_reference
-from spyre_mlir.frontend.reference.double_precision import in_doubles
+from spyre_mlir.frontend.reference.double_precision import WithoutHalves, in_doubles
 
 
 class Slope(torch.nn.Module):
@@ -35,6 +35,16 @@ def test_an_operator_without_double_precision_runs_in_single() -> None:
     rows, first, second = x.double().numpy(), *weight.double().numpy()
     assert found.dtype == torch.float64
     assert np.array_equal(found.numpy(), np.concatenate([rows[:1] @ first, rows[1:] @ second]) / 3)
+
+
+def test_a_model_of_halves_has_groups_in_single_precision() -> None:
+    x, weight = torch.arange(64.0).reshape(4, 16) / 64, torch.arange(512.0).reshape(2, 16, 16) / 512
+    given = (x.half(), weight.half())
+    with WithoutHalves():
+        found = Groups()(*given)
+    rows, first, second = given[0].double().numpy(), *given[1].double().numpy()
+    assert found.dtype == torch.float64
+    np.testing.assert_allclose(found.numpy(), np.concatenate([rows[:1] @ first, rows[1:] @ second]) / 3, rtol=1e-6)
 
 
 def test_other_errors_stay() -> None:

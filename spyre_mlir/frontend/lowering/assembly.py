@@ -11,7 +11,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Region
 
-from spyre_mlir.dialects.argument_notes import BITS, BOUNDS, COUNTS, PLACES, WEIGHT, ZERO
+from spyre_mlir.dialects.argument_notes import BITS, COUNTS, PLACES, WEIGHT, ZERO
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, symbols_attribute
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier, Folded
@@ -128,6 +128,7 @@ def _module(
         | (INTERLEAVED if a.is_complex else {})
         | ({WEIGHT: True} if a.is_weight else {})
         | _bounds(lowering.values.get(a.name) if a.kind == "constant" else None)
+        | _counts(lowering.values.get(a.name) if a.kind == "constant" else None)
         | _bits(weights.get(a.name))
         | ({PLACES: places[a.name]} if a.name in places else {})
         | ({ZERO: dropped[number]} if number in dropped else {})
@@ -165,7 +166,7 @@ def _module(
     return module
 
 
-def _bounds(value: torch.Tensor | None) -> dict[str, tuple[int, int] | bool]:
+def _bounds(value: torch.Tensor | None) -> dict[str, tuple[int, int]]:
     """The least and the largest integer of a constant, which decide the format it has on the device.
 
     Floats have them if they count, as positions do: whole numbers, and more of them than a mask has.
@@ -175,13 +176,14 @@ def _bounds(value: torch.Tensor | None) -> dict[str, tuple[int, int] | bool]:
     low, high = value.min().item(), value.max().item()
     if value.is_floating_point() and not (1 < high - low <= _MOST_COUNTED and bool((value == value.floor()).all())):
         return {}
-    return {BOUNDS: (int(low), int(high))} | ({COUNTS: True} if _counts(value) else {})
+    return {"aten.bounds": (int(low), int(high))}
 
 
-def _counts(value: torch.Tensor) -> bool:
-    """Whether a vector is one of integers that count from 0."""
-    whole = value.dim() == 1 and value.numel() > 1 and not value.is_floating_point()
-    return whole and bool((value == torch.arange(value.numel(), dtype=value.dtype)).all())
+def _counts(value: torch.Tensor | None) -> dict[str, bool]:
+    """Whether a constant is a vector of integers that count from 0."""
+    if value is None or value.dim() != 1 or value.numel() < 2 or value.dtype not in (torch.int32, torch.int64):
+        return {}
+    return {COUNTS: True} if torch.equal(value, torch.arange(value.numel(), dtype=value.dtype)) else {}
 
 
 def _bits(value: torch.Tensor | None) -> dict[str, int]:

@@ -10,7 +10,7 @@ from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier
 from spyre_mlir.frontend.capture.liveness import live_nodes
 from spyre_mlir.frontend.importer import import_program
-from spyre_mlir.frontend.lowering.assembly import _bounds, assemble
+from spyre_mlir.frontend.lowering.assembly import _bounds, _counts, assemble
 from spyre_mlir.frontend.lowering.signature import read_signature
 from spyre_mlir.frontend.symbolic.sizes import Sizes
 from spyre_mlir.text.render import module_text
@@ -40,6 +40,22 @@ def test_integers_and_what_counts_has_bounds(value: torch.Tensor | None, bounds:
     found = _bounds(value)
     assert found == ({} if bounds is None else {"aten.bounds": bounds})
     assert all(type(b) is int for b in found.get("aten.bounds", ()))
+
+
+@pytest.mark.parametrize(
+    ("value", "counts"),
+    [
+        (torch.arange(3), True),
+        (torch.arange(3, dtype=torch.int32), True),
+        (torch.arange(3).float(), False),
+        (torch.tensor([0, 2, 1]), False),
+        (torch.arange(1, 4), False),
+        (torch.arange(3)[None], False),
+        (None, False),
+    ],
+)
+def test_vectors_that_count_are_noted(value: torch.Tensor | None, counts: bool) -> None:
+    assert _counts(value) == ({"aten.counts": True} if counts else {})
 
 
 def test_a_function_declares_its_symbols_and_guards() -> None:

@@ -1,7 +1,8 @@
 """Functions of regions, and their calls."""
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, UnitAttr
 
+from spyre_mlir.dialects.argument_notes import COUNTS
 from spyre_mlir.dialects.places import Source, location_of, source_of
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.regions.outlining import outline
@@ -32,6 +33,19 @@ def test_notes_say_which_parameters_are_weights() -> None:
     assert notes is not None
     # The first is an argument of the program at the first call only.
     assert [dict(note.data) for note in notes] == [{}, {"aten.kind": StringAttr("parameter")}]
+
+
+def test_what_counts_at_every_call_is_noted() -> None:
+    for counting in (3, 2):
+        module = stacked(3)
+        main = functions(module)["main"]
+        assert main.arg_attrs is not None
+        noted = [DictionaryAttr(n.data | {COUNTS: UnitAttr()}) for n in main.arg_attrs.data[1 : 1 + counting]]
+        main.arg_attrs = ArrayAttr([main.arg_attrs.data[0], *noted, *main.arg_attrs.data[1 + counting :]])
+        outline(module, main)
+        notes = functions(module)["layers"].arg_attrs
+        assert notes is not None
+        assert [COUNTS in note.data for note in notes] == [False, counting == 3]
 
 
 def test_a_value_that_the_first_layer_reads_twice_is_two_parameters_where_others_read_two() -> None:

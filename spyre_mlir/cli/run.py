@@ -18,8 +18,7 @@ from spyre_mlir.cli.run_json import RunRecord, pending_json, write_json
 from spyre_mlir.cli.run_options import parse_arguments
 from spyre_mlir.cli.support.endings import guarded, log_to_stderr
 from spyre_mlir.cli.support.findings import refuse_errors
-from spyre_mlir.cli.support.inputs import names_in, read_inputs
-from spyre_mlir.cli.support.lowered_file import lowered_file
+from spyre_mlir.cli.support.inputs import lowered_file, names_in, read_inputs
 from spyre_mlir.cli.support.memory_limit import limit_memory
 from spyre_mlir.cli.support.output import json_place
 from spyre_mlir.cli.support.timing import Predictions, predictions

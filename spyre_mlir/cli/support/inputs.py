@@ -1,11 +1,13 @@
-"""Arrays that `--input` names, from files of numpy and safetensors."""
+"""Arrays that `--input` names, from files of numpy and safetensors, and programs that `--to` lowers before they run."""
 
 from __future__ import annotations
 
 import tokenize
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
 
 from spyre_mlir.errors import InputError
@@ -70,3 +72,36 @@ def _read_array(name: str, file: str) -> Array:
     if array is None or array.dtype.kind not in NUMBERS:
         raise InputError(f"the input '{name}' is no .npy file of numbers", where=file, hint="write it with numpy.save")
     return array
+
+
+@contextmanager
+def lowered_file(path: str, to: str | None) -> Generator[str]:
+    """Give the path of a program that is lowered from where it is; the same path if nothing is to be done.
+
+    Args:
+        path: of the file.
+        to: the level, or the last pass; None for nothing.
+
+    Raises:
+        InputError: it is no file of IR text, or cannot go on to that.
+        UnsupportedError, LoweringError: the program cannot be lowered.
+    """
+    if to is None:
+        yield path
+        return
+    if not path.endswith(".mlir") or not Path(path).is_file():
+        raise InputError(
+            "--to lowers an .mlir file", where=path, hint="name one, or leave out --to: bundles are lowered already"
+        )
+    from spyre_mlir.debug.remaining_passes import lower_on
+    from spyre_mlir.text.render import module_text, parse_module, verify_module
+    from spyre_mlir.universe import make_context
+
+    context = make_context()
+    module = parse_module(Path(path).read_bytes(), context, path)
+    verify_module(module)
+    lower_on(module, context, to)
+    with TemporaryDirectory() as directory:
+        lowered = Path(directory) / Path(path).name
+        lowered.write_text(module_text(module, locations=True), encoding="utf-8")
+        yield str(lowered)

@@ -107,7 +107,7 @@ def onward_pipeline(module: ModuleOp, to: str, after: str | None, given: str) ->
     Raises:
         InputError: the program is beyond that; or a given pass is not among those that follow.
     """
-    from spyre_mlir.remaining_passes import remaining_passes
+    from spyre_mlir.debug.remaining_passes import remaining_passes
 
     names = remaining_passes(module, to, after)
     options = {spec.name: spec_text(spec) for spec in parse_pipeline(given)}

@@ -26,10 +26,10 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedHostOp
 from spyre_mlir.transforms.loop_to_kernel.device_forms import WeightRoom
 from spyre_mlir.transforms.loop_to_kernel.emission import planned_results, returned_buffer, write_program
-from spyre_mlir.transforms.loop_to_kernel.hinted_layouts import say_hinted_layouts
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import lower_blocks
 from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.layout_text.hinted_layouts import say_hinted_layouts
 from spyre_mlir.transforms.loop_to_kernel.lowering import (
     check_table,
     lower_constant,

@@ -12,7 +12,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
 from spyre_mlir.transforms.loop_to_kernel.device_forms import Block, DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
-from spyre_mlir.transforms.loop_to_kernel.said_layouts import allowed_sticks, check_said
+from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import allowed_sticks, check_said
 
 
 def lower_blocks(p: LayoutPlanner, op: BlockOp | PutOp) -> None:

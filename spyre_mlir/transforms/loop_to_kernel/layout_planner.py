@@ -32,7 +32,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     stored_format,
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import Block, DeviceForms, WeightRoom
-from spyre_mlir.transforms.loop_to_kernel.said_layouts import ChosenLayouts
+from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import ChosenLayouts
 from spyre_mlir.transforms.loop_to_kernel.widened_order import HALF_SLICE, reorderings
 from spyre_mlir.transforms.utils.integer_origins import Known, Origins
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, Ranges, inside, is_integer

@@ -34,6 +34,12 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import (
+    allowed_lanes,
+    allowed_sticks,
+    check_said,
+    put_in_order,
+)
 from spyre_mlir.transforms.loop_to_kernel.moved_weights import fillers
 from spyre_mlir.transforms.loop_to_kernel.reductions import (
     can_write,
@@ -44,12 +50,6 @@ from spyre_mlir.transforms.loop_to_kernel.reductions import (
     names_in,
     output_of,
     split_write,
-)
-from spyre_mlir.transforms.loop_to_kernel.said_layouts import (
-    allowed_lanes,
-    allowed_sticks,
-    check_said,
-    put_in_order,
 )
 from spyre_mlir.transforms.loop_to_kernel.settling.reachable_layouts import table_beyond_reach
 from spyre_mlir.transforms.loop_to_kernel.unpacking import packed_digit

@@ -26,7 +26,7 @@ from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.floor_division import FloorDivision
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import written_block
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of
-from spyre_mlir.transforms.loop_to_kernel.said_layouts import put_in_order
+from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import put_in_order
 
 
 def output_of(p: LayoutPlanner, op: loop.NestOp, lane: str | None) -> Use:

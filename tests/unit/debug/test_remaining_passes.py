@@ -7,10 +7,10 @@ import torch
 from torch import nn
 from xdsl.dialects.builtin import ModuleOp
 
+from spyre_mlir.debug.remaining_passes import level_of, remaining_passes
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import LEVELS, passes_to
-from spyre_mlir.remaining_passes import level_of, remaining_passes
 from spyre_mlir.text.render import module_text, parse_module
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.levels import passed

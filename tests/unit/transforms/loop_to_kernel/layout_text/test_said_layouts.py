@@ -6,7 +6,7 @@ from xdsl.dialects.test import TestOp
 from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr, LayoutChoice, LayoutError
 from spyre_mlir.hw.sticks import UNIT, StickLayout
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
-from spyre_mlir.transforms.loop_to_kernel.said_layouts import (
+from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import (
     Lane,
     allowed_lanes,
     allowed_sticks,

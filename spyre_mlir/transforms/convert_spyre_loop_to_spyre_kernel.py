@@ -13,6 +13,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.transforms.loop_to_kernel.conversion import PlansLayouts
+from spyre_mlir.transforms.loop_to_kernel.layout_reasons import note_reasons
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,17 @@ class ConvertSpyreLoopToSpyreKernelPass(PlansLayouts):
             every product of matrices, still computes in DL16, its operands converted before.
         keep_float32_in: the same for some operations alone: by module, line or operator of the model, or by operation
             of kernels; functions are not called, as equal calls may differ in it.
+        why: whether to note at kernels what `choose-layouts` has noted at nests, and which readers the inserted ones
+            are for: `spyre.why`.
     """
 
     name = "convert-spyre-loop-to-spyre-kernel"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Convert every function of the module."""
-        for function in self.planned(ctx, op):
+        numbers = {one: number for number, one in enumerate(op.walk())} if self.why else {}
+        planned = self.planned(ctx, op)
+        if self.why:
+            note_reasons([function.planner.chosen for function in planned], op, numbers)
+        for function in planned:
             function.write()

@@ -24,6 +24,7 @@ from spyre_mlir.hw.hashed_once import hashed_once
 from spyre_mlir.hw.sticks import UNIT, StickError, StickLayout
 
 LAYOUT = "spyre.layout"
+WHY = "spyre.why"  # who chose it; see `spyre_mlir.transforms.loop_to_kernel.layout_reasons`
 NO_LOOP = "none"
 
 
@@ -133,4 +134,4 @@ def listed(choices: Sequence[LayoutChoice]) -> str:
     return "; ".join(dict.fromkeys(map(str, choices)))
 
 
-__all__ = ["LAYOUT", "NO_LOOP", "LayoutAttr", "LayoutChoice", "LayoutError", "layout_said", "listed"]
+__all__ = ["LAYOUT", "NO_LOOP", "WHY", "LayoutAttr", "LayoutChoice", "LayoutError", "layout_said", "listed"]

@@ -21,6 +21,7 @@ from spyre_mlir.text.notebook import ShownAsText
 FORMAT, VERSION = "spyre-explanation", 1
 SHOWN_EXAMPLES = 3  # refused divisions per reason
 SHOWN_LOOPS = 8
+CLEARLY = 0.005  # quicker by this part of the time is said to be quicker
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,25 @@ class ExplainedPlan:
 
 
 @dataclass(frozen=True)
+class ExplainedLayout:
+    """One layout of the result of an op of the loop level.
+
+    Attributes:
+        layout: as the text of the loop level says it.
+        hint: that asks for it in a model; empty for the chosen one.
+        kernels: of the program that has it; 0 if it was not lowered.
+        price: of all kernels of that program; None if it was not lowered.
+        refused: why it cannot be lowered so; empty if it can.
+    """
+
+    layout: str
+    hint: str
+    kernels: int = 0
+    price: Price | None = None
+    refused: str = ""
+
+
+@dataclass(frozen=True)
 class ExplainedLoop:
     """Loops that were tried around a group of kernels.
 
@@ -151,6 +171,8 @@ class ExplainedKernel:
         considered: divisions that the search had to choose from.
         refused: the others.
         tried: loops around it.
+        layout: who chose the layout of its result, or which reader it was inserted for; empty if that is not known.
+        layouts: the chosen one of the result and the next best, if there are others.
     """
 
     name: str
@@ -167,6 +189,8 @@ class ExplainedKernel:
     considered: int
     refused: tuple[RefusedDivisions, ...]
     tried: tuple[ExplainedLoop, ...]
+    layout: str = ""
+    layouts: tuple[ExplainedLayout, ...] = ()
 
     def __str__(self) -> str:
         """Several tables under a head line."""
@@ -178,7 +202,10 @@ class ExplainedKernel:
         if self.runs > 1:
             loops = " x ".join(map(str, self.trips))
             lines.append(f"  runs {self.runs} times" + (f", in loops of {loops} trips" if loops else ""))
-        return "\n".join([*lines, self._operand_table(), self._plan_table(), *self._divisions(), *self._loops()])
+        if self.layout:
+            lines.append(f"  {self.layout}" if self.layout.startswith("inserted") else f"  layout: {self.layout}")
+        tables = [self._operand_table(), *self._layout_table(), self._plan_table()]
+        return "\n".join([*lines, *tables, *self._divisions(), *self._loops()])
 
     def _operand_table(self) -> str:
         columns: dict[str, JustifyMethod] = {
@@ -203,6 +230,41 @@ class ExplainedKernel:
         return listing(
             "operands", columns, rows, ("bytes per core", "shape", "memory"), folded={"layout": 12, "reason": 12}
         )
+
+    def _layout_table(self) -> Iterator[str]:
+        """Layouts of the result; nothing if there is one alone."""
+        if not self.layouts:
+            return
+        prices = [one.price for one in self.layouts if one.price is not None]
+        used = [f.name for f in fields(Price) if f.name == "total" or any(getattr(p, f.name) for p in prices)]
+        columns: dict[str, JustifyMethod] = {"layout": "left", "of the result": "left", "kernels": "right"}
+        columns |= dict.fromkeys(used, "right")
+        names = ["chosen", *(f"{n}." for n in range(2, len(self.layouts) + 1))]
+        rows = [
+            (
+                name,
+                one.layout,
+                str(one.kernels or ""),
+                *("" if one.price is None else three_digits(getattr(one.price, engine)) for engine in used),
+            )
+            for name, one in zip(names, self.layouts, strict=True)
+        ]
+        title = "layouts of the result, us of all kernels of the program by engine"
+        yield listing(
+            title, columns, rows, tuple(e for e in reversed(used) if e != "total"), folded={"of the result": 12}
+        )
+        yield from map(self._asked, names[1:], self.layouts[1:])
+
+    def _asked(self, name: str, one: ExplainedLayout) -> str:
+        """How to ask for a layout, and whether it is quicker."""
+        if one.refused:
+            return f"  {name} cannot be: {one.refused}"
+        now = self.layouts[0].price
+        if one.price is None or now is None:
+            return f"  {name} {one.hint} asks for it; priced for fewer kernels at once: --explain {self.name}"
+        less = now.total - one.price.total
+        quicker = f", and is {three_digits(less)} us quicker by this price" if less > CLEARLY * now.total else ""
+        return f"  {name} {one.hint} asks for it{quicker}"
 
     def _plan_table(self) -> str:
         engines = [f.name for f in fields(Price)]
@@ -289,6 +351,7 @@ def divided_text(division: Mapping[str, int]) -> str:
 
 __all__ = [
     "ExplainedKernel",
+    "ExplainedLayout",
     "ExplainedLoop",
     "ExplainedOperand",
     "ExplainedPlan",

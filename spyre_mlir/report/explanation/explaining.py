@@ -15,7 +15,7 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.spyre.static_loop import enclosing_loops, loop_bounds, trips_of
-from spyre_mlir.hw.cost import Cost, Work, cost
+from spyre_mlir.hw.cost import cost
 from spyre_mlir.hw.sticks import UNIT
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import PassWatcher
@@ -27,10 +27,10 @@ from spyre_mlir.report.explanation.explained import (
     ExplainedOperand,
     ExplainedPlan,
     Explanation,
-    Price,
     RefusedDivisions,
     divided_text,
 )
+from spyre_mlir.report.explanation.layout_prices import price_of
 from spyre_mlir.report.explanation.planned_program import NamedKernel, PlannedProgram
 from spyre_mlir.report.timing import three_digits
 from spyre_mlir.text.render import value_names
@@ -97,6 +97,7 @@ class _Explainer:
         origin = record.origin(self.op)
         considered = self._considered()
         refused = self.choices.refusals(self.op, considered, NOT_PLANNED if block is None else "")
+        reason = self.program.reasons.get(self.op)
         return ExplainedKernel(
             name=named.name,
             function=self.op.function_name,
@@ -112,6 +113,8 @@ class _Explainer:
             considered=len({frozenset(c.splits.items()) for c in considered}),
             refused=_by_reason(refused),
             tried=tuple(_loop(t, record.taken.get(origin)) for t in record.tried(origin)),
+            layout="" if reason is None else str(reason),
+            layouts=() if reason is None else self.program.layouts.of(reason),
         )
 
     @cached_property
@@ -190,7 +193,7 @@ class _Explainer:
         self, found: DividedKernel, local: frozenset[int], us: float, copies: float, differs: Sequence[str]
     ) -> ExplainedPlan:
         work = with_local(found.work, local)
-        price = _price(work, cost(work, self.choices.prices.parameters, self.program.spec), copies)
+        price = price_of(work, cost(work, self.choices.prices.parameters, self.program.spec), copies)
         lx = tuple(self._value(n) for n in sorted(local))
         return ExplainedPlan(dict(found.splits), work.cores, price, us, lx, tuple(differs))
 
@@ -212,22 +215,6 @@ class _Explainer:
                 values = ", ".join(f"%{self.texts.get(block.buffer(b), '')}" for b in sorted(moved))
                 changes.append(f"has {values} in {memory}")
         return changes
-
-
-def _price(work: Work, found: Cost, copies: float) -> Price:
-    is_product = work.product is not None
-    return Price(
-        total=found.total,
-        pt=found.compute if is_product else 0.0,
-        sfp=0.0 if is_product else found.compute,
-        hbm=found.memory,
-        ring=found.ring,
-        lx=found.scratchpad,
-        reread=found.reread,
-        exposed=found.exposed,
-        overhead=found.fixed,
-        copies=copies,
-    )
 
 
 def _place(named: NamedKernel) -> str:

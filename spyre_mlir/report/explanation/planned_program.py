@@ -23,14 +23,19 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.options import CompileOptions, PassOptions
 from spyre_mlir.pipeline import LEVELS, PassWatcher, lower, passes_to
+from spyre_mlir.report.explanation.layout_prices import LayoutPrices
 from spyre_mlir.text.render import value_names
 from spyre_mlir.transforms import get_all_passes
+from spyre_mlir.transforms.buffer_layouts.choose_layouts import ChooseLayoutsPass
+from spyre_mlir.transforms.convert_spyre_loop_to_spyre_kernel import ConvertSpyreLoopToSpyreKernelPass
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
+from spyre_mlir.transforms.loop_to_kernel.layout_reasons import LayoutReason
 from spyre_mlir.transforms.plan import PlanPass
 from spyre_mlir.transforms.utils.launches import called_functions
 from spyre_mlir.universe import make_context
 
 KERNEL = LEVELS[2]
+_NOTE = (ChooseLayoutsPass.name, ConvertSpyreLoopToSpyreKernelPass.name)  # passes that note their reasons
 _HINT = "name an operation (softmax), a function (batchmatmul), a line (model.py:7), a file (sdsc_3) or a value (%5)"
 
 
@@ -83,15 +88,18 @@ def _base(operation: str) -> str:
 
 @dataclass
 class _BeforePlan:
-    """Keeps a copy of the last module that the planner was given."""
+    """Keeps copies of the last modules that the planner, and the choice of layouts, were given."""
 
     told: PassWatcher | None
     module: ModuleOp | None = None
+    loop: ModuleOp | None = None
 
     def before(self, name: str, module: ModuleOp) -> None:
         """Called when a pass begins."""
         if name == PlanPass.name:
             self.module = copy_of(module)
+        if name == ChooseLayoutsPass.name:
+            self.loop = copy_of(module)
         if self.told is not None:
             self.told.before(name, module)
 
@@ -110,6 +118,8 @@ class PlannedProgram:
         spec: the card.
         record: what the planner looked at.
         kernels: in the order of their files.
+        layouts: prices of other layouts.
+        reasons: of the layouts of results, and of kernels that were inserted.
         without: operations that no kernel was made for.
     """
 
@@ -117,6 +127,8 @@ class PlannedProgram:
     spec: SpyreSpec
     record: PlanRecord
     kernels: Sequence[NamedKernel]
+    layouts: LayoutPrices
+    reasons: Mapping[Operation, LayoutReason]
     without: Sequence[str] = field(default_factory=tuple[str, ...])
 
     @staticmethod
@@ -133,18 +145,23 @@ class PlannedProgram:
             LoweringError: the program does not fit the machine.
         """
         aten, context, fields = copy_of(module), make_context(options.spec), options.passes()
+        noted = {**fields, **{name: {**fields.get(name, {}), "why": True} for name in _NOTE}}
         numbered(op for op in ops_in(aten) if isinstance(op, AtenOp))
         taken = _BeforePlan(watch)
         refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
-        lowered = lower(aten, context, options=fields, watch=taken, host_fallback=refuse)
+        lowered = lower(aten, context, options=noted, watch=taken, host_fallback=refuse)
         planned = copy_of(lowered.modules[KERNEL]) if taken.module is None else taken.module
         record = _planned(planned, context, fields)
+        reasons = {op: why for op in planned.walk() if (why := LayoutReason.taken_from(op)) is not None}
         operations = {source_of(op.location).number: names for op, names in _operations(aten).items()}
         files = sum(isinstance(op, SdscOp) for op in lowered.modules[LEVELS[-1]].body.block.ops)
         kernels = list(named_kernels(planned, operations, files))
         made = {name for kernel in kernels for name in kernel.operations}
         without = tuple(n for names in operations.values() for n in names if n not in made)
-        return PlannedProgram(planned, options.spec, record, kernels, without)
+        layouts = LayoutPrices(
+            taken.loop or lowered.modules[LEVELS[1]], lowered.modules[LEVELS[-1]], options.spec, fields
+        )
+        return PlannedProgram(planned, options.spec, record, kernels, layouts, reasons, without)
 
     def named(self, wanted: str) -> list[NamedKernel]:
         """Return the kernels that go by a name.

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr
+from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, WHY, LayoutAttr
 from spyre_mlir.transforms.loop_to_kernel.conversion import PlansLayouts
+from spyre_mlir.transforms.loop_to_kernel.layout_reasons import reason_of
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class ChooseLayoutsPass(PlansLayouts):
     Attributes:
         keep_float32: as for the conversion to kernels, where float32 tensors have sticks of their own.
         keep_float32_in: the same for some operations alone.
+        why: whether to note at each nest, too, who chose its layout and which ones are legal: `spyre.why`.
     """
 
     name = "choose-layouts"
@@ -36,6 +38,9 @@ class ChooseLayoutsPass(PlansLayouts):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Choose layouts in every function of the module."""
         for function in self.planned(ctx, op):
-            for nest, choice in function.planner.chosen.choices().items():
+            chosen = function.planner.chosen
+            for nest, choice in chosen.choices().items():
+                if self.why:
+                    nest.attributes[WHY] = reason_of(chosen, nest).attribute
                 nest.attributes[LAYOUT] = LayoutAttr(choice)
             function.take_back()

@@ -5,6 +5,7 @@ Nothing is changed before all functions are planned: who asks for layouts alone 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
@@ -94,10 +95,12 @@ class PlansLayouts(ModulePass):
     Attributes:
         keep_float32: as in `ConvertSpyreLoopToSpyreKernelPass`.
         keep_float32_in: the same.
+        why: whether to note why layouts are as they are, and kernels inserted; for explanations.
     """
 
     keep_float32: bool = False
     keep_float32_in: tuple[str, ...] = ()
+    why: bool = False
 
     def planned(self, ctx: Context, module: ModuleOp) -> list[FunctionPlan]:
         """Plan every function of a module, the functions of regions before their first callers.
@@ -113,8 +116,8 @@ class PlansLayouts(ModulePass):
         """
         called = {call.callee.root_reference.data for call in module.walk() if isinstance(call, func.CallOp)}
         check_names(module, self.keep_float32_in)
-        say_hinted_layouts(module)
-        conversion = _Conversion(spec_of(ctx, module), self.keep_float32, self.keep_float32_in)
+        hinted = say_hinted_layouts(module)
+        conversion = _Conversion(spec_of(ctx, module), self.keep_float32, self.keep_float32_in, hinted)
         for function in functions(module):
             if function.sym_name.data not in called:
                 conversion.plan(FunctionPlan(function, LayoutPlanner(keep_float32=self.keep_float32)))
@@ -128,12 +131,14 @@ class _Conversion:
     spec: SpyreSpec
     keep_float32: bool
     keep_float32_in: tuple[str, ...]
+    hinted: Collection[Operation]
     regions: dict[str, PlannedRegion] = field(default_factory=dict[str, PlannedRegion])
     planned: list[FunctionPlan] = field(default_factory=list[FunctionPlan])
 
     def plan(self, made: FunctionPlan) -> None:
         """Plan a function; its planner knows the arguments that are no host tensors."""
         function, planner = made.function, made.planner
+        planner.chosen.hinted = self.hinted
         for number, argument in enumerate(function.body.block.args):
             if argument not in planner.versions:
                 planner.hosts[argument] = kind_of(function, number) in PREPARED_KINDS

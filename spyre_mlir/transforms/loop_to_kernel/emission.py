@@ -11,6 +11,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.argument_notes import new_values, placed_results
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.layout_choices import WHY
 from spyre_mlir.dialects.spyre.moves import MoveAttr, WordsAttr
 from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
@@ -79,6 +80,8 @@ class Emission:
                 pass
             case _:
                 made = self.emitter.add(kernel_op(item, self.values))
+                if (note := p.chosen.note(item)) is not None:
+                    made.attributes[WHY] = note
                 if not isinstance(made, kernel.ComputeOp):
                     return
                 if (p.keep_float32 or item.origin in p.kept) and is_narrowed(item):

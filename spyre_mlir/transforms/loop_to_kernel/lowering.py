@@ -56,6 +56,8 @@ from spyre_mlir.transforms.loop_to_kernel.unpacking import packed_digit
 from spyre_mlir.transforms.utils.function_constants import function_constants
 from spyre_mlir.transforms.utils.integer_ranges import NARROW, holds, inside, is_integer, wraps
 
+COLUMNS = "a product has its columns in the lanes"
+
 
 def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
     """Lower a destination: its layout must let every nest that fills it write whole sticks."""
@@ -65,16 +67,21 @@ def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
     if keeps_float32(p, op, element_of(op.result)):
         p.of(op.result).format = FP32.name
     shape, form = shape_of(op.result), p.of(op.result).format
-    # A product that cannot write there writes a tensor of its own.
-    others, dims = [n for n in chain if not is_product(n)], (*reversed(range(len(shape))), UNIT)
-    possible = ([s for s in dims if all(_can_fill(n, s, block_of(form)) for n in c)] for c in (chain, others))
-    sticks = allowed_sticks(op, next(found for found in possible if found))
+    sticks = allowed_sticks(op, fillable_sticks(op, form))
     now = {s: _fill_cost(p, chain, s, shape, form) for s in sticks}
     best = min(now, key=lambda s: now[s])
     if form == DL16.name:
         best = with_later(op.result, best, now, p.later)
     p.chosen.made[op] = put_in_order(op, p.fresh(shape, form, best))
     p.of(op.result).buffers.append(p.chosen.made[op])
+
+
+def fillable_sticks(op: loop.EmptyOp, form: str) -> list[int]:
+    """Return the stick dimensions with which all nests that fill a destination can write it."""
+    chain, dims = list(fillers(op.result)), (*reversed(range(len(shape_of(op.result)))), UNIT)
+    others = [n for n in chain if not is_product(n)]  # a product that cannot write there writes a tensor of its own
+    possible = ([s for s in dims if all(_can_fill(n, s, block_of(form)) for n in c)] for c in (chain, others))
+    return next(found for found in possible if found)
 
 
 def _can_fill(op: loop.NestOp, stick: int, lanes: int) -> bool:
@@ -168,7 +175,7 @@ def _lower_product(p: LayoutPlanner, op: loop.NestOp) -> None:
         )
     output = output_of(p, op, column)
     p.chosen.lanes[op] = column
-    check_said(op, (column, output[0].layout.stick), output[0].layout.order, "a product has its columns in the lanes")
+    check_said(op, (column, output[0].layout.stick), output[0].layout.order, COLUMNS)
     p.step(str(contractions.matmul.opfunc), op.space.data, [left, right], output, element=eager_element(op, DL16.name))
 
 
@@ -191,9 +198,7 @@ def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp) -> None:
     form = FP32.name if keeps_float32(p, op, element_of(op.table)) else DL16.name
     if is_integer(element_of(op.table)) and not inside(p.ranges.of(op.table), NARROW):
         form = FP32.name
-    tried = [(d, _gather_sticks(op, d, block_of(form))) for d in candidates(op.space.data) if d is not None]
-    possible = [(lane, sticks) for lane, sticks in tried if sticks is not None]
-    if not possible:
+    if not (possible := gathered_lanes(op, form)):
         raise UnsupportedError(
             "a gather of rows of one element: no loop can walk the lanes of both table and result",
             hint="use a table with two columns or more",
@@ -228,6 +233,12 @@ def _check_indices(indices: PlannedBuffer, index_map: IndexMap, op: loop.LoopGat
         raise UnsupportedError(
             f"a gather by a part of an index tensor: {error}", hint="pass the part as an input of its own"
         ) from error
+
+
+def gathered_lanes(op: loop.LoopGatherOp, form: str) -> list[tuple[str, tuple[int, int]]]:
+    """Return the loops that can walk the lanes of table and result, with the stick dimensions of both."""
+    tried = [(d, _gather_sticks(op, d, block_of(form))) for d in candidates(op.space.data) if d is not None]
+    return [(lane, sticks) for lane, sticks in tried if sticks is not None]
 
 
 def _gather_sticks(op: loop.LoopGatherOp, lane: str, lanes: int) -> tuple[int, int] | None:
@@ -273,4 +284,13 @@ def lower_constant(p: LayoutPlanner, op: loop.LoopConstantOp) -> None:
         versions.format = (DL16 if inside(p.ranges.of(op.result), NARROW) else FP32).name
 
 
-__all__ = ["check_table", "lower_constant", "lower_empty", "lower_gather", "lower_nest"]
+__all__ = [
+    "COLUMNS",
+    "check_table",
+    "fillable_sticks",
+    "gathered_lanes",
+    "lower_constant",
+    "lower_empty",
+    "lower_gather",
+    "lower_nest",
+]

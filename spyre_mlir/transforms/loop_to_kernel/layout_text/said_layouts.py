@@ -5,10 +5,10 @@ Decision: docs/decisions/0175-layouts-are-said-in-the-text.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.spyre.layout_choices import (
     NO_LOOP,
@@ -17,7 +17,7 @@ from spyre_mlir.dialects.spyre.layout_choices import (
     layout_said,
     listed,
 )
-from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel
 
 # The loop in the lanes, and the stick dimension of the result.
 Lane = tuple[str | None, int]
@@ -31,11 +31,15 @@ class ChosenLayouts:
         lanes: loops in the lanes, by op.
         made: buffers of results whose layouts were theirs to choose, by op.
         split: parts of nests, which stand before them, and the nests; see `split_write`.
+        hinted: ops whose layouts hints ask for.
+        note: what is noted at the kernel of a step, if anything is; see `layout_reasons`.
     """
 
     lanes: dict[Operation, str | None] = field(default_factory=dict[Operation, "str | None"])
     made: dict[Operation, PlannedBuffer] = field(default_factory=dict[Operation, PlannedBuffer])
     split: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
+    hinted: Collection[Operation] = ()
+    note: Callable[[PlannedKernel], Attribute | None] = lambda _: None
 
     def choices(self) -> dict[Operation, LayoutChoice]:
         """Return all of them, by the ops that make the tensors."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -28,6 +31,20 @@ class Rows(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """One call."""
         return torch.softmax(x, -1)
+
+
+class Columns(nn.Module):
+    """A softmax along columns behind a function of each element, which may have a hint."""
+
+    def __init__(self, **said: Any) -> None:
+        super().__init__()
+        self.said = said
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """One call."""
+        with spyre_mlir.hint(**self.said) if self.said else nullcontext():
+            x = torch.relu(x)
+        return torch.softmax(x, 0)
 
 
 class Layers(nn.Module):
@@ -79,3 +96,13 @@ def rows() -> spyre_mlir.CompiledModel:
 @pytest.fixture(scope="package")
 def layers() -> spyre_mlir.CompiledModel:
     return compiled(Layers(), 64, 128)
+
+
+@pytest.fixture(scope="package")
+def columns() -> spyre_mlir.CompiledModel:
+    return compiled(Columns(), 256, 512)
+
+
+@pytest.fixture(scope="package")
+def hinted_columns() -> spyre_mlir.CompiledModel:
+    return compiled(Columns(layout={"stick": 0}), 256, 512)

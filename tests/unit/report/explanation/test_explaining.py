@@ -114,3 +114,20 @@ def test_a_short_kernel_has_its_usual_division(gated: CompiledModel) -> None:
     (exp,) = kernels(gated, "sdsc_5")
     reasons = [entry.reason for entry in exp.refused]
     assert "the kernel is too short for another that is on no more cores" in reasons and exp.considered == 1
+
+
+def test_inserted_kernels_name_their_readers(columns: CompiledModel) -> None:
+    relaid = kernels(columns, "ReStickifyOpHBM")
+    line = r"at conftest\.py:\d+ reads it with dimension 0 in the sticks, and it has dimension 1 in the sticks"
+    assert re.fullmatch(rf"inserted: max {line}", relaid[0].layout)
+    assert {kernel.layouts for kernel in relaid} == {()}
+
+
+def test_a_layout_that_nobody_chose_says_what_forces_it(gated: CompiledModel) -> None:
+    (product,) = kernels(gated, "sdsc_0")
+    assert product.layout == "forced: a product has its columns in the lanes" and product.layouts == ()
+
+
+def test_reasons_follow_kernels_into_loops(rows: CompiledModel) -> None:
+    (maximum,) = kernels(rows, "max")
+    assert maximum.runs == 4 and maximum.layout.startswith("by cost")

@@ -1,7 +1,11 @@
-"""Runs a function on several ranks, as torchrun would: one process a rank, joined by a group of gloo."""
+"""Runs a function on several ranks, as torchrun would: one process a rank, joined by a group of gloo.
+
+The processes are forks of a server that has loaded what ranks need: to load it takes a process seconds.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import pickle
 import signal
@@ -22,13 +26,14 @@ from torch.multiprocessing import ProcessExitedException
 
 from tests.clients.other_build import mend
 
+WAY = "forkserver"
+multiprocessing.set_forkserver_preload(["tests.end_to_end.ranks.loaded"])
+
 
 def after_a_kill(function: Callable[[], Any], before: Callable[[], Any]) -> Any:
     """What a function gives on rank 0 of two, where rank 1 is killed in its place; `before` runs on both."""
     with tempfile.TemporaryDirectory() as folder:
-        context: Any = mp.start_processes(
-            _until_killed, (function, before, folder), 2, join=False, start_method="spawn"
-        )
+        context: Any = mp.start_processes(_until_killed, (function, before, folder), 2, join=False, start_method=WAY)
         with pytest.raises(ProcessExitedException, match="process 1 terminated with signal SIGKILL"):
             context.join()
         context.processes[0].join()
@@ -62,7 +67,7 @@ def survivors(
     """
     with tempfile.TemporaryDirectory() as folder:
         arguments = count, kill, function, before, folder
-        context: Any = mp.start_processes(_until_all_answer, arguments, count, join=False, start_method="spawn")
+        context: Any = mp.start_processes(_until_all_answer, arguments, count, join=False, start_method=WAY)
         with pytest.raises(ProcessExitedException, match=f"process {kill.rank} terminated with signal SIGKILL"):
             context.join()
         for process in context.processes:
@@ -99,7 +104,7 @@ def _until_all_answer(
 def on_ranks(count: int, function: Callable[[], Any], timeout_seconds: float = 1800) -> list[Any]:
     """What a function of a module gives on each of `count` ranks; an error of a rank is raised."""
     with tempfile.TemporaryDirectory() as folder:
-        mp.start_processes(_rank, (count, function, folder, timeout_seconds), count, start_method="spawn")
+        mp.start_processes(_rank, (count, function, folder, timeout_seconds), count, start_method=WAY)
         return [pickle.loads((Path(folder) / f"{rank}.pickle").read_bytes()) for rank in range(count)]
 
 

@@ -146,10 +146,14 @@ def wait_for_a_rank_that_hangs() -> tuple[str, str]:
         KEPT["x"] = torch.linspace(-1, 1, 4 * WIDTH).reshape(4, WIDTH)
         KEPT["model"] = spyre_mlir.compile(ParallelMlp(whole_mlp()), (KEPT["x"],))
     dist.monitored_barrier(timeout=timedelta(seconds=120))
-    if dist.get_rank() < dist.get_world_size() - 1:
-        return run_again()
-    time.sleep(10)
-    return "", "slept"
+    *others, last = range(dist.get_world_size())
+    store: Any = dist.distributed_c10d._get_default_store()  # pyright: ignore[reportPrivateUsage]
+    if dist.get_rank() == last:
+        store.wait([f"ended {rank}" for rank in others], timedelta(seconds=120))
+        return "", "never came"
+    found = run_again()
+    store.set(f"ended {dist.get_rank()}", "")
+    return found
 
 
 def go_on_after_an_error() -> tuple[str, torch.Tensor]:

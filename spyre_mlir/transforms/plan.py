@@ -162,7 +162,9 @@ class _Loops:
         for op in kernels:
             if op in done:
                 continue
-            trials = [trial for group in grow(op, ops_from(op.next_op), self._rows) for trial in self._trials(group, times)]
+            trials = [
+                trial for group in grow(op, ops_from(op.next_op), self._rows) for trial in self._trials(group, times)
+            ]
             gain, best = self._best(trials)
             if (parts := self._in_parts(op, times, gain)) is not None:
                 gain, best = parts

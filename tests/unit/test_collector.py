@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from spyre_mlir import collector
 from spyre_mlir.collector import paused_collector
+from tests.paths import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -47,12 +50,9 @@ class Ring:
         self.own = self
 
 
-@pytest.fixture
-def collections(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """The generation of every collection, where nothing is frozen."""
-    monkeypatch.setattr(collector._pauses, "frozen", False)
+def collections() -> list[int]:
+    """The generation of every collection from now on."""
     generations: list[int] = []
-    gc.unfreeze()
 
     def note(phase: str, info: dict[str, int]) -> None:
         if phase == "start":
@@ -60,16 +60,15 @@ def collections(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
     gc.collect()
     gc.callbacks.append(note)
-    yield generations
-    gc.callbacks.remove(note)
-    gc.freeze()  # as the tests' own set-up left it
+    return generations
 
 
-def test_what_a_block_made_is_looked_at_with_the_old_objects(collections: list[int]) -> None:
+def look_behind_a_block() -> None:
+    found = collections()
     with paused_collector():
         made = [[number] for number in range(10_000)]
         ring = weakref.ref(Ring())
-    assert collections == []
+    assert found == []
     gc.collect(1)
     assert ring() is not None
     gc.collect()
@@ -77,18 +76,31 @@ def test_what_a_block_made_is_looked_at_with_the_old_objects(collections: list[i
     assert len(made) == 10_000
 
 
-def test_a_block_ends_with_a_look_at_everything_when_much_has_piled_up(
-    collections: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collector, "_MOST_UNSEEN", 15_000)
+def end_two_blocks_with_much_piled_up() -> None:
+    collector._MOST_UNSEEN = 15_000
+    found = collections()
     made = list[list[int]]()
     rings = list[weakref.ref[Ring]]()
     for _ in range(2):
         with paused_collector():
             made += [[number] for number in range(10_000)]
             rings.append(weakref.ref(Ring()))
-    assert collections == [2]
+    assert found == [2]
     assert [ring() for ring in rings] == [None, None]
+
+
+def run_in_a_new_process(function: Callable[[], None]) -> None:
+    """Run a function of this module where little is alive: to walk all objects of a test run takes seconds."""
+    command = f"from {__name__} import {function.__name__} as run; run()"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", command], cwd=ROOT, check=True)
+
+
+def test_what_a_block_made_is_looked_at_with_the_old_objects() -> None:
+    run_in_a_new_process(look_behind_a_block)
+
+
+def test_a_block_ends_with_a_look_at_everything_when_much_has_piled_up() -> None:
+    run_in_a_new_process(end_two_blocks_with_much_piled_up)
 
 
 def test_what_the_caller_has_frozen_stays_frozen_and_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:

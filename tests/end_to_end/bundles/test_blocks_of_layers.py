@@ -42,8 +42,13 @@ def program(model: nn.Module, given: tuple[Tensor, ...], **options: Any) -> Comp
 
 
 @cache
+def built() -> tuple[DecodeStep, CompiledModel]:
+    model = decoder()
+    return model, program(model, inputs(3, 70))
+
+
 def compiled() -> CompiledModel:
-    return program(decoder(), inputs(3, 70))
+    return built()[1]
 
 
 def test_every_level_is_eager() -> None:
@@ -66,8 +71,8 @@ def test_a_call_is_handed_blocks_of_its_caches() -> None:
 
 
 def test_calls_in_a_row_write_the_caches() -> None:
-    eager = decoder()
-    made = program(deepcopy(eager), inputs(0, 0))
+    model, made = built()
+    eager = deepcopy(model)  # with the caches as they are
     for token, position in STEPS:
         given = inputs(token, position)
         torch.testing.assert_close(made(*given), eager(*given))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.attention.flex_attention import AuxRequest, BlockMask, and_masks, create_block_mask, flex_attention
 
 import spyre_mlir
-from tests.end_to_end.importing.against_eager import Programs, close, model_of, results
+from tests.end_to_end.importing.against_eager import Programs, close, eager, model_of, results
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 HEADS, ROWS, WIDTH = 4, 32, 16
@@ -181,7 +181,7 @@ PROGRAMS: Programs = {
 def test_every_level_is_eager(name: str) -> None:
     model, inputs = model_of(PROGRAMS, name)
     compiled = spyre_mlir.compile(model, inputs, numerics="exact")
-    close(results(compiled, inputs), results(model, inputs))
+    close(results(compiled, inputs), eager(model, inputs))
     verification = compiled.verify(*inputs)
     assert verification, str(verification)
 
@@ -191,11 +191,11 @@ def test_torch_compile_in_one_graph(name: str) -> None:
     model, inputs = model_of(PROGRAMS, name)
     torch._dynamo.reset()
     compiled = torch.compile(model, backend="spyre", fullgraph=True, options={"numerics": "exact"})
-    close(results(compiled, inputs), results(model, inputs))
+    close(results(compiled, inputs), eager(model, inputs))
 
 
 @pytest.mark.parametrize("name", ["Layer", "documents_of_a_call"])
 def test_from_disk(name: str, tmp_path: Path) -> None:
     model, inputs = model_of(PROGRAMS, name)
     folder = spyre_mlir.compile(model, inputs, numerics="exact").save(tmp_path / "bundle")
-    close(results(spyre_mlir.load(folder, numerics="exact"), inputs), results(model, inputs))
+    close(results(spyre_mlir.load(folder, numerics="exact"), inputs), eager(model, inputs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,13 @@ def compiled(model: nn.Module, x: torch.Tensor, **options: Any) -> CompiledModel
     made = spyre_mlir.compile(model, (x,), host_fallback="error", **options)
     assert isinstance(made, CompiledModel)
     return made
+
+
+@cache
+def linear(kind: type[Linear8 | Linear4]) -> tuple[Linear8 | Linear4, CompiledModel]:
+    """A layer and its program for two rows, for tests that leave both as they are."""
+    model = kind(512, 512)
+    return model, compiled(model, inputs(2, 512))
 
 
 def inputs(rows: int, columns: int) -> torch.Tensor:
@@ -148,7 +156,7 @@ def test_every_number_arrives(least: int, numerics: Any) -> None:
 @pytest.mark.parametrize("kind", [Linear8, Linear4])
 def test_files_have_published_functions_and_formats_alone(kind: type[Linear8 | Linear4], tmp_path: Path) -> None:
     """Copies of words are labelled as torch-spyre labels copies of 32-bit integers; no rule has a remark."""
-    compiled(kind(512, 512), inputs(2, 512)).save(tmp_path / "saved")
+    linear(kind)[1].save(tmp_path / "saved")
     texts = [file.read_text() for file in (tmp_path / "saved").rglob("sdsc_*.json")]
     copies = [text for text in texts if '"opFuncName": "identity"' in text and '"wordLength": 4' in text]
     assert copies and not any("IEEE_INT32" in text for text in copies)
@@ -167,11 +175,12 @@ def test_equal_layers_share_the_kernels_of_one() -> None:
 
 
 def test_numbers_of_more_bits_are_refused_when_they_are_sent() -> None:
-    model, x = Linear4(512, 512), inputs(1, 512)
-    program = compiled(model, x)
+    model, program = linear(Linear4)
+    before = model.weight[3, 5].item()
     model.weight[3, 5] = 8
     with pytest.raises(InputError, match=r"holds -8 to 8, and the program packs it as integers of 4 bits, -8 to 7"):
-        program(x)
+        program(inputs(2, 512))
+    model.weight[3, 5] = before
 
 
 class Symmetric4(Linear4):
@@ -218,8 +227,7 @@ def test_a_weight_that_is_read_otherwise_too_stays_dl16() -> None:
 
 
 def test_a_saved_program_has_the_integers_and_packs_them_when_it_is_loaded(tmp_path: Path) -> None:
-    model, x = Linear4(512, 512), inputs(2, 512)
-    program = compiled(model, x)
+    x, program = inputs(2, 512), linear(Linear4)[1]
     program.save(tmp_path / "saved", host_weights=False)
     held = sum((tmp_path / "saved" / name).stat().st_size for name in ("data.safetensors", "weights.safetensors"))
     assert held < 0.30 * 2 * 512 * 512 + 4096

@@ -10,7 +10,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.runtime import compare_with_card, comparison, find_card
 
 pytestmark = pytest.mark.usefixtures("stand_in")
-FUNCTIONS = ["batchmatmul", "add", "relufwd", "batchmatmul", "add"]
+FUNCTIONS = ["batchmatmul", "add", "relufwd"]
 X = np.random.default_rng(1).uniform(-1, 1, (64, 128)).astype(np.float32)
 
 
@@ -18,9 +18,9 @@ def test_every_kernel_agrees(apart: Path) -> None:
     found = compare_with_card(apart, find_card(), {"x": X})
     assert found, str(found)
     assert [kernel.function for kernel in found.kernels] == FUNCTIONS
-    assert [kernel.verdict for kernel in found.kernels] == ["agrees"] * 5
+    assert [kernel.verdict for kernel in found.kernels] == ["agrees"] * 3
     assert 0 < max(kernel.error or 0.0 for kernel in found.kernels) < 1e-3
-    assert "5 kernels: 5 agrees" in str(found)
+    assert "3 kernels: 3 agrees" in str(found)
     assert all("conftest.py" in kernel.source for kernel in found.kernels)
 
 
@@ -28,7 +28,7 @@ def test_a_wrong_kernel_is_named_and_later_ones_do_not_inherit_it(apart: Path, m
     monkeypatch.setenv("STAND_IN_IS_WRONG_AT", "sdsc_1")
     found = compare_with_card(apart, find_card(), {"x": X})
     assert not found
-    assert [kernel.verdict for kernel in found.kernels] == ["agrees", "differs", "agrees", "agrees", "agrees"]
+    assert [kernel.verdict for kernel in found.kernels] == ["agrees", "differs", "agrees"]
 
 
 @pytest.mark.parametrize(
@@ -49,26 +49,26 @@ def test_numbers_that_are_none_agree_or_differ(
 
 
 def test_a_failing_and_a_dying_step_leave_the_others(apart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STAND_IN_FAILS_AT", "sdsc_1")
-    monkeypatch.setenv("STAND_IN_DIES_AT", "sdsc_3")
+    monkeypatch.setenv("STAND_IN_FAILS_AT", "sdsc_0")
+    monkeypatch.setenv("STAND_IN_DIES_AT", "sdsc_1")
     found = compare_with_card(apart, find_card())
-    assert [kernel.verdict for kernel in found.kernels] == ["agrees", "failed", "agrees", "failed", "agrees"]
-    assert found.kernels[1].reason == "RuntimeError: the stand-in was told to fail"
-    assert "ended by signal 9" in found.kernels[3].reason
+    assert [kernel.verdict for kernel in found.kernels] == ["failed", "failed", "agrees"]
+    assert found.kernels[0].reason == "RuntimeError: the stand-in was told to fail"
+    assert "ended by signal 9" in found.kernels[1].reason
 
 
 def test_kernels_tied_by_scratchpads_go_together(tied: Path, tmp_path: Path) -> None:
     found = compare_with_card(tied, find_card(), {"x": X}, keep=tmp_path / "kept")
     assert found
-    assert [kernel.verdict for kernel in found.kernels] == ["not seen"] * 4 + ["agrees"]
-    assert [path.name for path in sorted(tmp_path.glob("kept/*/"))] == ["step_0_sdsc_0-sdsc_4"]
+    assert [kernel.verdict for kernel in found.kernels] == ["not seen"] * 2 + ["agrees"]
+    assert [path.name for path in sorted(tmp_path.glob("kept/*/"))] == ["step_0_sdsc_0-sdsc_2"]
 
 
 def test_a_bundle_of_public_files_only(apart: Path, tmp_path: Path) -> None:
     for path in [apart / "bundle.mlir", *apart.glob("sdsc_*.json")]:
         shutil.copy(path, tmp_path)
     found = compare_with_card(tmp_path, find_card())
-    assert [kernel.verdict for kernel in found.kernels] == ["agrees"] * 5
+    assert [kernel.verdict for kernel in found.kernels] == ["agrees"] * 3
 
 
 def test_compilation_alone(apart: Path) -> None:

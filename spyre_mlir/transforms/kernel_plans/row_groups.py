@@ -31,7 +31,7 @@ Rows = tuple[int | None, ...]  # per operand, the dimension that the rows walk; 
 
 @dataclass(frozen=True, slots=True)
 class OpRows:
-    """What every group that an op may belong to asks of it.
+    """Facts of an op that every group asks to which it may belong.
 
     Attributes:
         operands: of the op, the result last.
@@ -110,7 +110,7 @@ class RowGroup:
         for name, rows in facts.loops.items():
             if (
                 facts.extents[name] in self._extents
-                or any([d is not None and written.get(v) == d for v, d in zip(facts.operands, rows, strict=True)])
+                or any(d is not None and written.get(v) == d for v, d in zip(facts.operands, rows, strict=True))
             ) and self._fits(facts, name, rows):
                 self.add(op, name, rows)
                 return True
@@ -160,11 +160,11 @@ class RowGroup:
     def _fits(self, facts: OpRows, name: str, rows: Rows) -> bool:
         """Return whether all ops walk what the group writes along one dimension, and read no rows beside their own."""
         operands, buffers, written = facts.operands, facts.buffers, self._written
-        if name in facts.beside and any([self._buffers.get(buffers[number]) for number in facts.beside[name]]):
+        if name in facts.beside and any(self._buffers.get(buffers[number]) for number in facts.beside[name]):
             return False
         if buffers[-1] in self._beside:
             return False
-        if any([written.get(value, dim) != dim for value, dim in zip(operands, rows, strict=True)]):
+        if any(written.get(value, dim) != dim for value, dim in zip(operands, rows, strict=True)):
             return False
         result = operands[-1]
         for value, buffer in zip(operands, buffers, strict=True):
@@ -183,7 +183,7 @@ class RowGroup:
     def is_independent(self, op: kernel.KernelOp) -> bool:
         """Return whether an op may run before the group: neither touches what the other writes."""
         *read, written = self.facts(op).buffers
-        return written not in self._buffers and not any([self._buffers.get(buffer, False) for buffer in read])
+        return written not in self._buffers and not any(self._buffers.get(buffer, False) for buffer in read)
 
     @property
     def written(self) -> list[SSAValue]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from math import prod
 
 from spyre_mlir.hw.formats import FP32, INT32, device_format
@@ -323,13 +324,18 @@ def slice_order(dims: Sequence[Dim], op_class: OpClass) -> tuple[Dim, ...]:
 
 def core_slices(dims: Sequence[Dim], op_class: OpClass) -> Slices:
     """Return per core the slice number of each dim, keys in the order of files."""
-    ordered = slice_order(dims, op_class)
+    return _counted(tuple([(dim.label, dim.split) for dim in slice_order(dims, op_class)]))
+
+
+@lru_cache(maxsize=1 << 12)
+def _counted(splits: tuple[tuple[str, int], ...]) -> Slices:
+    """The slices of dims whose first counts fastest; kernels of a program share few tables."""
     table: list[Mapping[str, int]] = []
-    for core in range(prod(dim.split for dim in ordered)):
+    for core in range(prod([split for _, split in splits])):
         row: dict[str, int] = {}
         rest = core
-        for dim in ordered:
-            rest, row[dim.label] = divmod(rest, dim.split)
+        for label, split in splits:
+            rest, row[label] = divmod(rest, split)
         table.append(row)
     return tuple(table)
 

@@ -189,7 +189,8 @@ class _Loops:
             self.choices.divide(part)
         # All of them stand for the product.
         known = {**times, **dict.fromkeys(kernels, 0.0), kernels[-1]: times[op]}
-        self._wide.stored |= {kernels[-1]: self._wide.stored.get(op, frozenset())}
+        if op in self._wide.stored:
+            self._wide.stored[kernels[-1]] = self._wide.stored[op]
         groups = grow(kernels[0], chain(kernels[1:], ops_from(parted.following)), self._rows)
         gain, best = self._best([trial for group in groups for trial in self._trials(group, known)])
         if best is not None and gain > least_us:
@@ -253,7 +254,7 @@ class _Loops:
         whole = next((n for n, op in enumerate(group.ops) if op in self.choices.fixed), len(group.ops))
         for count in [count for count in cuts(group, self._wide.stored) if count <= whole]:
             prefix.extend(count)
-            saved = self._wide.saved_us(group.ops[:count], prefix.internal)
+            saved = self._wide.saved_us(group.ops[:count], prefix.operands[:count], prefix.internal)
             if saved is None or (usual := sum(usual_us[:count]) + saved) < self.shortest_us:
                 continue
             needed, clearly = self._needed(prefix, usual), usual - clear_gain_us(usual)
@@ -277,7 +278,8 @@ class _Loops:
     def _needed(self, prefix: GroupPrefix, usual_us: float) -> int | None:
         """The fewest trips in which what kernels hold may fit the scratchpads; None if no loops are worth a try."""
         needed = -(-prefix.held_bytes() // (self.spec.lx_usable_bytes * self.spec.cores_per_card))
-        if usual_us < WORTH_TRYING_US and needed <= 1 and self._slow.isdisjoint(prefix.group.ops[: prefix.count]):
+        slow = self._slow and not self._slow.isdisjoint(prefix.group.ops[: prefix.count])
+        if usual_us < WORTH_TRYING_US and needed <= 1 and not slow:
             return None  # what the kernels hand to each other fits as it is, and no rate would rise
         return needed
 

@@ -19,7 +19,6 @@ from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, row_loops
 from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
 from spyre_mlir.transforms.kernel_plans.trials import InnerLoop
-from spyre_mlir.transforms.utils.hints import hinted_place
 
 
 @dataclass
@@ -28,6 +27,7 @@ class GroupPrefix:
 
     Attributes:
         group: all kernels.
+        operands: of each of them, the result last.
         floors: lower bounds of times.
         count: how many kernels it has.
         internal: buffers used only by these kernels, written before they are read.
@@ -41,7 +41,7 @@ class GroupPrefix:
     internal: set[SSAValue] = field(default_factory=set[SSAValue])
     pieces: int = 0
     held: list[frozenset[int]] = field(default_factory=list[frozenset[int]])
-    _operands: list[tuple[SSAValue, ...]] = field(init=False)
+    operands: list[tuple[SSAValue, ...]] = field(init=False)
     _ends: dict[int, list[SSAValue]] = field(init=False)  # by its last kernel, what is internal from there on
     _users: dict[SSAValue, list[int]] = field(default_factory=dict[SSAValue, "list[int]"])
     _reads: Counter[SSAValue] = field(default_factory=Counter[SSAValue])
@@ -57,7 +57,7 @@ class GroupPrefix:
 
     def __post_init__(self) -> None:
         ops = self.group.ops
-        self._operands = [self.group.facts(op).operands for op in ops]
+        self.operands = [self.group.facts(op).operands for op in ops]
         self._changes = [0] * (len(ops) + 1)
         places = dict[Operation, int](zip(ops, range(len(ops)), strict=True))
         self._ends = {}
@@ -70,7 +70,7 @@ class GroupPrefix:
         touched = set[SSAValue]()
         for number in range(self.count, count):
             self._append(number)
-            touched.update(self._operands[number])
+            touched.update(self.operands[number])
         new, self.count = range(self.count, count), count
         totals = self.group.totals if self.is_summed else set[SSAValue]()
         stale = set(new)
@@ -84,13 +84,14 @@ class GroupPrefix:
             self._refresh(number)
 
     def _append(self, number: int) -> None:
-        op, operands = self.group.ops[number], self._operands[number]
+        op, operands = self.group.ops[number], self.operands[number]
         self.pieces = gcd(self.pieces, self.group.pieces_at(number))
-        for value in {*operands}:
+        facts = self.group.facts(op)
+        for value in facts.distinct:
             self._users.setdefault(value, []).append(number)
-            if hinted_place(value) == "lx":
-                self._asked.add(value)
-        self._reads.update({*operands[:-1]})
+        self._asked.update(facts.asked)
+        for value in facts.read:
+            self._reads[value] += 1
         if isinstance(op, kernel.RestickifyOp):
             self._relaid.update(operands)
         for value in self._ends.get(number, ()):
@@ -103,7 +104,7 @@ class GroupPrefix:
 
     def _refresh(self, number: int) -> None:
         """Bring what is known of a kernel up to date."""
-        op, operands = self.group.ops[number], self._operands[number]
+        op, operands = self.group.ops[number], self.operands[number]
         kept = frozenset([n for n, value in enumerate(operands) if value in self._kept])
         self._floors_us[number] = self.floors.kernel_us(op, kept)
         self.held[number] = frozenset([n for n, value in enumerate(operands) if value in self._may])

@@ -23,13 +23,15 @@ from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.transforms.kernel_plans.running_sums import may_grow, summed_rows
+from spyre_mlir.transforms.utils.hints import hinted_place
+from spyre_mlir.transforms.utils.widened_weights import widens_given
 
 MOST_KERNELS = 160  # of a group; causal attention in eight blocks has about as many
 
 Rows = tuple[int | None, ...]  # per operand, the dimension that the rows walk; None for an operand without rows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpRows:
     """Facts of an op that every group asks to which it may belong.
 
@@ -41,6 +43,11 @@ class OpRows:
         extents: of all its loops.
         result: extents of the result's dimensions.
         pieces: by row loop, into how many blocks of rows it can be cut.
+        distinct: its operands, each once.
+        read: its inputs, each once.
+        asked: operands that a hint asks to be in the scratchpads.
+        is_product: whether it sums products.
+        widens: whether it reads a weight of few bits as the host sends it.
     """
 
     operands: tuple[SSAValue, ...]
@@ -50,15 +57,31 @@ class OpRows:
     extents: Mapping[str, int]
     result: tuple[int, ...]
     pieces: Mapping[str, int]
+    distinct: tuple[SSAValue, ...]
+    read: tuple[SSAValue, ...]
+    asked: tuple[SSAValue, ...]
+    is_product: bool
+    widens: bool
 
     @staticmethod
     def of(op: kernel.KernelOp) -> OpRows:
         """Return the facts of an op."""
         operands, loops = tuple(op.operands), row_loops(op)
-        buffers = tuple([buffer_behind(value) for value in operands])
-        pieces = {name: pieces_of(op, name, rows) for name, rows in loops.items()}
-        result = tuple(kernel.device_tensor(operands[-1]).shape)
-        return OpRows(operands, buffers, loops, reads_beside(op), op.space.extents, result, pieces)
+        distinct = tuple(dict.fromkeys(operands))
+        return OpRows(
+            operands=operands,
+            buffers=tuple([buffer_behind(value) for value in operands]),
+            loops=loops,
+            beside=reads_beside(op),
+            extents=op.space.extents,
+            result=tuple(kernel.device_tensor(operands[-1]).shape),
+            pieces={name: pieces_of(op, name, rows) for name, rows in loops.items()},
+            distinct=distinct,
+            read=tuple(dict.fromkeys(operands[:-1])),
+            asked=tuple([value for value in distinct if hinted_place(value) == "lx"]),
+            is_product=op.is_product,
+            widens=widens_given(op),
+        )
 
 
 KnownRows = dict[Operation, OpRows]

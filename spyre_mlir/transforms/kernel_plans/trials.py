@@ -15,7 +15,6 @@ from spyre_mlir.transforms.kernel_plans.kernel_choices import shape_of
 from spyre_mlir.transforms.kernel_plans.plan_record import TriedLoop
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
 from spyre_mlir.transforms.utils.hints import hinted_place
-from spyre_mlir.transforms.utils.widened_weights import widens_given
 
 CLEAR_GAIN = 0.05  # part of the time that a loop must save
 _NONE: Mapping[kernel.KernelOp, Collection[SSAValue]] = MappingProxyType({})
@@ -92,9 +91,10 @@ def cuts(group: RowGroup, stored_wide: Mapping[kernel.KernelOp, Collection[SSAVa
         group: the kernels.
         stored_wide: by kernel, the widened weights that are not to be in device memory.
     """
-    ops, whole = group.ops, len(group.ops)
-    inner = (n for n in range(2, whole) if ops[n].is_product or ops[n - 1].is_product)
-    before = (n for n in range(1, whole) if ops[n].output in stored_wide.get(ops[n], ()) or widens_given(ops[n]))
+    ops, whole, facts = group.ops, len(group.ops), [group.facts(op) for op in group.ops]
+    inner = (n for n in range(2, whole) if facts[n].is_product or facts[n - 1].is_product)
+    stored = (n for n in range(1, whole) if ops[n] in stored_wide and facts[n].operands[-1] in stored_wide[ops[n]])
+    before = {*stored, *(n for n in range(1, whole) if facts[n].widens)}
     return sorted({whole, *inner, *before, *([whole - 1] if group.is_summed else [])})
 
 

@@ -5,7 +5,7 @@ Decision: docs/decisions/0156-narrow-weights-stay-narrow.md
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Self
@@ -26,7 +26,7 @@ class WideWeights:
     """Widened weights of the kernels of a block, by where a plan without loops has them.
 
     Attributes:
-        stored: by kernel, those that it has in device memory.
+        stored: by kernel, those that it has in device memory, if there are any.
         held: those that the plan has in the scratchpads.
     """
 
@@ -40,31 +40,36 @@ class WideWeights:
         cls, ops: Sequence[kernel.KernelOp], kernels: Sequence[Kernel], buffers: Sequence[SSAValue], flat: Division
     ) -> Self:
         """Return those of kernels by their division without loops."""
-        stored = [frozenset(buffers[b] for b in k.wished - flat.local) for k in kernels]
+        stored = [frozenset([buffers[b] for b in k.wished - flat.local]) for k in kernels]
         held = {buffers[b] for k in kernels for b in k.wished & flat.local}
-        return cls(dict(zip(ops, stored, strict=True)), held)
+        return cls({op: values for op, values in zip(ops, stored, strict=True) if values}, held)
 
     def us(self, ops: Iterable[kernel.KernelOp]) -> float:
         """Return the time that kernels are taken to need for those in device memory."""
-        return sum(len(self.stored[op]) for op in ops) * STORED_WIDE_US
+        return sum([len(self.stored.get(op, ())) for op in ops]) * STORED_WIDE_US
 
-    def saved_us(self, ops: Sequence[kernel.KernelOp], inside: Container[SSAValue]) -> float | None:
+    def saved_us(
+        self, ops: Sequence[kernel.KernelOp], operands: Sequence[Sequence[SSAValue]], inside: Set[SSAValue]
+    ) -> float | None:
         """Return the time that a loop saves by those that it has in the scratchpads, and a plan without it has not.
 
         Args:
             ops: the kernels in the loop.
+            operands: of each of them, the result last.
             inside: buffers that only they use.
 
         None if the loop would write one for a product behind it, which no other loop could then have there, or has only
         one of the kernels that write and read one that is there without the loop.
         """
-        if not any(self.stored.values()) and not self.held:
+        if not self.stored and not self.held:
             return 0.0
-        if any(v in self.held and v not in inside for op in ops for v in op.operands):
+        outside = self.held - inside
+        if outside and not all(map(outside.isdisjoint, operands)):
             return None
-        if any(op.output in self.stored.get(op, ()) and op.output not in inside for op in ops):
+        storing = [(self.stored[op], values[-1]) for op, values in zip(ops, operands, strict=True) if op in self.stored]
+        if any(output in stored and output not in inside for stored, output in storing):
             return None
-        return sum(v in inside for op in ops for v in self.stored.get(op, ())) * STORED_WIDE_US
+        return sum([len(stored & inside) for stored, _ in storing]) * STORED_WIDE_US
 
 
 def not_wished(found: Kernel) -> Kernel:

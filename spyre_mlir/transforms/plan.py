@@ -261,8 +261,7 @@ class _Loops:
             if needed is None or (floor := prefix.floor_us()) >= clearly or prefix.is_asked_for_whole():
                 continue
             found = list[tuple[tuple[TripSpan, ...], InnerLoop | None, float]]()
-            if not prefix.is_summed and (saved or not self._wide.held.isdisjoint(prefix.internal)):
-                # A sum grows in one loop.
+            if not prefix.is_summed and (saved or self._leaves_cores_idle(prefix, usual_us)):  # a sum grows in one loop
                 cores = self.spec.cores_per_card // copies_of(group.ops[:count], group.loops[:count])
                 shared = shared_equally(prefix.pieces, cores, needed)
                 found += [(spans, None, floor) for spans in shared]
@@ -274,6 +273,12 @@ class _Loops:
                     found.append(((TripSpan.of_all(trips),), inner, max(least, floor)))
             part = group.first(count) if found else group
             yield from (Trial(part, spans, inner, usual, least) for spans, inner, least in found)
+
+    def _leaves_cores_idle(self, prefix: GroupPrefix, usual_us: Sequence[float]) -> bool:
+        """Whether products of narrow weights, which all fit, take most of the time: cores that have none count then."""
+        ops, times = prefix.group.ops[: prefix.count], usual_us[: prefix.count]
+        in_products = sum(us for op, us in zip(ops, times, strict=True) if op.is_product)
+        return not self._wide.held.isdisjoint(prefix.internal) and 2 * in_products > sum(times)
 
     def _needed(self, prefix: GroupPrefix, usual_us: float) -> int | None:
         """The fewest trips in which what kernels hold may fit the scratchpads; None if no loops are worth a try."""

@@ -4,8 +4,8 @@ Channels are in the lanes of a sum of taps, columns in those of a product. Taps 
 channel times a matrix [element, place] that has the taps on its diagonals stays on the core of that channel: the other
 rows under the window are there too, and zeros beside the image are entries that the matrix does not have.
 
-Decisions: docs/decisions/0164-channels-by-themselves-are-banded-products.md,
-docs/decisions/0177-depthwise-convolutions-lie-as-their-neighbours.md
+Decision: docs/decisions/0164-channels-by-themselves-are-banded-products.md
+Decision: docs/decisions/0177-depthwise-convolutions-lie-as-their-neighbours.md
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def _by_taps(b: Build, input: Value, weight: Value, stride: Ints, padding: tuple
 
 
 def keeps_columns(image: Ints, weight: Ints, stride: Ints, padding: tuple[Ints, Ints], dilation: Ints) -> bool:
-    """Whether columns can stay in the lanes: rows fill more than half of a stick, and none is too long for a matrix.
+    """Return whether columns can stay in the lanes: rows fill more than half of a stick, and none is too long for a matrix.
 
     Args:
         image: [N, C, rows, columns].

@@ -28,6 +28,8 @@ OperandT = TypeVar("OperandT")
 
 # Discardable, while a program is lowered: the number of the aten op that an op comes from, for errors to name it.
 ORIGIN = "spyre.origin"
+# Discardable, of a sum: how many of the numbers that a result adds up may be other than 0, if that is known.
+TERMS = "spyre.terms"
 # Spelling of two properties when they were discardable attributes, which would be ignored now.
 OLD_MARKS = ("spyre.host", "spyre.wide")
 

@@ -36,7 +36,7 @@ from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.kernel_plans.repeated_weights import copies_of, repeat_weights
 from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
 from spyre_mlir.transforms.kernel_plans.row_groups import KnownRows, OpRows, RowGroup, grow, ops_from
-from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, RunningSum
+from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, RunningSum, most_trips
 from spyre_mlir.transforms.kernel_plans.sliced_sums import slice_sums
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
 from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
@@ -290,8 +290,10 @@ class _Loops:
 
     def _loops(self, prefix: GroupPrefix, needed: int) -> Iterator[tuple[int, InnerLoop | None]]:
         """Loops around kernels that are worth a try: trips of the outer one, and the inner one if there is one."""
-        outer, most = LoopChoice(prefix.pieces), MOST_TRIPS if prefix.is_summed else self.spec.loop_trips
-        for trips, _ in worth_trying(outer, None, needed, most):
+        outer, most = LoopChoice(prefix.pieces), self.spec.loop_trips
+        most = most_trips(prefix.group.ops[prefix.count - 1], most) if prefix.is_summed else most
+        few = min(most, MOST_TRIPS) if prefix.is_summed else most
+        for trips, _ in sorted({*worth_trying(outer, None, needed, few), *worth_trying(outer, None, needed, most)}):
             yield trips, None
         for pieces, loops in prefix.inner_loops():
             for trips, within in worth_trying(outer, LoopChoice(pieces), needed, most):

@@ -21,12 +21,13 @@ from typing import Any
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.aten import AtenOp, make_op
+from spyre_mlir.dialects.aten_arguments import TERMS
 from spyre_mlir.dialects.aten_build import result_types, spelled
 from spyre_mlir.dialects.ir.call_effects import keeps_order
 from spyre_mlir.dialects.tensors import element_of, shape_of
@@ -151,7 +152,10 @@ class _Spread:
         # What a token did not choose may be infinite.
         kept = self._writer.call("where.ScalarOther", condition=self._mask, self=rows, other=0.0)
         dtype = total.arguments()["dtype"]
-        return self._writer.call("sum.dim_IntList", self=kept, dim=(0,), keepdim=False, dtype=dtype)
+        made = self._writer.call("sum.dim_IntList", self=kept, dim=(0,), keepdim=False, dtype=dtype)
+        if isinstance(made.owner, AtenOp):
+            made.owner.attributes[TERMS] = IntegerAttr(self._found.routing.choices, i64)
+        return made
 
     def _own(self, value: SSAValue) -> SSAValue:
         """The part of a tensor that these experts have."""

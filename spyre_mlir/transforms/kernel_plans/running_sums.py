@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, FloatAttr, StringAttr, f64
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, f64
 from xdsl.ir import Block, SSAValue
 
+from spyre_mlir.dialects.aten_arguments import TERMS
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
@@ -29,6 +30,13 @@ from spyre_mlir.transforms.utils.loops import divided
 
 # In which a sum grows: each addition may be wrong by half a unit in the last of DLFloat16's nine binary places.
 MOST_TRIPS = 16
+
+
+def most_trips(op: kernel.KernelOp, most: int) -> int:
+    """Return in how many trips a sum may grow, of so many that a loop makes: adding a 0 does not round."""
+    terms = op.attributes.get(TERMS)
+    exact = isinstance(terms, IntegerAttr) and terms.value.data <= MOST_TRIPS
+    return most if exact else min(most, MOST_TRIPS)
 
 
 @fact
@@ -159,4 +167,4 @@ def _pointwise(
     return made
 
 
-__all__ = ["MOST_TRIPS", "RunningSum", "may_grow", "summed_rows"]
+__all__ = ["MOST_TRIPS", "RunningSum", "may_grow", "most_trips", "summed_rows"]

@@ -11,7 +11,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from spyre_mlir.dialects.aten_arguments import ORIGIN
+from spyre_mlir.dialects.aten_arguments import ORIGIN, TERMS
 from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.errors import SpyreError, UnsupportedError
 from spyre_mlir.hw.sticks import StickError
@@ -35,8 +35,9 @@ class Emitter:
         """Append an op and give it the current location unless it has one."""
         if self.current is not None:
             op.location = self.current.location
-            if (number := self.current.attributes.get(ORIGIN)) is not None:
-                op.attributes.setdefault(ORIGIN, number)
+            for name in (ORIGIN, TERMS):
+                if (number := self.current.attributes.get(name)) is not None:
+                    op.attributes.setdefault(name, number)
             inherit_hint(op, self.current)
         self.ops.append(op)
         return op

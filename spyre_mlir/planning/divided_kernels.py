@@ -43,6 +43,7 @@ class Kernel:
         copied: inputs in device memory that are no buffers of the sequence, and may be copied to the scratchpads.
         required: buffers among its operands that have to be in the scratchpads.
         wished: those of them that may be in device memory if no plan has them in the scratchpads.
+        throughout: buffers among its operands that hold numbers before the first kernel, so that they take room there.
     """
 
     operands: tuple[int, ...]
@@ -50,6 +51,7 @@ class Kernel:
     copied: frozenset[int] = frozenset()
     required: frozenset[int] = frozenset()
     wished: frozenset[int] = frozenset()
+    throughout: frozenset[int] = frozenset()
 
 
 class Prices:

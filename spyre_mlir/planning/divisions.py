@@ -170,6 +170,7 @@ class _Search:
                 self.first.setdefault(buffer, number)
                 self.last[buffer] = number
         self._ending = [{b for b in k.operands if self.last[b] == number} for number, k in enumerate(kernels)]
+        self._room = _room(kernels, self.first, prices.spec.lx_usable_bytes)
         self._known_ways: list[dict[Hashable, list[_Way]]] = [{} for _ in kernels]
         self._known_choices: dict[Hashable, dict[Hashable, list[int]]] = {}
         self._known_additions: dict[Hashable, list[_Addition]] = {}
@@ -193,7 +194,7 @@ class _Search:
     def step(self, number: int, state: _State, best: dict[Hashable, _State]) -> None:
         """Put states behind kernel `number` that follow from one before it where they are the best that hold so."""
         kernel, held, owed_before, most_us = self.kernels[number], state.held, state.owed, self.most_us[number]
-        ending, room = self._ending[number], self.prices.spec.lx_usable_bytes
+        ending, room = self._ending[number], self._room[number]
         used = sum([size for _, size in held.values()])
         stays = {b: slices for b, slices in held.items() if b not in ending}
         same_held = frozenset(stays.items())
@@ -204,7 +205,9 @@ class _Search:
             least_us = us - sum(owed.values())
             if least_us > most_us:
                 continue
-            if used + added.bytes > room and not self._takes_over(kernel, way, {**held, **added.held}, used, ending):
+            if used + added.bytes > room and not self._takes_over(
+                kernel, way, {**held, **added.held}, used - room, ending
+            ):
                 continue
             kept, now_held = stays, same_held
             if way.kept:
@@ -301,15 +304,30 @@ class _Search:
             return buffer not in held and self.last[buffer] > number
         return self.first[buffer] == number
 
-    def _takes_over(self, kernel: Kernel, way: _Way, held: Held, used: int, ending: Container[int]) -> bool:
-        """Return whether there is room for what is held at a kernel if its result takes over an input's bytes."""
+    def _takes_over(self, kernel: Kernel, way: _Way, held: Held, beyond: int, ending: Container[int]) -> bool:
+        """Return whether there is room for what is held at a kernel if its result takes over an input's bytes.
+
+        Before the kernel, what is held is so many bytes beyond the room.
+        """
         result = kernel.operands[-1]
         if result not in held:
             return False
         size = held[result][1]
         inputs = {kernel.operands[n] for n in way.candidate.in_place} - {result}
-        fits = used + way.added.bytes - size <= self.prices.spec.lx_usable_bytes
+        fits = beyond + way.added.bytes - size <= 0
         return fits and any(b in held and b in ending and held[b][1] == size for b in inputs)
+
+
+def _room(kernels: Sequence[Kernel], first: Mapping[int, int], usable: int) -> list[int]:
+    """Bytes of a scratchpad at each kernel, less the least that is held for a later one throughout."""
+    room = [usable] * len(kernels)
+    for number, kernel in enumerate(kernels):
+        for buffer in kernel.throughout:
+            if first[buffer] == number:
+                place = kernel.operands.index(buffer)
+                least = min(candidate.sizes[place] for candidate in kernel.candidates)
+                room[:number] = [bytes_ - least for bytes_ in room[:number]]
+    return room
 
 
 _NOTHING = _Addition({}, 0, 0.0)

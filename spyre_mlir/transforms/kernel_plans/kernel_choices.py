@@ -108,7 +108,8 @@ class KernelChoices:
             )
             required = wished | {numbers[value] for value in operands if value in wanted}
             candidates = self.candidates(op)[: 1 if op in self.fixed else None]
-            found.append(Kernel(buffers, candidates, copies, required, wished))
+            throughout = frozenset([numbers[value] for value in operands if value in totals])
+            found.append(Kernel(buffers, candidates, copies, required, wished, throughout))
         return found, list(numbers)
 
     def usual_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:

@@ -54,6 +54,17 @@ def test_what_does_not_fit_stays_outside() -> None:
     assert divide_together([apart[0], Kernel((0, 1), (taking,)), apart[2]]).local == {0, 1}
 
 
+def test_room_that_is_held_throughout_is_left() -> None:
+    """The total of a sum that the third kernel adds to is there while the first two run."""
+    size = SPYRE.lx_usable_bytes * 32
+    half = candidate("rows", 32, size // 2, size // 2)
+    adding = candidate("rows", 32, size // 2, size // 2, size // 2)
+    kernels = [Kernel((OUTSIDE, 0), (half,)), Kernel((0, 1), (half,)), Kernel((1, 2, 2), (adding,))]
+    assert divide_together(kernels).local == {0, 1, 2}
+    held = [*kernels[:2], replace(kernels[2], throughout=frozenset({2}))]
+    assert len(divide_together(held).local) == 2
+
+
 def test_an_input_is_copied_if_that_pays() -> None:
     one = candidate("rows", 32, MB, MB)
     reader = Kernel((0, OUTSIDE), (one,), copied=frozenset({0}))

@@ -8,8 +8,11 @@ import torch
 
 import spyre_mlir
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten_arguments import TERMS
+from spyre_mlir.dialects.spyre.kernel import ComputeOp
 from spyre_mlir.frontend import import_program
 from spyre_mlir.machine.levels.run import run_function
+from spyre_mlir.pipeline import lower
 from spyre_mlir.transforms.experts.spread_experts import SpreadExpertsPass
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.experts.mixtures import Mixture, inputs
@@ -33,6 +36,15 @@ def spread(model: Mixture, *given: torch.Tensor) -> np.ndarray:
     arrays = [(next(read) if a.kind == "input" else program.values[a.name]).numpy() for a in program.arguments]
     (got,) = run_function(program.module, arrays)
     return got
+
+
+def test_kernels_of_the_sum_know_how_many_terms_it_has() -> None:
+    """So many of the numbers that a token adds up may be other than 0."""
+    model, given = Mixture(choices=3).half(), tuple(x.half() for x in inputs())
+    kernels = lower(import_program(model, given).module, make_context()).modules["spyre.kernel"]
+    sums = [op for op in kernels.walk() if isinstance(op, ComputeOp) and TERMS in op.attributes]
+    assert {str(op.attributes[TERMS]) for op in sums} == {"3 : i64"}
+    assert [op.function_name for op in sums].count("sum") == 1
 
 
 @pytest.mark.parametrize("choices", [1, 2, 5])

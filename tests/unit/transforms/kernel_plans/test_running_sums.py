@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.scf import ForOp
 
 from spyre_mlir.backend.directory import split_module
+from spyre_mlir.dialects.aten_arguments import TERMS
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, KernelOp, device_tensor
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
@@ -20,7 +21,7 @@ from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
-from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, may_grow, summed_rows
+from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, may_grow, most_trips, summed_rows
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
 from spyre_mlir.transforms.plan import PlanPass
 from spyre_mlir.universe import make_context
@@ -161,6 +162,21 @@ def test_sums_of_many_rows_are_tried_in_few_trips() -> None:
     summed = [t for t in tried if t.loops[0][0] == "e" and len(t.ops) == 3]
     assert MOST_TRIPS in {t.loops[0][1] for t in summed}
     assert all(t.loops[0][1] <= MOST_TRIPS for t in summed)
+
+
+@pytest.mark.parametrize(("terms", "trips"), [(None, 16), (16, 1000), (17, 16)])
+def test_zeros_may_be_added_in_any_number_of_trips(terms: int | None, trips: int) -> None:
+    sum_ = sum_of(passed(products(64)))
+    if terms is not None:
+        sum_.attributes[TERMS] = IntegerAttr(terms, i64)
+    assert most_trips(sum_, 1000) == trips
+
+
+def test_a_sum_of_few_terms_is_tried_in_many_trips() -> None:
+    module = passed(products(64, (512, 512, 1024)))
+    sum_of(module).attributes[TERMS] = IntegerAttr(8, i64)
+    tried = PlanPass().recorded(make_context(), module).loops
+    assert {16, 64} <= {t.loops[0][1] for t in tried if t.loops[0][0] == "e" and len(t.ops) == 3}
 
 
 def test_sums_of_many_rows_round_as_often_as_there_are_trips() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Operation
@@ -36,7 +37,7 @@ class LayoutReason:
     """Why a tensor lies as it does, or why a kernel was inserted.
 
     Attributes:
-        by: who chose: the cost, a hint, the text, nobody as it is forced, or a reader that a kernel is inserted for.
+        by: who chose: the cost, a hint, the text; or it is forced, or a reader needs a kernel that is inserted.
         text: what forces it, or what it is inserted for; empty where `by` says all.
         legal: the layouts that there were, if there were several.
         op: number of the op of the loop level that makes the tensor, in the order of a walk.
@@ -86,7 +87,7 @@ def _read(note: Attribute) -> LayoutReason | None:
     if not isinstance(note, DictionaryAttr):
         return None
     by, text, legal, op, chosen = (note.data.get(name) for name in ("by", "text", "legal", "op", "chosen"))
-    listed = legal.data if isinstance(legal, ArrayAttr) else ()
+    listed = cast("ArrayAttr[Attribute]", legal).data if isinstance(legal, ArrayAttr) else ()
     return LayoutReason(
         by.data if isinstance(by, StringAttr) else "",
         text.data if isinstance(text, StringAttr) else "",

@@ -43,4 +43,5 @@ class ChooseLayoutsPass(PlansLayouts):
                 if self.why:
                     nest.attributes[WHY] = reason_of(chosen, nest).attribute
                 nest.attributes[LAYOUT] = LayoutAttr(choice)
+            function.say()
             function.take_back()

@@ -24,12 +24,13 @@ from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedHostOp
+from spyre_mlir.transforms.loop_to_kernel.buffers import Define, PlannedBuffer, PlannedHostOp
 from spyre_mlir.transforms.loop_to_kernel.device_forms import WeightRoom
 from spyre_mlir.transforms.loop_to_kernel.emission import planned_results, returned_buffer, write_program
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import lower_blocks
 from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.layout_text.argument_layouts import ArgumentLayouts, drop_layouts, say_layouts
 from spyre_mlir.transforms.loop_to_kernel.layout_text.hinted_layouts import say_hinted_layouts
 from spyre_mlir.transforms.loop_to_kernel.lowering import (
     check_table,
@@ -65,8 +66,20 @@ class FunctionPlan:
         """Settle all layouts, once every op is planned."""
         if self.region is None:
             self.results = planned_results(self.planner, returned, spec)
+            self.planner.arguments.check(self.function, self.sent, self.results)
         else:
             self.region.settle(self.planner, returned, spec)
+
+    @property
+    def sent(self) -> list[PlannedBuffer]:
+        """Buffers that the host fills."""
+        defined = (item.buffer for item in self.planner.items if isinstance(item, Define))
+        return [buffer for buffer in defined if buffer.host is not None]
+
+    def say(self) -> None:
+        """Write the layouts of arguments and results into the text; the function of a region has none of its own."""
+        if self.region is None:
+            say_layouts(self.function, self.sent, self.results)
 
     def take_back(self) -> None:
         """Take the parts of nests that were made for the plan out of the function."""
@@ -84,6 +97,7 @@ class FunctionPlan:
         else:
             self.region.write(self.planner, returned, emitter)
         install(self.function.body.block, emitter.ops)
+        drop_layouts(self.function)
         if self.region is not None:
             self.region.drop_old(self.function)
 
@@ -139,6 +153,8 @@ class _Conversion:
         """Plan a function; its planner knows the arguments that are no host tensors."""
         function, planner = made.function, made.planner
         planner.chosen.hinted = self.hinted
+        if made.region is None:
+            planner.arguments = ArgumentLayouts.of(function)
         for number, argument in enumerate(function.body.block.args):
             if argument not in planner.versions:
                 planner.hosts[argument] = kind_of(function, number) in PREPARED_KINDS

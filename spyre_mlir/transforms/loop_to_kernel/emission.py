@@ -11,7 +11,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.argument_notes import new_values, placed_results
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.layout_choices import WHY
+from spyre_mlir.dialects.spyre.layout_choices import WHY, LayoutChoice
 from spyre_mlir.dialects.spyre.moves import MoveAttr, WordsAttr
 from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
@@ -116,7 +116,8 @@ def planned_results(p: LayoutPlanner, returned: func.ReturnOp, spec: SpyreSpec) 
     """Settle the plan of a function that gives host tensors; return the buffers of its results."""
     function = returned.parent_op()
     placed = placed_results(function) if isinstance(function, func.FuncOp) else set[int]()
-    results = [returned_buffer(p, v, placed=number in placed) for number, v in enumerate(returned.operands)]
+    said = {number: choice for number, choice in p.arguments.results.items() if number not in placed}
+    results = [returned_buffer(p, v, placed=n in placed, said=said.get(n)) for n, v in enumerate(returned.operands)]
     settled(p, spec)
     if isinstance(function, func.FuncOp):
         align(p, new_values(function).items(), results)
@@ -124,6 +125,10 @@ def planned_results(p: LayoutPlanner, returned: func.ReturnOp, spec: SpyreSpec) 
     for number in placed:
         p.origin = _maker(returned.operands[number])
         results[number] = _as_placed(p, results[number])
+    for number, choice in said.items():
+        p.origin, buffer = _maker(returned.operands[number]), results[number]
+        if buffer is not None and choice.order not in ((), LayoutChoice.of(buffer.layout).order):
+            results[number] = p.copy(buffer, choice.in_order(buffer.layout))
     drop_unread(p, results)
     return results
 
@@ -138,13 +143,16 @@ def write_program(
     emitter.add(func.ReturnOp(*brought(returned, results, emission.values, emission.hosts, emitter)))
 
 
-def returned_buffer(p: LayoutPlanner, value: SSAValue, *, placed: bool = False) -> PlannedBuffer | None:
+def returned_buffer(
+    p: LayoutPlanner, value: SSAValue, *, placed: bool = False, said: LayoutChoice | None = None
+) -> PlannedBuffer | None:
     """Return the buffer to bring back for a result; None for a host tensor returned as it is.
 
     Args:
         p: the plan.
         value: the result.
         placed: whether it leaves in the default layout, of which the buffer has the stick dimension.
+        said: the layout that the text says, of which it has the stick dimension.
     """
     if value in p.hosts:
         return None
@@ -152,7 +160,7 @@ def returned_buffer(p: LayoutPlanner, value: SSAValue, *, placed: bool = False) 
     if placed and form.format == DL16.name:
         p.origin = _maker(value)
         return p.buffer(form, StickLayout.default(form.shape, lanes_of(form.format)).stick)
-    return p.some(form)
+    return p.some(form) if said is None or said.stick is None else p.buffer(form, said.stick)
 
 
 def _maker(value: SSAValue) -> Operation | None:

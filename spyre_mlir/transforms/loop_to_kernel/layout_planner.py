@@ -32,6 +32,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     stored_format,
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import Block, DeviceForms, WeightRoom
+from spyre_mlir.transforms.loop_to_kernel.layout_text.argument_layouts import ArgumentLayouts
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import ChosenLayouts
 from spyre_mlir.transforms.loop_to_kernel.widened_order import HALF_SLICE, reorderings
 from spyre_mlir.transforms.utils.integer_origins import Known, Origins
@@ -69,7 +70,7 @@ class LayoutPlanner:
         self.packed: dict[Hashable, Any] = {}  # weights of words; see `unpacking`
         self.versions: dict[SSAValue, DeviceForms] = {}
         self.origin: Operation | None = None
-        self.chosen = ChosenLayouts()
+        self.chosen, self.arguments = ChosenLayouts(), ArgumentLayouts()
         self.ranges = Ranges()
         self._constants: dict[tuple[Attribute, tuple[int, ...], StickLayout, str], PlannedBuffer] = {}
         self._forms: dict[tuple[int, str, bool], DeviceForms] = {}
@@ -226,12 +227,12 @@ class LayoutPlanner:
             return made
         # A sparse form of an input is sent again: re-laying on the device would move 64 times its bytes.
         sent = versions.host is not None and versions.host not in self.carried and not versions.placed
-        if versions.free_layout or (sent and stick == UNIT):
-            made = self._provided(versions, stick)
-        else:
-            made = self.restickify(versions.buffers[0], stick)
-        versions.buffers.append(made)
-        return made
+        sends = self.arguments.sent_stick(versions.host, stick, prepared=versions.prepared)
+        if versions.free_layout or (sent and stick == sends == UNIT):
+            versions.buffers.append(self._provided(versions, sends))
+        if (found := versions.find(stick)) is None:
+            versions.buffers.append(found := self.restickify(versions.buffers[0], stick))
+        return found
 
     def _block(self, versions: DeviceForms, block: Block, stick: int) -> PlannedBuffer:
         """A block where it lies: in the layout that is asked for, if the whole tensor is free to have it."""
@@ -242,7 +243,7 @@ class LayoutPlanner:
     def _provided(self, versions: DeviceForms, stick: int) -> PlannedBuffer:
         """A buffer that the host fills, or the caller of a region."""
         ours = versions.argument is None and versions.host not in self.carried
-        made = self.define(
+        made = self.arguments.order(
             PlannedBuffer(
                 versions.shape,
                 versions.format,
@@ -254,6 +255,7 @@ class LayoutPlanner:
                 moves=versions.moves,
             )
         )
+        self.define(made)
         return made if ours else self._started(made)
 
     def _from_origin(self, versions: DeviceForms, origin: DeviceForms, stick: int) -> PlannedBuffer | None:

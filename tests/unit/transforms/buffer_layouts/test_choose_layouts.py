@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, RestickifyOp, device_tensor
 from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr, LayoutChoice, LayoutError
@@ -12,6 +13,7 @@ from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopGatherOp, NestOp
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import module_text
+from spyre_mlir.transforms.loop_to_kernel.layout_text.argument_layouts import drop_layouts
 from tests.unit.machine.modules import numbers
 from tests.unit.transforms.levels import ops, passed
 
@@ -47,6 +49,8 @@ def said(module: ModuleOp) -> list[LayoutChoice | None]:
 def without_layouts(module: ModuleOp) -> str:
     for op in module.walk():
         op.attributes.pop(LAYOUT, None)
+        if isinstance(op, FuncOp):
+            drop_layouts(op)
     return module_text(module)
 
 

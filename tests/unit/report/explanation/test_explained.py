@@ -56,7 +56,9 @@ def test_the_text_has_the_plans_and_the_reasons(gated: CompiledModel, rows: Comp
     assert repr(rows.explain("max")).endswith("1 kernels>")
 
 
-def test_the_text_has_the_layouts_and_the_hints_that_ask_for_them(columns: CompiledModel) -> None:
+def test_the_text_has_the_layouts_and_the_hints_that_ask_for_them(
+    columns: CompiledModel, hinted_columns: CompiledModel
+) -> None:
     lines = str(columns.explain("sdsc_0")).splitlines()
     assert "  layout: by cost, of 3 legal ones" in lines
     assert "layouts of the result, us of all kernels of the program by engine" in lines
@@ -65,4 +67,4 @@ def test_the_text_has_the_layouts_and_the_hints_that_ask_for_them(columns: Compi
     now, other, *_ = (one.price for one in columns.explain("sdsc_0").kernels[0].layouts)
     assert now is not None and other is not None
     assert ("us quicker by this price" in asked) == (other.total < now.total)
-    assert "  inserted: max at conftest.py:" in str(columns.explain("sdsc_1"))
+    assert "  inserted: relufwd at conftest.py:" in str(hinted_columns.explain("sdsc_0"))

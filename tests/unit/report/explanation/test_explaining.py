@@ -116,11 +116,12 @@ def test_a_short_kernel_has_its_usual_division(gated: CompiledModel) -> None:
     assert "the kernel is too short for another that is on no more cores" in reasons and exp.considered == 1
 
 
-def test_inserted_kernels_name_their_readers(columns: CompiledModel) -> None:
-    relaid = kernels(columns, "ReStickifyOpHBM")
+def test_inserted_kernels_name_their_readers(hinted_columns: CompiledModel) -> None:
+    """The input is placed with rows in its sticks, and the hint wants columns there."""
+    relaid, *_ = kernels(hinted_columns, "ReStickifyOpHBM")
     line = r"at conftest\.py:\d+ reads it with dimension 0 in the sticks, and it has dimension 1 in the sticks"
-    assert re.fullmatch(rf"inserted: max {line}", relaid[0].layout)
-    assert {kernel.layouts for kernel in relaid} == {()}
+    assert re.fullmatch(rf"inserted: relufwd {line}", relaid.layout)
+    assert relaid.layouts == ()
 
 
 def test_a_layout_that_nobody_chose_says_what_forces_it(gated: CompiledModel) -> None:

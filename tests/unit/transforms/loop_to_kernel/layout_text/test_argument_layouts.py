@@ -122,8 +122,11 @@ def test_what_programs_on_the_card_place_stays_as_they_place_it(edited: str) -> 
 
 
 def test_a_tensor_that_is_sent_twice_says_both_layouts() -> None:
-    copy = "{\n^bb0(%e: f32):\nspyre.loop.yield %e : f32\n}"
-    second = f"""  %1 = spyre.loop.nest [m = 192, k = 128] ins(%w[m, k] : {W}) -> [m] : tensor<192xf32> reduce "arith.addf" {copy}
+    second = f"""  %1 = spyre.loop.nest [m = 192, k = 128] ins(%w[m, k] : {W}) -> [m] : tensor<192xf32>
+        reduce "arith.addf" attributes {{spyre.layout = #spyre.layout<lanes k>}} {{
+      ^bb0(%e: f32):
+        spyre.loop.yield %e : f32
+      }}
       func.return %0, %1 : {Y}, tensor<192xf32>"""
     text = linear().replace(f"func.return %0 : {Y}", second).replace(f"-> ({Y})", f"-> ({Y}, tensor<192xf32>)")
     made = passed(text, CHOOSE)

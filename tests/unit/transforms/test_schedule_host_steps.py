@@ -284,3 +284,13 @@ def test_draws_keep_their_order() -> None:
     for level in ("spyre.loop", "spyre.kernel", "superdsc"):
         steps = [op.overload for op in modules[level].walk() if isinstance(op, HostOp) and op.reason is not None]
         assert steps == ["rand", "special_bessel_j1", "multinomial", "rand"]
+
+
+def test_a_returned_view_of_too_many_loops_is_a_step_of_the_host() -> None:
+    def windows(x: Tensor) -> Tensor:
+        return x.unfold(2, 4, 2).unfold(3, 4, 2).reshape(-1)
+
+    x = random(2, 3, 12, 9)
+    program = compiled(windows, x, keep_float32=True, numerics="exact")
+    assert [step.op for step in program.host_steps] == ["aten.view"]
+    assert torch.equal(program(x), windows(x))

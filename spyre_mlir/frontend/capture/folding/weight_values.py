@@ -38,7 +38,7 @@ _MOVES = (
     aten.constant_pad_nd.default,
     aten.repeat.default,
 )
-# Of a weight of integers or 8-bit floats: its value in wider floats has at most one in so many elements.
+# Of a weight of integers or 8-bit floats: a value has at most one in so many of its elements.
 _SUMMED = 8
 
 
@@ -85,7 +85,7 @@ class WeightValues:
                 gathered.add(node)
             if node in gathered or not _only_moves(node) or any(i in computed for i in read):
                 computed.add(node)
-        possible = {n for n in computed if n in gathered or not any(_widens(w, n) for w in sources[n])}
+        possible = {n for n in computed if n in gathered or not any(_unpacks(w, n) for w in sources[n])}
         made = _Room(nodes, weights, sources, _first_equals(nodes, fixed)).that_fit(possible)
         return WeightValues(weights, frozenset(sources), frozenset(made))
 
@@ -99,11 +99,11 @@ def _only_moves(node: Node) -> bool:
     return target in _MOVES or any(r.alias_info is not None for r in returns)
 
 
-def _widens(weight: Node, node: Node) -> bool:
-    """Whether a value has the elements of a narrow weight in wider floats, which the card makes of it in calls."""
+def _unpacks(weight: Node, node: Node) -> bool:
+    """Whether a value has the elements of a weight of few bits: the card makes floats of them in calls."""
     source, value = cast(torch.Tensor, weight.meta["val"]), node.meta["val"]
-    wide = source.dtype is torch.bool or (source.is_floating_point() and source.dtype.itemsize > 1)
-    if wide or source.is_complex() or not isinstance(value, torch.Tensor) or not value.is_floating_point():
+    wide = source.dtype is torch.bool or source.is_complex()
+    if wide or (source.is_floating_point() and source.dtype.itemsize > 1) or not isinstance(value, torch.Tensor):
         return False
     return value.numel() * _SUMMED > source.numel()
 

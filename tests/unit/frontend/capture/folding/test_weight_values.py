@@ -120,10 +120,13 @@ def test_values_of_one_kind_are_made_ahead_all_or_none(count: int) -> None:
 
 
 @pytest.mark.parametrize("narrow", [torch.int8, torch.uint8, torch.float8_e4m3fn, torch.int32])
-def test_a_narrow_weight_is_not_made_wide_ahead(narrow: torch.dtype) -> None:
+def test_a_weight_of_few_bits_stays_what_it_is(narrow: torch.dtype) -> None:
     weight = torch.ones(16, 2).to(narrow)
     found, nodes = folded(lambda x, table: x @ (table.half() * 2).t().float(), X, weight=weight)
     assert not any(n in found for n in nodes)
+    if not narrow.is_floating_point:
+        found, nodes = folded(lambda x, table: x @ (table - 1).t().float(), X, weight=weight)
+        assert not any(n in found for n in nodes)
     found, nodes = folded(lambda x, table: x @ (table.half() * 2).t().float() + table.half().sum(), X, weight=weight)
     assert [n.target for n in nodes if n in found][-1:] == [torch.ops.aten.sum.default]
 

@@ -1,6 +1,6 @@
 """Tensors of a program by name, those that follow from weights as the weights are now.
 
-Decision: docs/decisions/0179-what-follows-from-weights-is-computed-at-load.md
+Decision: docs/decisions/0179-values-of-weights-alone-are-computed-at-load.md
 """
 
 from __future__ import annotations

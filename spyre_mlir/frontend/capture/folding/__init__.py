@@ -1,1 +1,1 @@
-"""What torch computes of a graph ahead of all calls."""
+"""Values in a graph that torch computes ahead of all calls."""

@@ -4,7 +4,7 @@ Norms of a weight, biases gathered from a table at known places, two weights sid
 anew in every call. What only moves the elements of one weight is left to the program, as the host sends a weight in
 the layout that its reader wants.
 
-Decision: docs/decisions/0179-what-follows-from-weights-is-computed-at-load.md
+Decision: docs/decisions/0179-values-of-weights-alone-are-computed-at-load.md
 Decision: docs/decisions/0170-known-gathers-are-made-at-load.md
 """
 

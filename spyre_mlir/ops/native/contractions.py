@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops.annotations import Lanes, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.table import Sample, Unit, require
 from spyre_mlir.ops.value import Value
 
+_LANES = DL16.elements_per_stick()
 _TABLE = "three real SuperDSC files; certain"
 
 
@@ -35,10 +37,20 @@ def _linear(b: Build, input: Value, weight: Value, bias: Value | None) -> Value 
 def _matmul(b: Build, self: Value, other: Value) -> Value | None:
     left, right = self.rank == 1, other.rank == 1
     if not (left or right):
-        return None if self.shape[-1] else _empty_sum(b, self, other)
+        if not self.shape[-1]:
+            return _empty_sum(b, self, other)
+        return (self * other.transpose(-1, -2)).sum(-1, keepdim=True) if _is_short_column(self, other) else None
     product = (self.unsqueeze(0) if left else self) @ (other.unsqueeze(-1) if right else other)
     dropped = (-2, -1) if left and right else (-2,) if left else (-1,)
     return b.call("squeeze.dims", product, dim=dropped)
+
+
+def _is_short_column(self: Value, other: Value) -> bool:
+    """Whether a product has one column, and sums over less than a stick: most lanes of either would be empty.
+
+    Element by element the rows are in the lanes, as they are where the first operand is computed.
+    """
+    return self.is_float and other.shape[-1] == 1 and 1 < self.shape[-1] <= _LANES <= self.shape[-2]
 
 
 def _empty_sum(b: Build, self: Value, other: Value) -> Value:

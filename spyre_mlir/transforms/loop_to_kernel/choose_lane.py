@@ -40,18 +40,40 @@ WRITTEN = "it is written where its destination lies"
 _WIDE_STEPS = 3
 
 
-def read_cost(versions: DeviceForms, index: IndexMap, lane: str | None) -> int:
-    """Return the sticks moved by reading a tensor with `lane` in the lanes, conversion and relayout included."""
+def read_cost(
+    versions: DeviceForms, index: IndexMap, lane: str | None, extents: Mapping[str, int], readers: int = 1
+) -> int:
+    """Return the sticks moved by reading a tensor with `lane` in the lanes, conversion and relayout included.
+
+    A nest moves what it reads of a tensor, which may be a part. Conversions and relayouts move all of it; nests that
+    read as many parts share them.
+
+    Args:
+        versions: the tensor.
+        index: the map through which a nest reads it.
+        lane: the loop in the lanes.
+        extents: of the nest's loops.
+        readers: how many nests read the tensor.
+    """
     stick = stick_for(index, lane, block_of(versions.format))
     if stick is None:
         return _COPY_FACTOR * _sticks(versions, UNIT)
+    whole = _sticks(versions, stick)
+    read = min(whole, _touched(index, lane, versions.format, extents))
+    shared = max(1, min(readers, whole // max(1, read)))
     if versions.find(stick) is not None or versions.free_layout:
-        return _sticks(versions, stick)
+        return read
     if versions.origin is not None and not versions.buffers:
-        converted = _sticks(versions, stick) + _sticks(versions.origin, stick)
-        return converted + read_cost(versions.origin, index, lane)
+        return whole + _sticks(versions.origin, stick) + read_cost(versions.origin, index, lane, extents, readers)
     moved = _relaid(versions, stick) * (1 if versions.format == DL16.name else _WIDE_STEPS)
-    return _sticks(versions, stick) + moved
+    return read + moved // shared
+
+
+def _touched(index: IndexMap, lane: str | None, form: str, extents: Mapping[str, int]) -> int:
+    """Sticks that a nest touches through a map, each counted once, whole blocks in the lanes."""
+    used, block = {n for e in index for n, _ in e.terms}, block_of(form)
+    rows = prod(extents[n] for n in used if n != lane)
+    return rows * (-(-extents[lane] // block) * block // lanes_of(form) if lane in used else 1)
 
 
 def _by_fewer_cores(versions: DeviceForms, index: IndexMap, lane: str | None, cores: int, spec: SpyreSpec) -> float:
@@ -150,7 +172,10 @@ def cheapest_lane(op: loop.NestOp, forms: Forms, later: Later | None = None) -> 
         return allowed[0][0]
     for lane, stick in allowed:
         cost = write_cost(shape, stick, form)
-        cost += sum(read_cost(v, m.data, lane) for v, m in zip(forms.operands, op.input_maps, strict=True))
+        cost += sum(
+            read_cost(v, m.data, lane, op.space.extents, x.uses.get_length())
+            for x, v, m in zip(op.inputs, forms.operands, op.input_maps, strict=True)
+        )
         cores = usable_cores(op.space.data, op.reduced, lane, lanes, spec_at(op))
         operands = zip(forms.operands, op.input_maps, strict=True)
         more = sum(_by_fewer_cores(v, m.data, lane, cores, spec_at(op)) for v, m in operands)

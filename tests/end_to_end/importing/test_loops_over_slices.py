@@ -143,3 +143,20 @@ def test_equal_bodies_are_one_function() -> None:
         kernels.append(compiled.kernels)
         close(against_eager.results(compiled, args), against_eager.results(model, args))
     assert kernels[1] - kernels[0] < 10  # a body has some twenty; what grows with the slices are copies
+
+
+def test_steps_of_a_selective_scan_lay_nothing_out_again() -> None:
+    """As Mamba's: a state of few numbers per channel, and one column of a product in every step."""
+
+    def steps(x: Tensor, rates: Tensor, columns: Tensor) -> Tensor:
+        decay, more = torch.exp(x[:, :, None] * rates), x[:, :, None] * columns
+        state, rows, columns = torch.zeros_like(rates), list[Tensor](), torch.tanh(columns[:, 0, :, None])
+        for at in range(len(x)):
+            state = decay[at] * state + more[at]
+            rows.append(state @ columns[at])
+        return torch.stack(rows, 1)[..., 0]
+
+    given = spread(8, 192), spread(192, 16), spread(8, 1, 16)
+    program = spyre_mlir.compile(FunctionModel(steps), given)
+    assert program.verify(*given)
+    assert program.mlir("spyre.kernel").count("spyre.kernel.restickify") < 8, "fewer than steps"

@@ -146,6 +146,13 @@ THRESHOLDS: dict[str, Threshold] = {
         (drawn((1, 256, 2), (32, 8, 1)), drawn((1, 512, 2), (64, 8, 1))),
         far=lambda x, w: functional.conv1d(x, w, groups=64),
     ),
+    "one_column": Threshold(
+        ("ops.native.contractions._LANES",),
+        torch.matmul,
+        drawn((6, 5), (5, 1)),
+        (drawn((2, 63, 5), (2, 5, 1)), drawn((2, 65, 5), (2, 5, 1))),
+        patched=5,
+    ),
     "filled_channels": Threshold(
         ("ops.composed.nn.convolution._FEWEST",),
         functional.conv1d,

@@ -46,6 +46,18 @@ def test_matrices_stay() -> None:
     assert run(taking_apart("matmul"), A, B) == []
 
 
+def test_one_column_of_short_sums_is_computed_element_by_element() -> None:
+    for rows, summed, alone in ((64, 64, True), (64, 65, False), (63, 64, False), (64, 1, False)):
+        left, right = RNG.normal(size=(2, rows, summed)), RNG.normal(size=(summed, 1))
+        calls = made(taking_apart("matmul"), left, right)
+        assert calls == (["transpose.int", "mul.Tensor", "sum.dim_IntList"] if alone else [])
+        if alone:
+            same(run(taking_apart("matmul"), left, right)[0], left @ right)
+    assert made(taking_apart("matmul"), RNG.normal(size=(64, 8)), RNG.normal(size=(8, 2))) == [], "two columns"
+    whole = np.ones((64, 8), np.int64), np.ones((8, 1), np.int64)
+    assert made(taking_apart("matmul"), *whole) == [], "integers are summed as they are"
+
+
 def test_a_product_over_nothing_is_zero() -> None:
     left, right = BATCH[..., :0], OTHER[:, :0]
     same(run(taking_apart("matmul"), left, right)[0], np.zeros((5, 6, 2, 4)))

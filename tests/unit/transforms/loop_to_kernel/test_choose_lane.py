@@ -26,7 +26,8 @@ from tests.unit.transforms.loop_to_kernel.planning import nest, sent, tensor
 
 DL16, FP32 = "SEN169_FP16", "IEEE_FP32"
 A, B = LinearExpr.of("a"), LinearExpr.of("b")
-SPACE = (IterDim("a", 33), IterDim("b", 70))
+EXTENTS = {"a": 33, "b": 70}
+SPACE = tuple(IterDim(name, extent) for name, extent in EXTENTS.items())
 
 
 def test_sticks_of_a_result() -> None:
@@ -58,26 +59,43 @@ def computed(p: LayoutPlanner, stick: int, form: str = DL16) -> DeviceForms:
 
 def test_reading_in_place_costs_its_sticks() -> None:
     p = LayoutPlanner()
-    assert read_cost(computed(p, 1), (A, B), "b") == 66
-    assert read_cost(p.of(sent(p, 33, 70)), (A, B), "a") == 70
+    assert read_cost(computed(p, 1), (A, B), "b", EXTENTS) == 66
+    assert read_cost(p.of(sent(p, 33, 70)), (A, B), "a", EXTENTS) == 70
+
+
+def test_reading_a_part_in_place_costs_the_sticks_of_the_part() -> None:
+    p, row, column = LayoutPlanner(), (LinearExpr(5), B), (A, LinearExpr(5))
+    assert read_cost(computed(p, 1), row, "b", EXTENTS) == 2
+    assert read_cost(computed(p, 1, FP32), row, "b", EXTENTS) == 4
+    assert read_cost(computed(p, UNIT), row, None, EXTENTS) == 70
+    assert read_cost(p.of(sent(p, 33, 70)), column, "a", EXTENTS) == 1
+    assert read_cost(computed(p, 1), column, "a", EXTENTS) == 1 + 3 * (70 + 66), "all of it is laid out again"
 
 
 def test_reading_laid_out_again_costs_both_sides_thrice() -> None:
     p = LayoutPlanner()
-    assert read_cost(computed(p, 1), (A, B), "a") == 70 + 3 * (70 + 66)
-    assert read_cost(computed(p, 1, FP32), (A, B), "a") == 140 + 3 * 3 * (140 + 132)
+    assert read_cost(computed(p, 1), (A, B), "a", EXTENTS) == 70 + 3 * (70 + 66)
+    assert read_cost(computed(p, 1, FP32), (A, B), "a", EXTENTS) == 140 + 3 * 3 * (140 + 132)
+
+
+def test_readers_of_parts_share_what_lays_a_tensor_out_again() -> None:
+    p, row = LayoutPlanner(), (LinearExpr(5), B)
+    assert read_cost(computed(p, 1), row, None, EXTENTS) == 70 + 2 * 33 * 128
+    assert read_cost(computed(p, 1), row, None, EXTENTS, readers=4) == 70 + 2 * 33 * 128 // 4
+    assert read_cost(computed(p, 1), row, None, EXTENTS, readers=99) == 70 + 2 * 33 * 128 // 33, "there are 33 parts"
+    assert read_cost(computed(p, 1), (A, B), None, EXTENTS, readers=4) == 2310 + 2 * 33 * 128, "each reads all of it"
 
 
 def test_both_sides_have_a_stick_for_every_element_where_one_is_sparse() -> None:
     """33 rows of 128 columns, padding included."""
     p = LayoutPlanner()
-    assert read_cost(computed(p, 1), (A, B), None) == 2310 + 2 * 33 * 128
-    assert read_cost(computed(p, UNIT), (A, B), "b") == 66 + 2 * 33 * 128
-    assert read_cost(computed(p, 1, FP32), (A, B), None) == 2310 + 3 * 2 * 33 * 128
+    assert read_cost(computed(p, 1), (A, B), None, EXTENTS) == 2310 + 2 * 33 * 128
+    assert read_cost(computed(p, UNIT), (A, B), "b", EXTENTS) == 66 + 2 * 33 * 128
+    assert read_cost(computed(p, 1, FP32), (A, B), None, EXTENTS) == 2310 + 3 * 2 * 33 * 128
 
 
 def test_reading_a_copy_is_dearest() -> None:
-    assert read_cost(computed(LayoutPlanner(), 1), (A.shifted(1), B), "a") == 4 * 33 * 70
+    assert read_cost(computed(LayoutPlanner(), 1), (A.shifted(1), B), "a", EXTENTS) == 4 * 33 * 70
 
 
 def test_reading_a_conversion_costs_that_of_its_origin() -> None:
@@ -85,10 +103,10 @@ def test_reading_a_conversion_costs_that_of_its_origin() -> None:
     value = tensor(33, 70)
     p.of(value).buffers.append(p.fresh((33, 70), DL16, 1))
     wide = p.form(value, FP32)
-    assert read_cost(wide, (A, B), "b") == (132 + 66) + 66
-    assert read_cost(wide, (A, B), "a") == (140 + 70) + (70 + 3 * (70 + 66))
+    assert read_cost(wide, (A, B), "b", EXTENTS) == (132 + 66) + 66
+    assert read_cost(wide, (A, B), "a", EXTENTS) == (140 + 70) + (70 + 3 * (70 + 66))
     p.buffer(wide, 1)  # it is there now
-    assert read_cost(wide, (A, B), "b") == 132
+    assert read_cost(wide, (A, B), "b", EXTENTS) == 132
 
 
 def pointwise(write: str, result: str, loops: str = "a = 33, b = 70", read: str = "a, b", more: str = "") -> str:

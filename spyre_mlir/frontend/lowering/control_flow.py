@@ -19,7 +19,6 @@ from xdsl.ir import Block, BlockArgument, Region, SSAValue
 
 from spyre_mlir.dialects.argument_notes import BITS, BOUNDS, KIND, PREPARED_KINDS, kind_of, note_of
 from spyre_mlir.dialects.ir.control import CondOp, ControlOp, WhileLoopOp
-from spyre_mlir.frontend.capture.folding.constant_folding import Folded
 from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, operands_of
 from spyre_mlir.frontend.capture.folding.constant_folding import Folded
 from spyre_mlir.frontend.capture.liveness import find_aliases, live_nodes

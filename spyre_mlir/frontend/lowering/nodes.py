@@ -32,7 +32,6 @@ from spyre_mlir.frontend.arguments import (
     spell_by_entry,
     spell_by_schema,
 )
-from spyre_mlir.frontend.capture.folding.constant_folding import Folded, is_causal_mask
 from spyre_mlir.frontend.capture.control_flow.kept import is_kept
 from spyre_mlir.frontend.capture.folding.constant_folding import Folded, is_causal_mask
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type

@@ -32,7 +32,9 @@ def values_of(width: int, *, stored: bool) -> tuple[CurrentValues, str, Program]
     return CurrentValues(program.values, program.recipes, program.read_ahead, stored=stored), name, program
 
 
-@pytest.mark.parametrize(("stored", "width", "kept"), [(True, 1 << 17, False), (True, 64, True), (False, 1 << 17, True)])
+@pytest.mark.parametrize(
+    ("stored", "width", "kept"), [(True, 1 << 17, False), (True, 64, True), (False, 1 << 17, True)]
+)
 def test_a_large_value_of_files_is_dropped_after_its_reader(stored: bool, width: int, kept: bool) -> None:
     values, name, _ = values_of(width, stored=stored)
     first = ref(values[name])

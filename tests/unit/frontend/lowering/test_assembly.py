@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from spyre_mlir.dialects.aten_sizes import SymbolRange
-from spyre_mlir.frontend.capture.folding.constant_folding import Earlier
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier
 from spyre_mlir.frontend.capture.liveness import live_nodes

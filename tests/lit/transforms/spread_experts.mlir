@@ -10,7 +10,7 @@
 // CHECK-NEXT: %[[PRODUCT:.*]] = aten.bmm(%[[ALL]], %w)
 // CHECK:      %[[ROWS:.*]] = aten.mul.Tensor(%[[PRODUCT]], %{{.*}}) : (tensor<4x5x6xf16>, tensor<4x5x1xf16>)
 // CHECK-NEXT: %[[KEPT:.*]] = aten.where.ScalarOther(%{{.*}}, %[[ROWS]]) {other = 0.{{0*}}e+00 : f64}
-// CHECK-NEXT: aten.sum.dim_IntList(%[[KEPT]]) {dim = array<i64: 0>} : (tensor<4x5x6xf16>) -> tensor<5x6xf16>
+// CHECK-NEXT: aten.sum.dim_IntList(%[[KEPT]]) {dim = array<i64: 0>} attributes {spyre.terms = 2 : i64} : (tensor<4x5x6xf16>) -> tensor<5x6xf16>
 func.func @main(%x: tensor<5x8xf16>, %scores: tensor<5x4xf16>, %w: tensor<4x8x6xf16> {aten.kind = "parameter"},
                 %count: tensor<10xi64> {aten.kind = "constant", aten.counts = true}) -> tensor<5x6xf16> {
   %best, %chosen = aten.topk(%scores) {k = 2} : (tensor<5x4xf16>) -> (tensor<5x2xf16>, tensor<5x2xi64>)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spyre_mlir.hw.cost import CostKind, Work, total_us
@@ -67,6 +67,7 @@ class Prices:
         self.parameters, self.spec = parameters, spec
         self._us: dict[tuple[DividedKernel, frozenset[int]], float] = {}
         self._floors: dict[tuple[DividedKernel, frozenset[int]], float] = {}
+        self._all_floors: dict[tuple[tuple[DividedKernel, ...], frozenset[int]], Sequence[float]] = {}
         self._copies: dict[tuple[DividedKernel, int], float] = {}
 
     def us(self, candidate: DividedKernel, local: frozenset[int]) -> float:
@@ -82,6 +83,13 @@ class Prices:
         if (known := self._floors.get(key)) is None:
             known = total_us(candidate.work, self.parameters, scratchpad=False, local=local)
             self._floors[key] = known
+        return known
+
+    def floors_us(self, candidates: tuple[DividedKernel, ...], local: frozenset[int]) -> Sequence[float]:
+        """Return the same for each division of a kernel; equal kernels share theirs."""
+        key = candidates, local
+        if (known := self._all_floors.get(key)) is None:
+            known = self._all_floors[key] = [self.floor_us(candidate, local) for candidate in candidates]
         return known
 
     def copy_us(self, candidate: DividedKernel, operand: int) -> float:

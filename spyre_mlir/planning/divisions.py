@@ -6,6 +6,8 @@ kernels in their order and keeps, for every combination of buffers that are held
 divisions so far.
 
 Plain data: the caller says what divisions a kernel has, and what work each of them is.
+
+Decision: docs/decisions/0165-what-is-known-is-not-asked-again.md
 """
 
 from __future__ import annotations
@@ -337,7 +339,7 @@ _NOTHING_OWED: Mapping[int, float] = {}
 def _latest(kernels: Sequence[Kernel], most_us: float, prices: Prices) -> list[float]:
     """Behind each kernel, the most time that leaves enough for those that follow."""
     least = [
-        min(prices.floor_us(c, frozenset([n for n, b in enumerate(k.operands) if b != OUTSIDE])) for c in k.candidates)
+        min(prices.floors_us(k.candidates, frozenset([n for n, b in enumerate(k.operands) if b != OUTSIDE])))
         for k in kernels
     ]
     behind = list(accumulate(reversed(least[1:]), initial=0.0))

@@ -30,14 +30,13 @@ def lost_later(kernels: Sequence[Kernel], prices: Prices) -> Mapping[int, list[R
         held = [n for n, b in enumerate(kernel.operands) if b != OUTSIDE]
         within, result = frozenset(held), kernel.operands[-1]
         alone = frozenset(held[:-1]) if result in found else within
-        times = list[float]()
-        for candidate in kernel.candidates:
-            us = prices.floor_us(candidate, within)
-            if result in found:
-                view = candidate.views[-1]
+        times = list(prices.floors_us(kernel.candidates, within))
+        if result in found:
+            outside = prices.floors_us(kernel.candidates, alone)
+            for choice, (candidate, apart_us) in enumerate(zip(kernel.candidates, outside, strict=True)):
+                us, view = times[choice], candidate.views[-1]
                 kept = max([slower.get(view, inf) for _, slower in found[result]])
-                us += min(kept, prices.floor_us(candidate, alone) - us + read_us[result])
-            times.append(us)
+                times[choice] = us + min(kept, apart_us - us + read_us[result])
         least, best = min(zip(times, kernel.candidates, strict=True), key=lambda pair: pair[0])
         for place in held:
             buffer = kernel.operands[place]

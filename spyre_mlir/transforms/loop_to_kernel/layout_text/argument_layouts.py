@@ -27,7 +27,7 @@ _FREE = "it has the default layout, in which programs on the card hand it over; 
 
 @dataclass
 class ArgumentLayouts:
-    """What a text says of the layouts of a function's arguments and results.
+    """Layouts of a function's arguments and results, as a text says them.
 
     Attributes:
         arguments: by argument, layouts in which it is sent.
@@ -58,13 +58,15 @@ class ArgumentLayouts:
 
     def sent_stick(self, host: SSAValue | None, stick: int, *, prepared: bool) -> int:
         """Return the stick dimension in which the host sends a tensor to a reader that wants it with another one."""
-        said = [] if host is None or prepared else self.arguments.get(host, ())
+        said: Sequence[LayoutChoice] = () if host is None or prepared else self.arguments.get(host, ())
         sticks = [choice.stick for choice in said if choice.stick is not None]
         return stick if not sticks or stick in sticks else sticks[0]
 
     def order(self, buffer: PlannedBuffer) -> PlannedBuffer:
         """Order the dimensions of what the host sends as it is said; return the buffer."""
-        said = () if buffer.host is None or buffer.moves else self.arguments.get(buffer.host, ())
+        said: Sequence[LayoutChoice] = ()
+        if buffer.host is not None and not buffer.moves:
+            said = self.arguments.get(buffer.host, ())
         for choice in said:
             if choice.order and choice.stick in (None, buffer.layout.stick):
                 buffer.layout, buffer.ordered = choice.in_order(buffer.layout), True

@@ -60,7 +60,8 @@ def read_cost(
         return _COPY_FACTOR * _sticks(versions, UNIT)
     whole = _sticks(versions, stick)
     read = min(whole, _touched(index, lane, versions.format, extents))
-    shared = max(1, min(readers, whole // max(1, read)))
+    # Of a placed input `_by_fewer_cores` takes the whole relayout back, and counts it again for the cores it has.
+    shared = 1 if versions.placed else max(1, min(readers, whole // max(1, read)))
     if versions.find(stick) is not None or versions.free_layout:
         return read
     if versions.origin is not None and not versions.buffers:

@@ -84,6 +84,9 @@ def test_readers_of_parts_share_what_lays_a_tensor_out_again() -> None:
     assert read_cost(computed(p, 1), row, None, EXTENTS, readers=4) == 70 + 2 * 33 * 128 // 4
     assert read_cost(computed(p, 1), row, None, EXTENTS, readers=99) == 70 + 2 * 33 * 128 // 33, "there are 33 parts"
     assert read_cost(computed(p, 1), (A, B), None, EXTENTS, readers=4) == 2310 + 2 * 33 * 128, "each reads all of it"
+    placed = computed(p, 1)
+    placed.placed = True
+    assert read_cost(placed, row, None, EXTENTS, readers=4) == 70 + 2 * 33 * 128, "its relayout is counted by cores"
 
 
 def test_both_sides_have_a_stick_for_every_element_where_one_is_sparse() -> None:

@@ -17,7 +17,7 @@ X = torch.linspace(-2.0, 2.0, 2 * 6 * 32).reshape(2, 6, 32)
 
 
 class Biased(nn.Module):
-    """Attention of two heads with biases by relative position, as T5 and Swin have them, and a norm of queries' weights."""
+    """Attention of two heads with biases by relative position, as in T5 and Swin, and a norm of a weight."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -74,8 +74,8 @@ POINT = "@"
 STAGES = (
     Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
-        "@aten,place-inputs,spread-experts,convolve-rows,decompose-aten,cse,@aten-decomposed,convert-aten-to-spyre-loop,"
-        "scale-results,split-products,update-in-place,forward-copies,join-parts,pack-weights,schedule-host-steps,@spyre.loop",
+        "@aten,place-inputs,spread-experts,fold-padding,convolve-rows,decompose-aten,cse,@aten-decomposed,"
+        "convert-aten-to-spyre-loop,scale-results,split-products,update-in-place,forward-copies,join-parts,pack-weights,schedule-host-steps,@spyre.loop",
         legality.LOOP,
     ),
     Stage(

@@ -22,6 +22,7 @@ PASSES = (
     "inline-regions",
     "place-inputs",
     "spread-experts",
+    "fold-padding",
     "convolve-rows",
     "decompose-aten",
     "convert-aten-to-spyre-loop",
@@ -53,6 +54,7 @@ _FOLDERS: dict[str, str] = {
     **dict.fromkeys(
         ("place-inputs", "choose-layouts", "view-copies", "order-batches", "forward-results"), "buffer_layouts"
     ),
+    **dict.fromkeys(("fold-padding", "convolve-rows"), "convolutions"),
     **dict.fromkeys(("cut-rows", "cut-columns", "split-products", "join-parts"), "cut_nests"),
     "spread-experts": "experts",
 }

@@ -26,6 +26,7 @@ PASS_HELPERS = {
     "regions",
     "utils",
     "buffer_layouts",
+    "convolutions",
     "cut_nests",
     "experts",
 }
@@ -74,7 +75,7 @@ def test_unit_tests_are_of_a_module() -> None:
 
 def test_transforms_holds_passes_and_folders_of_their_helpers() -> None:
     transforms = PACKAGE / "transforms"
-    folders_of_passes = (transforms, transforms / "buffer_layouts", transforms / "cut_nests")
+    folders_of_passes = (transforms, *(transforms / name for name in ("buffer_layouts", "convolutions", "cut_nests")))
     passes = {path.stem for folder in folders_of_passes for path in folder.glob("*.py")} - {"__init__"}
     passes |= {path.stem for path in (transforms / "experts").glob("spread_*.py")}
     assert passes == {name.replace("-", "_") for name in PASSES}

@@ -1,8 +1,9 @@
 """Convolutions of every channel by itself: sums of taps, or products with banded matrices.
 
-Channels are in the lanes of a sum of taps, columns in those of a product. Taps that are laid side by side bring every core rows that others have, and those go through device memory. A row of one
-channel times a matrix [element, place] that has the taps on its diagonals stays on the core of that channel: the other
-rows under the window are there too, and zeros beside the image are entries that the matrix does not have.
+Channels are in the lanes of a sum of taps, columns in those of a product. Taps that are laid side by side bring every
+core rows that others have, and those go through device memory. A row of one channel times a matrix [element, place]
+that has the taps on its diagonals stays on the core of that channel: the other rows under the window are there too, and
+zeros beside the image are entries that the matrix does not have.
 
 Decision: docs/decisions/0164-channels-by-themselves-are-banded-products.md
 Decision: docs/decisions/0177-depthwise-convolutions-lie-as-their-neighbours.md
@@ -63,7 +64,7 @@ def _by_taps(b: Build, input: Value, weight: Value, stride: Ints, padding: tuple
 
 
 def keeps_columns(image: Ints, weight: Ints, stride: Ints, padding: tuple[Ints, Ints], dilation: Ints) -> bool:
-    """Return whether columns can stay in the lanes: rows fill more than half of a stick, and none is too long for a matrix.
+    """Return whether columns can stay in the lanes: rows fill more than half of a stick, none is too long for a matrix.
 
     Args:
         image: [N, C, rows, columns].

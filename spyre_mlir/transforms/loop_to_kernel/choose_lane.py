@@ -102,7 +102,10 @@ def _by_fewer_cores(versions: DeviceForms, index: IndexMap, lane: str | None, co
 
 
 def _relaid(versions: DeviceForms, stick: int) -> int:
-    """Sticks read and written by a restickify, `RELAID` for each: where one side is sparse, both have a stick for every element."""
+    """Sticks read and written by a restickify, `RELAID` for each.
+
+    Where one side is sparse, both have a stick for every element.
+    """
     source = versions.buffers[0]
     if UNIT not in (stick, source.layout.stick):
         return RELAID * (source.sticks + _sticks(versions, stick))

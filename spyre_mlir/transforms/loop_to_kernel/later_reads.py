@@ -34,8 +34,8 @@ Costs = Mapping[int, float]  # by stick dimension
 _COPIED = 8
 # Laying FP32 out again takes this many kernels.
 _WIDE_STEPS = 3
-# A change of layout goes through device memory, where a stick takes longer than in scratchpads, where most others are.
-RELAID = 3
+# A change of layout goes through device memory; most other sticks stay in scratchpads, which are quicker.
+RELAID = 6
 
 
 class LaterReads:
@@ -96,14 +96,17 @@ class LaterReads:
         return sum(own)
 
     def _relaid(self, value: SSAValue, old: int, new: int) -> float:
-        """Sticks read and written by a restickify, `RELAID` for each; stick extents are whole sticks in both tensors."""
+        """Sticks read and written by a restickify, `RELAID` for each; both tensors have whole sticks of both."""
         form, shape = self._form(value), list(shape_of(value))
         for dim in {old, new} - {UNIT}:
             shape[dim] = round_up(shape[dim], block_of(form))
         lanes, elements = lanes_of(form), prod(shape)
         # To or from a sparse tensor both sides have a stick for every element, and no scratchpad holds them, nor what
         # their readers share with them: counted as all lanes of the sparse side, so that little is laid out so.
-        moved = elements * (lanes + 1) if UNIT in (old, new) else RELAID * 2 * elements / lanes
+        # What lies in device memory in the end is written there in any layout.
+        returned = any(u.operation is self._returned and u.index in self._placed for u in value.uses)
+        each = 1 if returned else RELAID
+        moved = elements * (lanes + 1) if UNIT in (old, new) else each * 2 * elements / lanes
         return moved * (_WIDE_STEPS if form == FP32.name else 1)
 
     def _filled(self, op: loop.NestOp) -> Costs:

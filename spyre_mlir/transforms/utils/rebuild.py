@@ -5,16 +5,21 @@ Decision: docs/decisions/0115-conversions-are-rebuilds.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
+from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_arguments import ORIGIN, TERMS
+from spyre_mlir.dialects.aten_build import spelled
 from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.errors import SpyreError, UnsupportedError
 from spyre_mlir.hw.sticks import StickError
+from spyre_mlir.ops import ATEN
 from spyre_mlir.transforms.utils.hints import inherit_hint
 
 
@@ -151,3 +156,33 @@ def describe_location(op: Operation) -> str:
     """Describe for messages the origin of an op in the model."""
     text = str(op.location)
     return "unknown location" if text == "loc(unknown)" else text.removeprefix("loc(").removesuffix(")")
+
+
+def replace(op: AtenOp, overload: str, bound: Mapping[str, Any]) -> AtenOp:
+    """Replace an op, whose notes, place in the model and name the new one takes over.
+
+    Args:
+        op: is erased.
+        overload: in the op table.
+        bound: arguments of the new op by name, tensors as values.
+
+    Returns:
+        The new op.
+
+    Raises:
+        ValueError: the table has no such overload.
+    """
+    entry = ATEN.find(overload)
+    if entry is None:
+        raise ValueError(f"{overload} is not in the op table")
+    operands, attributes = spelled(entry, bound)
+    made = make_op(overload, operands, attributes, [result.type for result in op.results])
+    made.attributes |= op.attributes
+    made.location, made.wide = op.location, op.wide
+    Rewriter.insert_op(made, InsertPoint.before(op))
+    for result, old in zip(made.results, op.results, strict=True):
+        result.name_hint = old.name_hint
+        old.replace_all_uses_with(result)
+    op.detach()
+    op.erase()
+    return made

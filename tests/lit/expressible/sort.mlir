@@ -26,4 +26,4 @@ func.func @values(%x: tensor<3x65xf32>) -> tensor<3x65xf32> {
 // CHECK-COUNT-2: spyre.kernel.compute "sum"
 // CHECK-COUNT-2: spyre.kernel.compute "identity"
 
-// COST: {{^}}37{{$}}
+// COST: {{^}}35{{$}}

@@ -31,6 +31,8 @@ _LANES, _MERGED, _FEWEST = DL16.elements_per_stick(), 256, 8
 # for a division that is not the usual one, and zeros beside the columns would make that another than the product has.
 _SMALL = 1 << 17
 
+CONVOLVE_PADDED = "spyre::convolve_padded"
+
 
 def _spatial(input: Value, weight: Value) -> int:
     rank = weight.rank - 2
@@ -293,6 +295,25 @@ def conv_padding(
     return with_batch(input, rank + 2, lambda x: _forward(b, x, weight, bias, steps, pads, gaps, groups))
 
 
+@ATEN.composed(aten=[CONVOLVE_PADDED])
+def convolve_padded(
+    b: Build,
+    input: Value,
+    weight: Value,
+    bias: Value | None = None,
+    *,
+    before: Ints,
+    behind: Ints,
+    stride: Ints = (1,),
+    dilation: Ints = (1,),
+    groups: int = 1,
+) -> Value:
+    """A convolution with other numbers of zeros before its dimensions than behind them."""
+    rank = _spatial(input, weight)
+    steps, gaps, pads = spread(stride, rank), spread(dilation, rank), (spread(before, rank), spread(behind, rank))
+    return with_batch(input, rank + 2, lambda x: _forward(b, x, weight, bias, steps, pads, gaps, groups))
+
+
 @ATEN.composed(aten=["conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input"])
 def conv_transpose(
     b: Build,
@@ -349,6 +370,11 @@ ATEN.samples(
     Sample(((3, 6, 7), (4, 3, 3, 2)), {"padding": "same", "dilation": (2, 1)}),
     Sample(((1, 2, 4, 5, 4), (3, 2, 2, 3, 2)), {"padding": "valid", "stride": (1, 2, 1)}),
     Sample(((2, 4, 8), (6, 2, 3)), {"padding": "same", "groups": 2}),
+)
+ATEN.samples(
+    convolve_padded,
+    Sample(((2, 3, 6, 7), (4, 3, 3, 3), (4,)), {"before": (0, 0), "behind": (1, 2), "stride": (2, 2)}),
+    Sample(((4, 9), (4, 1, 3)), {"before": (2,), "behind": (0,), "dilation": (2,), "groups": 4}),
 )
 ATEN.samples(
     conv_transpose,

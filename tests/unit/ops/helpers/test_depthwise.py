@@ -84,7 +84,7 @@ def test_nothing_is_laid_out_again_between_convolutions_of_all_channels() -> Non
 
 @pytest.mark.parametrize(("stride", "taps"), [(1, 3), (2, 5)])
 def test_an_image_goes_through_device_memory_once(stride: int, taps: int) -> None:
-    """Between images: one kernel reads the image and one writes the result; all others work in the scratchpads, or on small tables."""
+    """Between images one kernel reads, one writes the result; all others work in the scratchpads, or on tables."""
     made = layer(64, (taps, taps), padding=taps // 2, stride=stride, bias=False)
     x = torch.zeros(1, 64, 56, 56, dtype=torch.float16)
     modules = lower(import_program(made, (x,)).module, make_context(), until="spyre.kernel").modules

@@ -321,8 +321,17 @@ def test_what_does_not_fit_is_refused(shape: Ints, kernel: Ints, facts: dict[str
         result("convolution", whole(*shape), whole(*kernel), **({"transposed": False} | said))
 
 
+@pytest.mark.parametrize("groups", [1, 4])
+def test_other_zeros_before_than_behind(groups: int) -> None:
+    x, weight = whole(2, 4, 6, 7), whole(4, 4 // groups, 3, 2)
+    given = {"stride": (2, 1), "dilation": (1, 2), "groups": groups}
+    padded = torch.nn.functional.pad(torch.from_numpy(x), (0, 3, 1, 2))
+    wanted = torch.conv2d(padded, torch.from_numpy(weight), **given).numpy()
+    agree(result("spyre::convolve_padded", x, weight, before=(1, 0), behind=(2, 3), **given), wanted)
+
+
 def test_errors_that_are_allowed() -> None:
-    wanted = dict.fromkeys(("convolution", "conv", "conv_padding", "conv_transpose"), (16, False))
+    wanted = dict.fromkeys(("convolution", "conv", "conv_padding", "convolve_padded", "conv_transpose"), (16, False))
     assert budgets(MODULE) == wanted
 
 

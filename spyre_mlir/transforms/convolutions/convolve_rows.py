@@ -7,9 +7,9 @@ The usual product of a convolution has channels in the lanes of its operand and 
 torch-spyre has placed is laid out again before the product, and the result after it. Where images and results have
 their columns in the lanes, and columns fill them well, a product with the weight as its first operand is quicker.
 Convolutions in groups are quicker in this form even if the layouts of inputs and results are free: each core then has
-whole groups, with all the image rows that they read; so do channels that meet no other channel, which have their
-channels in the lanes elsewhere, as convolutions around them do. The patches of an embedding need not fill the lanes: the pass
-compares the time to lay out their windows and results with the time spent on empty lanes.
+whole groups, with all the image rows that they read. So do depthwise convolutions, which have their channels in the
+lanes elsewhere, as convolutions around them do. The patches of an embedding need not fill the lanes: the pass compares
+the time to lay out their windows and results with the time spent on empty lanes.
 
 Decision: docs/decisions/0174-wide-images-are-convolved-by-rows.md
 """
@@ -26,11 +26,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue, Use
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments, placed_results
-from spyre_mlir.dialects.aten import AtenOp, make_op
-from spyre_mlir.dialects.aten_build import spelled
+from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.ir.control import called_by_control
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.target import spec_of
@@ -39,12 +37,11 @@ from spyre_mlir.hw.cost_parameters import CALIBRATED
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import round_up
-from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.composed.nn.row_convolution import CONVOLUTIONS, CONVOLVE_ROWS
 from spyre_mlir.ops.helpers.depthwise import keeps_columns
 from spyre_mlir.ops.helpers.sliding_windows import spread
 from spyre_mlir.ops.table import Family
-from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.rebuild import functions, replace
 
 _LANES, _BYTES = DL16.elements_per_stick(), DL16.bits // 8
 # Normalisations by known statistics, a factor and a term for each channel.
@@ -75,21 +72,9 @@ class ConvolveRowsPass(ModulePass):
 
 def _rewrite(op: AtenOp) -> None:
     """Replace a convolution by the one of rows."""
-    said, entry = _arguments(op), ATEN.find(CONVOLVE_ROWS)
-    if entry is None:
-        raise ValueError(f"{CONVOLVE_ROWS} is not in the op table")
-    kept = {name: said[name] for name in ("input", "weight", "bias")}
+    said = _arguments(op)
     pairs = {name: spread(said[name], 2) for name in ("padding", "stride", "dilation")}
-    bound = {**kept, **pairs, "groups": said["groups"]}
-    operands, attributes = spelled(entry, bound)
-    made = make_op(CONVOLVE_ROWS, operands, attributes, [result.type for result in op.results])
-    made.attributes |= op.attributes
-    made.location, made.wide = op.location, op.wide
-    Rewriter.insert_op(made, InsertPoint.before(op))
-    made.results[0].name_hint = op.results[0].name_hint
-    op.results[0].replace_all_uses_with(made.results[0])
-    op.detach()
-    op.erase()
+    replace(op, CONVOLVE_ROWS, {name: said[name] for name in ("input", "weight", "bias", "groups")} | pairs)
 
 
 class _Images:
@@ -152,7 +137,7 @@ def _is_elementwise(op: AtenOp) -> bool:
 
 
 def _fits(op: AtenOp, spec: SpyreSpec) -> bool:
-    """Whether a convolution has steps of 1, wide images and room for its weight; or patches that gain; or own windows."""
+    """Whether it has steps of 1, wide images and room for its weight; or patches that gain; or is depthwise."""
     if op.overload not in CONVOLUTIONS or op.on_host or hint_of(op) is not None:
         return False
     said = _arguments(op)

@@ -18,7 +18,7 @@ from spyre_mlir.frontend import import_program
 from spyre_mlir.ops.composed.nn.row_convolution import CONVOLVE_ROWS
 from spyre_mlir.pipeline import lower
 from spyre_mlir.transforms.buffer_layouts.place_inputs import PlaceInputsPass
-from spyre_mlir.transforms.convolve_rows import ConvolveRowsPass
+from spyre_mlir.transforms.convolutions.convolve_rows import ConvolveRowsPass
 from spyre_mlir.universe import make_context
 
 

@@ -1,0 +1,1 @@
+"""Passes that choose the forms of convolutions, by what stands around them."""

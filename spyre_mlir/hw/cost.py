@@ -213,21 +213,19 @@ def cost(work: Work, parameters: CostParameters = CALIBRATED, spec: SpyreSpec = 
 def total_us(
     work: Work, p: CostParameters = CALIBRATED, *, scratchpad: bool = True, local: Container[int] | None = None
 ) -> float:
-    """Return the total of `cost` alone, in microseconds.
+    """Return the total of `cost` alone, in us.
 
     Args:
         work: the kernel.
         p: the numbers of a profile.
         scratchpad: whether the time of the scratchpads counts.
-        local: numbers of the operands that are in the scratchpads, whatever the work says; None if it is to say.
+        local: numbers of operands taken as in the scratchpads; None for those that the work names.
     """
-    held = [o.local if local is None else n in local for n, o in enumerate(work.operands)]
-    outside = [o for o, inside in zip(work.operands, held, strict=True) if not inside]
-    compute, memory = compute_ns(work, p), _outside_ns(work, outside, p)
-    busiest = max(compute, memory)
-    if scratchpad and len(outside) < len(held):
-        inside = sum([o.per_core for o, inside in zip(work.operands, held, strict=True) if inside])
-        busiest = max(busiest, inside / p.lx_gb_per_s_per_core)
+    held = {n for n, o in enumerate(work.operands) if (o.local if local is None else n in local)}
+    compute = compute_ns(work, p)
+    memory = _outside_ns(work, [o for n, o in enumerate(work.operands) if n not in held], p)
+    inside = sum([work.operands[n].per_core for n in held]) if scratchpad else 0
+    busiest = max(compute, memory, inside / p.lx_gb_per_s_per_core)
     if work.product is not None:
         busiest = max(busiest, ring_ns(work, p)) + reread_ns(work, p)
         busiest += (1 - p.product_overlap) * min(compute, memory)

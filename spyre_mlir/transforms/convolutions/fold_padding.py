@@ -16,6 +16,7 @@ Decision: docs/decisions/0177-depthwise-convolutions-lie-as-their-neighbours.md
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -50,10 +51,12 @@ class FoldPaddingPass(ModulePass):
 
 
 def _fold(op: AtenOp) -> None:
-    said, rank = op.arguments(), len(shape_of(op.operands[1])) - 2
-    pad, around = op.operands[0].owner, _zeros_of(op.operands[0], rank)
-    inside = (0,) if said["padding"] == "valid" else said["padding"]
-    if around is None or isinstance(inside, str) or said.get("transposed", False):
+    said: dict[str, Any] = op.arguments()
+    rank, pad = len(shape_of(op.operands[1])) - 2, op.operands[0].owner
+    around, inside = _zeros_of(op.operands[0], rank), said["padding"]
+    if inside == "valid":
+        inside = (0,)
+    if around is None or not isinstance(pad, AtenOp) or isinstance(inside, str) or said.get("transposed", False):
         return
     own = spread(inside, rank, (0,))
     before, behind = (tuple(o + z for o, z in zip(own, zeros, strict=True)) for zeros in around)
@@ -73,7 +76,7 @@ def _zeros_of(image: SSAValue, rank: int) -> tuple[Ints, Ints] | None:
     op = image.owner
     if not isinstance(op, AtenOp) or op.overload != "constant_pad_nd" or op.on_host or hint_of(op) is not None:
         return None
-    said = op.arguments()
+    said: dict[str, Any] = op.arguments()
     pad = (*said["pad"], *(0,) * (2 * rank - len(said["pad"])))
     alone = image.has_one_use() and element_of(op.operands[0]) == element_of(image)
     if said["value"] != 0 or min(pad) < 0 or any(pad[2 * rank :]) or not alone:

@@ -30,6 +30,8 @@ OperandT = TypeVar("OperandT")
 ORIGIN = "spyre.origin"
 # Discardable, of a sum: how many of the numbers that a result adds up may be other than 0, if that is known.
 TERMS = "spyre.terms"
+# Discardable, of a step that only moves a weight's elements: the host makes what it gives, however large that is.
+WIDENED = "spyre.widened"
 # Spelling of two properties when they were discardable attributes, which would be ignored now.
 OLD_MARKS = ("spyre.host", "spyre.wide")
 

@@ -29,6 +29,7 @@ PASS_HELPERS = {
     "convolutions",
     "cut_nests",
     "experts",
+    "heads",
 }
 TASKS = tomllib.loads((TESTS / "tooling" / "navigation.toml").read_text(encoding="utf-8"))["task"]
 LEAST_GUESSED = 36
@@ -78,6 +79,7 @@ def test_transforms_holds_passes_and_folders_of_their_helpers() -> None:
     folders_of_passes = (transforms, *(transforms / name for name in ("buffer_layouts", "convolutions", "cut_nests")))
     passes = {path.stem for folder in folders_of_passes for path in folder.glob("*.py")} - {"__init__"}
     passes |= {path.stem for path in (transforms / "experts").glob("spread_*.py")}
+    passes |= {path.stem for path in (transforms / "heads").glob("pad_*.py")}
     assert passes == {name.replace("-", "_") for name in PASSES}
     assert {f.name for f in folders() if f.parent == PACKAGE / "transforms"} == PASS_HELPERS
 

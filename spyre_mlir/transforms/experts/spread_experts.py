@@ -22,18 +22,15 @@ from typing import Any
 from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
-from spyre_mlir.dialects.aten import AtenOp, make_op
+from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import TERMS
-from spyre_mlir.dialects.aten_build import result_types, spelled
-from spyre_mlir.dialects.ir.call_effects import keeps_order
 from spyre_mlir.dialects.tensors import element_of, shape_of
-from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM, groups_at_once
 from spyre_mlir.transforms.experts.sorted_rows import SortedRows, has_rows, sorted_rows
+from spyre_mlir.transforms.heads.aten_writer import AtenWriter, erase_unread
 from spyre_mlir.transforms.utils.rebuild import functions
 
 
@@ -58,55 +55,19 @@ def _rewrite(total: AtenOp, found: SortedRows) -> None:
     routing = found.routing
     together = groups_at_once(routing.experts, routing.tokens * found.widest)
     parts = range(0, routing.experts, together)
-    writer = _Writer(total)
+    writer = AtenWriter(total)
     choices = _Choices(writer, found)
     sums = [_Spread(writer, found, choices, first, first + together).total(total) for first in parts]
     result = reduce(lambda a, b: writer.call("add.Tensor", self=a, other=b), sums)
     result.name_hint = total.results[0].name_hint
     total.results[0].replace_all_uses_with(result)
-    _erase_unread(total)
-
-
-def _erase_unread(op: Operation) -> None:
-    """Erase an op without readers, and all that is then without."""
-    waiting = [op]
-    while waiting:
-        unread = waiting.pop()
-        if unread.parent is None or not isinstance(unread, AtenOp) or keeps_order(unread):
-            continue
-        if any(result.uses for result in unread.results):
-            continue
-        waiting += [v.owner for v in unread.operands if isinstance(v.owner, Operation)]
-        unread.detach()
-        unread.erase()
-
-
-class _Writer:
-    """Writes ops before another; each says that it comes from an op of the model."""
-
-    def __init__(self, total: AtenOp) -> None:
-        """Takes the op before which all are written."""
-        self._total = total
-
-    def call(self, overload: str, of: AtenOp | None = None, /, **given: Any) -> SSAValue:
-        """Return the result of an op with these arguments, which stands for `of`."""
-        entry = ATEN.find(overload)
-        if entry is None:
-            raise ValueError(f"{overload} is not in the op table")
-        source = self._total if of is None else of
-        bound: dict[str, Any] = {p.name: p.default for p in entry.params} | given
-        operands, attributes = spelled(entry, bound)
-        op = make_op(overload, operands, attributes, result_types(entry, bound))
-        op.attributes |= source.attributes
-        op.location, op.wide = source.location, source.wide
-        Rewriter.insert_op(op, InsertPoint.before(self._total))
-        return op.results[0]
+    erase_unread(total)
 
 
 class _Choices:
     """What a router chose, for experts x tokens."""
 
-    def __init__(self, writer: _Writer, found: SortedRows) -> None:
+    def __init__(self, writer: AtenWriter, found: SortedRows) -> None:
         """Takes rows that are sorted by what it chose."""
         self._writer, self._routing = writer, found.routing
         self._chosen = self._by_choice(found.routing.chosen)
@@ -133,7 +94,7 @@ class _Choices:
 class _Spread:
     """Rows of all tokens for some experts: experts x tokens x …, or 1 x tokens x … where all experts have the same."""
 
-    def __init__(self, writer: _Writer, found: SortedRows, choices: _Choices, first: int, end: int) -> None:
+    def __init__(self, writer: AtenWriter, found: SortedRows, choices: _Choices, first: int, end: int) -> None:
         """Takes the rows, and which experts."""
         self._writer, self._found = writer, found
         self._first, self._end = first, end

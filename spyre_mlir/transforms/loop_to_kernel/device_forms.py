@@ -122,10 +122,12 @@ class WeightRoom:
     Attributes:
         elements: how many there are in all.
         taken: by weight, for its largest form.
+        granted: weights that have room whatever is taken.
     """
 
     elements: float = 0
     taken: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    granted: set[SSAValue] = field(default_factory=set[SSAValue])
 
     @staticmethod
     def of(weights: Iterable[SSAValue], *, region: bool) -> WeightRoom:
@@ -136,11 +138,14 @@ class WeightRoom:
     def has(self, weight: SSAValue, shape: tuple[int, ...]) -> bool:
         """Return whether a form of a weight still fits."""
         others = sum(more for other, more in self.taken.items() if other is not weight)
+        if weight in self.granted:
+            return True
         return others + self._more(weight, shape) <= self.elements
 
     def take(self, weight: SSAValue, shape: tuple[int, ...]) -> None:
         """Use the room for a form of a weight."""
-        self.taken[weight] = self._more(weight, shape)
+        if weight not in self.granted:
+            self.taken[weight] = self._more(weight, shape)
 
     def _more(self, weight: SSAValue, shape: tuple[int, ...]) -> int:
         return max(self.taken.get(weight, 0), least_elements(shape) - least_elements(shape_of(weight)))

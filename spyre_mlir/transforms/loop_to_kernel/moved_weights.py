@@ -14,6 +14,7 @@ from math import copysign
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
+from spyre_mlir.dialects.aten_arguments import WIDENED
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
@@ -76,6 +77,8 @@ def _parts(p: LayoutPlanner, value: SSAValue) -> _Parts | None:
     if not _is_zero(source):
         weight = _weight(p, source)
         move = Move(tuple((d.name, d.extent) for d in space), index.data, op.output_map.data, shape_of(value))
+        if WIDENED in op.attributes and weight is not None and weight.host is not None:
+            p.room.granted.add(weight.host)
         added = None if weight is None else weight.after(move, p.room)
         if added is None:
             return None

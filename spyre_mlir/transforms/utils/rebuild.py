@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.aten import AtenOp, make_op
-from spyre_mlir.dialects.aten_arguments import ORIGIN, TERMS
+from spyre_mlir.dialects.aten_arguments import ORIGIN, TERMS, WIDENED
 from spyre_mlir.dialects.aten_build import spelled
 from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.errors import SpyreError, UnsupportedError
@@ -40,7 +40,7 @@ class Emitter:
         """Append an op and give it the current location unless it has one."""
         if self.current is not None:
             op.location = self.current.location
-            for name in (ORIGIN, TERMS):
+            for name in (ORIGIN, TERMS, WIDENED):
                 if (number := self.current.attributes.get(name)) is not None:
                     op.attributes.setdefault(name, number)
             inherit_hint(op, self.current)

@@ -1,0 +1,178 @@
+"""Channels of attention heads: where they go from the linear layer that makes them, up to the sums that end them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from xdsl.ir import BlockArgument, SSAValue
+
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.spyre.hints import hint_of
+from spyre_mlir.dialects.tensors import shape_of
+
+LINEAR = "linear"
+ATTENTION = "scaled_dot_product_attention"
+_PRODUCTS = ("matmul", "bmm")
+
+
+@dataclass
+class Heads:
+    """Tensors that have the channels of some heads, and the ops between them.
+
+    Attributes:
+        linear: the layer that makes them.
+        first: the first of its columns that are of these heads; `end` is behind the last.
+        channels: how many each head has.
+        view: parts the columns into heads.
+        axes: by tensor, the dimension of channels, counted from the end.
+        joined: tensors whose last dimension has the channels of all heads, side by side.
+        steps: ops that make or read them.
+        met: the other factors of sums over channels, which need the same channels.
+    """
+
+    linear: AtenOp
+    first: int
+    end: int
+    channels: int
+    view: AtenOp
+    axes: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    joined: set[SSAValue] = field(default_factory=set[SSAValue])
+    steps: set[AtenOp] = field(default_factory=set[AtenOp])
+    met: list[tuple[SSAValue, int]] = field(default_factory=list[tuple[SSAValue, int]])
+
+
+def heads_of(view: AtenOp) -> Heads | None:
+    """Return the heads into which a view parts a linear layer; None if there is another reader of their channels."""
+    if view.overload != "view":
+        return None
+    made, (first, end), linear = shape_of(view.results[0]), *_columns(view.operands[0])
+    if linear is None or not made or made[-1] == 0 or (end - first) % made[-1] or end - first <= made[-1]:
+        return None
+    found = Heads(linear, first, end, made[-1], view, {view.results[0]: -1})
+    plain = not any(op.on_host or hint_of(op) is not None for op in (linear, view))
+    return found if plain and _followed(found) else None
+
+
+def slice_of_layer(op: AtenOp) -> tuple[int, int] | None:
+    """Return the first column that a slice takes out of all columns of its operand, and the one behind the last."""
+    if op.overload != "slice.Tensor":
+        return None
+    shape, said = shape_of(op.operands[0]), _said(op)
+    if said["dim"] % len(shape) != len(shape) - 1 or said["step"] not in (None, 1):
+        return None
+    first = said["start"] or 0
+    first += shape[-1] if first < 0 else 0
+    return first, first + shape_of(op.results[0])[-1]
+
+
+def _columns(value: SSAValue) -> tuple[tuple[int, int], AtenOp | None]:
+    """The columns of a linear layer that a tensor has, and the layer if all that reads it takes columns alone."""
+    op, nothing = value.owner, ((0, 0), None)
+    if not isinstance(op, AtenOp) or len(list(value.uses)) != 1:
+        return nothing
+    columns, layer = (0, shape_of(value)[-1] if shape_of(value) else 0), op
+    if op.overload == "slice.Tensor":
+        readers = [use.operation for use in op.operands[0].uses]
+        taken = slice_of_layer(op)
+        if taken is None or not all(isinstance(o, AtenOp) and slice_of_layer(o) is not None for o in readers):
+            return nothing
+        if not isinstance(op.operands[0].owner, AtenOp):
+            return nothing
+        columns, layer = taken, op.operands[0].owner
+    return (columns, layer) if layer.overload == LINEAR and _weights_alone(layer) else nothing
+
+
+def _weights_alone(linear: AtenOp) -> bool:
+    """Whether a layer's weight and bias are arguments that nothing else reads."""
+    given = linear.operands[1:]
+    return all(isinstance(v, BlockArgument) and len(list(v.uses)) == 1 for v in given)
+
+
+def _followed(found: Heads) -> bool:
+    waiting = [found.view.results[0]]
+    while waiting:
+        value = waiting.pop()
+        for use in list(value.uses):
+            op = use.operation
+            if not isinstance(op, AtenOp) or len(op.results) != 1 or not _follows(found, op, use.index):
+                return False
+            found.steps.add(op)
+            if op.results[0] in found.axes or op.results[0] in found.joined:
+                waiting.append(op.results[0])
+    return True
+
+
+def _follows(found: Heads, op: AtenOp, place: int) -> bool:
+    """Whether an op leaves the channels of an operand by themselves, or adds them up; notes where they are after it."""
+    value, result = op.operands[place], op.results[0]
+    shape, made = shape_of(value), shape_of(result)
+    if op.on_host or hint_of(op) is not None:
+        return False
+    if value in found.joined:
+        if keeps := op.overload in ("clone", "view") and made[-1:] == shape[-1:]:
+            found.joined.add(result)
+        return keeps or (op.overload == LINEAR and place == 0 and _weights_alone(op))
+    axis = found.axes[value]
+    if op.overload == "view" and axis == -1 and len(shape) > 1 and made[-1] == shape[-2] * shape[-1] != shape[-1]:
+        found.joined.add(result)
+        return True
+    after = _product(found, op, place, axis) if op.overload in (*_PRODUCTS, ATTENTION) else _moved(op, axis)
+    if after is not None and after < 0:
+        found.axes[result] = after
+    return after is not None
+
+
+def _product(found: Heads, op: AtenOp, place: int, axis: int) -> int | None:
+    """Where channels are in the result of a product; 0 if they are summed, None if that is not known."""
+    if len(shape_of(op.operands[place])) < 2:
+        return None
+    if op.overload == ATTENTION:
+        if place > 2 or axis != -1:
+            return None
+        if place == 2:
+            return -1
+        found.met.append((op.operands[1 - place], -1))
+        return 0
+    if place == 1 and axis == -1:
+        return -1
+    if (place, axis) in ((0, -1), (1, -2)):
+        found.met.append((op.operands[1 - place], -2 if place == 0 else -1))
+        return 0
+    return None
+
+
+def _moved(op: AtenOp, axis: int) -> int | None:
+    """Where channels are after a step that computes nothing across them; None if it is none."""
+    shape, made, said = shape_of(op.operands[0]), shape_of(op.results[0]), _said(op)
+    at = len(shape) + axis
+    match op.overload:
+        case "permute":
+            return [d % len(shape) for d in said["dims"]].index(at) - len(shape)
+        case "view":
+            return axis if shape == made or (axis == -1 and made[-1:] == shape[-1:]) else None
+        case "expand":
+            return axis if made[axis] == shape[axis] else None
+        case "unsqueeze":
+            return axis - 1 if said["dim"] % len(made) > at else axis
+        case "squeeze.dims":
+            dims = [d % len(shape) for d in said["dim"]]
+            gone = [d for d in dims if shape[d] == 1]
+            return None if at in dims else axis + sum(d > at for d in gone)
+        case "slice.Tensor":
+            return None if said["dim"] % len(shape) == at else axis
+        case "clone" | "_to_copy":
+            return axis
+        case "mul.Tensor" | "div.Tensor" if len(op.operands) == 1:
+            return axis if isfinite(said["other"]) and said["other"] else None
+        case _:
+            return None
+
+
+def _said(op: AtenOp) -> Mapping[str, Any]:
+    return op.arguments()
+
+
+__all__ = ["ATTENTION", "LINEAR", "Heads", "heads_of", "slice_of_layer"]

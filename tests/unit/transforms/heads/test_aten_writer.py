@@ -1,0 +1,41 @@
+"""Writer of aten ops: what it writes says where it comes from, and is erased with its last reader."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.frontend import import_program
+from spyre_mlir.transforms.heads.aten_writer import AtenWriter, erase_unread
+
+
+def layer() -> AtenOp:
+    """A layer of a program."""
+    module = import_program(torch.nn.Linear(4, 4), (torch.ones(2, 4),)).module
+    return next(op for op in module.walk() if isinstance(op, AtenOp))
+
+
+def test_ops_have_the_place_of_their_source() -> None:
+    op = layer()
+    made = AtenWriter(op).call("unsqueeze", self=op.operands[0], dim=0).owner
+    assert isinstance(made, AtenOp)
+    assert made.location == op.location
+    assert made.next_op is op
+
+
+def test_an_unknown_op_is_refused() -> None:
+    with pytest.raises(ValueError, match="nothing is not in the op table"):
+        AtenWriter(layer()).call("nothing")
+
+
+def test_what_is_read_by_nothing_is_erased() -> None:
+    op = layer()
+    writer, block = AtenWriter(op), op.parent_block()
+    assert block is not None
+    before = len(list(block.ops))
+    last = writer.call("unsqueeze", self=writer.call("unsqueeze", self=op.operands[0], dim=0), dim=0).owner
+    assert len(list(block.ops)) == before + 2
+    assert isinstance(last, AtenOp)
+    erase_unread(last)
+    assert len(list(block.ops)) == before

@@ -1,0 +1,109 @@
+"""Pass `pad-heads`: heads have whole sticks, weights are padded at load, and the numbers are those of eager."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from xdsl.dialects.builtin import ModuleOp
+
+import spyre_mlir
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.spyre.kernel import ComputeOp
+from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.frontend import import_program
+from spyre_mlir.machine.levels.run import run_function
+from spyre_mlir.pipeline import lower
+from spyre_mlir.transforms.heads.pad_heads import PadHeadsPass
+from spyre_mlir.universe import make_context
+from tests.unit.transforms.heads.attentions import Attention, Rotated, Sliced, Stacked, WrittenOut, given
+
+MASK = torch.zeros(2, 1, 32, 32).masked_fill(torch.arange(32) > 25, -1e4).half()
+
+MODELS = {
+    "plain": Attention(),
+    "no bias": Attention(bias=False),
+    "heads of 96": Attention(2, 96),
+    "shared keys": Attention(shared=2),
+    "written out": WrittenOut(),
+    "repeated keys": WrittenOut(shared=2),
+    "rotated": Rotated(),
+    "stacked": Stacked(),
+    "sliced": Sliced(),
+}
+
+
+def padded(model: torch.nn.Module, *inputs: torch.Tensor) -> tuple[ModuleOp, np.ndarray]:
+    """The program after the pass, and what it gives."""
+    program = import_program(model, inputs)
+    PadHeadsPass().apply(make_context(), program.module)
+    program.module.verify()
+    read = iter(inputs)
+    arrays = [(next(read) if a.kind == "input" else program.values[a.name]).numpy() for a in program.arguments]
+    (got,) = run_function(program.module, arrays)
+    return program.module, got
+
+
+def layers(module: ModuleOp) -> list[tuple[int, ...]]:
+    """Shapes of the weights of a program's layers."""
+    ops = [op for op in module.walk() if isinstance(op, AtenOp) and op.overload == "linear"]
+    return [shape_of(op.operands[1]) for op in ops]
+
+
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [
+        ("plain", [(256, 64)] * 3 + [(64, 256)]),
+        ("heads of 96", [(256, 64)] * 3 + [(64, 256)]),
+        ("shared keys", [(256, 64), (128, 64), (128, 64), (64, 256)]),
+        ("written out", [(256, 64)] * 3 + [(64, 256)]),
+        ("rotated", [(192, 64), (192, 64), (256, 64), (64, 256)]),
+        ("stacked", [(768, 64), (64, 256)]),
+        ("sliced", [(256, 64)] * 3 + [(64, 256)]),
+    ],
+)
+def test_weights_have_whole_sticks_for_each_head(name: str, weights: list[tuple[int, ...]]) -> None:
+    """Of heads that are turned, values alone."""
+    module, _ = padded(MODELS[name].half().eval(), given())
+    assert layers(module) == weights
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_numbers_are_eagers(name: str, masked: bool) -> None:
+    model, inputs = MODELS[name].half().eval(), (given(), *([MASK] if masked else []))
+    _, got = padded(model, *inputs)
+    with torch.no_grad():
+        wanted = model.float()(*(x.float() for x in inputs)).numpy()
+    assert np.abs(got - wanted).max() < 2e-3 * np.abs(wanted).max() + 1e-3
+
+
+@pytest.mark.parametrize("name", ["plain", "repeated keys", "rotated"])
+def test_every_level(name: str) -> None:
+    model, inputs = MODELS[name].half().eval(), (given(), MASK)
+    compiled = spyre_mlir.compile(model, inputs)
+    assert compiled.verify(*inputs)
+    with torch.no_grad():
+        wanted = model(*inputs)
+    assert (compiled(*inputs) - wanted).abs().max() < 0.01 * wanted.abs().max()
+
+
+@pytest.mark.parametrize(
+    ("model", "rows"),
+    [(Attention(channels=64), 32), (Attention(channels=16), 32), (Attention(), 1)],
+    ids=["whole sticks", "a quarter of a stick", "few rows"],
+)
+def test_heads_that_would_gain_nothing_stay(model: Attention, rows: int) -> None:
+    x = given(rows)[:1] if rows == 1 else given(rows)
+    before = layers(import_program(model.half().eval(), (x,)).module)
+    module, _ = padded(model.half().eval(), x)
+    assert layers(module) == before
+
+
+def test_the_host_pads_weights_whatever_room_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are as many kernels as for heads that have whole sticks in the model."""
+    monkeypatch.setattr("spyre_mlir.transforms.loop_to_kernel.device_forms.MORE_AT_LEAST", 0)
+    programs = [import_program(Attention(channels=n).half().eval(), (given(),)).module for n in (32, 64)]
+    lowered = [lower(program, make_context()).modules["spyre.kernel"] for program in programs]
+    narrow, wide = (sum(isinstance(op, ComputeOp) for op in module.walk()) for module in lowered)
+    assert narrow == wide

@@ -170,7 +170,7 @@ def test_a_held_tensor_may_be_written_before_the_card_does(card: Residence) -> N
 def test_an_expected_input_stays_and_a_write_to_it_is_seen(card: Residence) -> None:
     program = made(Added(), x := torch.zeros(1, 64), table := torch.ones(1, 64))
     card.expect(table)
-    for _ in range(2):
+    for _call in (1, 2):
         assert (program(x, table) == 2 * table).all()
         assert card.of(table).transfers == 1
         assert (program(x, table) == 2 * table).all()

@@ -168,7 +168,7 @@ def legal_lanes(op: loop.NestOp, form: str) -> list[Lane]:
     return found
 
 
-def cheapest_lane(op: loop.NestOp, forms: Forms, later: Later | None = None) -> str | None:
+def cheapest_lane(op: loop.NestOp, forms: Forms, later: Later = lambda _value, _stick: 0.0) -> str | None:
     """Return the cheapest loop that may be in the lanes of the result; `later` is what a stick dimension costs then."""
     form, shape, found = forms.format, shape_of(op.result), list[tuple[float, str | None, int]]()
     lanes, allowed = block_of(form), allowed_lanes(op, legal_lanes(op, form))
@@ -185,23 +185,9 @@ def cheapest_lane(op: loop.NestOp, forms: Forms, later: Later | None = None) -> 
         more = sum(_by_fewer_cores(v, m.data, lane, cores, spec_at(op)) for v, m in operands)
         found.append((cost / cores + more, lane, stick))
     cores = spec_at(op).cores_per_card
-    stick = _dense_if_little(op, found, cores)
-    if later is not None:
-        now = {stick: per_core * cores for per_core, _, stick in reversed(found)}
-        stick = with_later(op.result, stick, now, later)
+    now = {stick: per_core * cores for per_core, _, stick in reversed(found)}
+    stick = with_later(op.result, min(found, key=lambda one: one[0])[2], now, later)
     return min((one for one in found if one[2] == stick), key=lambda one: one[0])[1]
-
-
-def _dense_if_little(op: loop.NestOp, found: Sequence[tuple[float, str | None, int]], cores: int) -> int:
-    """Return the stick dimension of the cheapest form; an elementwise nest is sparse only where that saves something.
-
-    A few elements, each in a stick of its own, are shared by more cores than the sticks that hold them all, but
-    whoever reads them beside a dense tensor has to lay that out again.
-    """
-    best = min(found, key=lambda one: one[0])
-    dense = min((one for one in found if one[2] != UNIT), key=lambda one: one[0], default=best)
-    little = op.combine is None and (dense[0] - best[0]) * cores < LITTLE
-    return (dense if best[2] == UNIT and little else best)[2]
 
 
 def with_later(value: SSAValue, best: int, now: Mapping[int, float], later: Later) -> int:

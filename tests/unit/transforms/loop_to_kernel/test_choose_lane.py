@@ -155,22 +155,6 @@ def test_a_result_that_no_loop_writes_in_whole_sticks_is_sparse() -> None:
     assert cheapest_lane(op, Forms(DL16, [p.of(sent(p, 33, 70))])) is None
 
 
-@pytest.mark.parametrize(("sparse", "lane"), [(False, "a"), (True, None)])
-def test_a_few_wide_elements_are_sparse_only_if_they_were(sparse: bool, lane: str | None) -> None:
-    """32 of float32: a block of two sticks read and one written by one core, or one stick each by 32 cores.
-
-    To lay sparse ones out again takes 2 * 2 * 32 sticks three times, which is more than little.
-    """
-    op = nest(pointwise("a", "32", loops="a = 32", read="a").replace("33x70", "32"))
-    p = LayoutPlanner()
-    versions = p.of(sent(p, 32))
-    versions.format = FP32
-    if sparse:
-        versions.buffers.append(p.fresh((32,), FP32, UNIT))
-        versions.host = None
-    assert cheapest_lane(op, Forms(FP32, [versions])) == lane
-
-
 def test_the_last_stick_may_be_in_part_where_the_tensor_ends() -> None:
     """70 of 140 columns would leave old elements in a stick: rows go to the lanes, which the host has otherwise."""
     op, p = nest(pointwise("a, b", "33x140")), LayoutPlanner()

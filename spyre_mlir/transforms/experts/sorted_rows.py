@@ -200,7 +200,7 @@ def _is_token(index: SSAValue, routing: Routing) -> bool:
     if op is None:
         return False
     said = _arguments(op)
-    return said["self"] is routing.order and said["other"] == routing.choices and said["rounding_mode"] == "floor"
+    return said["self"] is routing.order and _says(said, other=routing.choices, rounding_mode="floor")
 
 
 def _are_ends(ends: SSAValue, routing: Routing) -> bool:
@@ -211,7 +211,7 @@ def _are_ends(ends: SSAValue, routing: Routing) -> bool:
     if histogram is None:
         return False
     said = _arguments(histogram)
-    whole = (said["bins"], said["min"], said["max"]) == (routing.experts, 0, routing.experts - 1)
+    whole = _says(said, bins=routing.experts, min=0, max=routing.experts - 1)
     return whole and _without_copies(said["self"]) is routing.by_expert
 
 
@@ -244,6 +244,11 @@ def _made(value: SSAValue | None, *overloads: str) -> AtenOp | None:
 
 def _arguments(op: AtenOp) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", op.arguments())
+
+
+def _says(said: Mapping[str, Any], **wanted: object) -> bool:
+    """Whether arguments have these values."""
+    return all(said[name] == value for name, value in wanted.items())
 
 
 def _elements(value: SSAValue) -> int:

@@ -27,6 +27,7 @@ DEFAULTS = {
     "bisect": False,
     "no_check": False,
     "time": None,
+    "to": None,
     "trace": None,
     "ideal_cycles": None,
     "report": None,

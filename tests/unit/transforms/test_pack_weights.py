@@ -52,7 +52,7 @@ def stored_by_columns(x: Tensor, weight: Tensor, scale: Tensor) -> Tensor:
 
 
 def read_twice(x: Tensor, weight: Tensor, scale: Tensor) -> Tensor:
-    return x @ weight.to(x.dtype).t() * scale[0] + weight.to(x.dtype).sum(1)
+    return x @ weight.to(x.dtype).t() * scale[0] + (weight.to(x.dtype) * x[:1]).sum(1)
 
 
 def of_some_columns(x: Tensor, weight: Tensor, scale: Tensor) -> Tensor:

@@ -169,7 +169,7 @@ def test_concrete_addresses(saved: Path, capsys: Capture) -> None:
 def test_emit_stops_at_its_level(saved: Path, tmp_path: Path, capsys: Capture) -> None:
     assert compile_tool.run([str(saved), "--emit", "spyre.loop", "--dump-dir", str(tmp_path)]) == 0
     assert "spyre.loop.nest" in capsys.readouterr().out
-    assert sorted(path.name for path in tmp_path.iterdir())[-1] == "13-schedule-host-steps.mlir"
+    assert sorted(path.name for path in tmp_path.iterdir())[-1].endswith("-schedule-host-steps.mlir")
 
 
 def test_report_prints_itself(saved: Path) -> None:

@@ -22,7 +22,7 @@ from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import written_block
-from spyre_mlir.transforms.loop_to_kernel.later_reads import RELAID
+from spyre_mlir.transforms.loop_to_kernel.later_reads import weight_of
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import Lane, allowed_lanes, check_said
 
@@ -102,13 +102,13 @@ def _by_fewer_cores(versions: DeviceForms, index: IndexMap, lane: str | None, co
 
 
 def _relaid(versions: DeviceForms, stick: int) -> int:
-    """Sticks read and written by a restickify, `RELAID` for each.
+    """Sticks read and written by a restickify, `weight_of` each.
 
     Where one side is sparse, both have a stick for every element.
     """
     source = versions.buffers[0]
     if UNIT not in (stick, source.layout.stick):
-        return RELAID * (source.sticks + _sticks(versions, stick))
+        return weight_of(versions.format) * (source.sticks + _sticks(versions, stick))
     dense = source.sticks if stick == UNIT else _sticks(versions, stick)
     return 2 * dense * lanes_of(versions.format)
 

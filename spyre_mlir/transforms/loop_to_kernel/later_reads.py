@@ -34,8 +34,14 @@ Costs = Mapping[int, float]  # by stick dimension
 _COPIED = 8
 # Laying FP32 out again takes this many kernels.
 _WIDE_STEPS = 3
-# A change of layout goes through device memory; most other sticks stay in scratchpads, which are quicker.
-RELAID = 6
+# A change of layout goes through device memory; most other sticks stay in scratchpads, which are quicker. That of FP32
+# counts as three kernels already.
+_RELAID = 6
+
+
+def weight_of(form: str) -> int:
+    """Return for how many sticks one counts that a restickify of this format reads or writes."""
+    return 1 if form == FP32.name else _RELAID
 
 
 class LaterReads:
@@ -96,7 +102,7 @@ class LaterReads:
         return sum(own)
 
     def _relaid(self, value: SSAValue, old: int, new: int) -> float:
-        """Sticks read and written by a restickify, `RELAID` for each; both tensors have whole sticks of both."""
+        """Sticks read and written by a restickify, `weight_of` each; both tensors have whole sticks of both."""
         form, shape = self._form(value), list(shape_of(value))
         for dim in {old, new} - {UNIT}:
             shape[dim] = round_up(shape[dim], block_of(form))
@@ -105,7 +111,7 @@ class LaterReads:
         # their readers share with them: counted as all lanes of the sparse side, so that little is laid out so.
         # What lies in device memory in the end is written there in any layout.
         returned = any(u.operation is self._returned and u.index in self._placed for u in value.uses)
-        each = 1 if returned else RELAID
+        each = 1 if returned else weight_of(form)
         moved = elements * (lanes + 1) if UNIT in (old, new) else each * 2 * elements / lanes
         return moved * (_WIDE_STEPS if form == FP32.name else 1)
 
@@ -222,4 +228,4 @@ def _lanes_of_product(op: loop.NestOp, number: int) -> tuple[str | None, str | N
     return (summed if number == left else column), column
 
 
-__all__ = ["RELAID", "LaterReads"]
+__all__ = ["LaterReads", "weight_of"]

@@ -16,4 +16,4 @@ func.func @main(%table: tensor<5x64xf32>, %i: tensor<7xi64>) -> tensor<4x64xf32>
 // CHECK: spyre.kernel.compute "batchmatmul"
 // CHECK-NOT: kernel.host
 
-// COST: {{^}}6{{$}}
+// COST: {{^}}7{{$}}

@@ -25,4 +25,4 @@ func.func @places(%x: tensor<3x65xf32>) -> (tensor<3x2xf32>, tensor<3x2xi64>) {
 // CHECK:      %[[OUT:.*]] = aten.sum.dim_IntList(%[[TERMS]])
 // CHECK-NEXT: func.return %[[OUT]] : tensor<3x2xf32>
 
-// COST: {{^}}40{{$}}
+// COST: {{^}}34{{$}}

@@ -58,7 +58,7 @@ class Layers(nn.Module):
         """One call."""
         for layer in self.layers:
             x = layer(x)
-        return x.view(64, 1, 128)
+        return x.unsqueeze(0).view(64, 1, 128)
 
 
 class Layer(nn.Module):

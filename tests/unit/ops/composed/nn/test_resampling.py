@@ -49,6 +49,12 @@ def test_an_unknown_mode_is_refused() -> None:
         resample.meaning(size=(2, 2), mode="wavy", scale=1.0, offset=0.0)
 
 
+@pytest.mark.parametrize(("scale", "offset"), [(2.5, 0.0), (0.5, 0.0), (2.0, 1.0)])
+def test_taps_begin_at_the_first_element_and_are_whole(scale: float, offset: float) -> None:
+    with pytest.raises(ConstraintError, match="C3: taps"):
+        resample.meaning(size=(4, 7), mode="taps", scale=scale, offset=offset)
+
+
 def test_the_matrix_is_one_line_of_text() -> None:
     text = """
         func.func @main() -> tensor<2x4xf32> {

@@ -400,7 +400,7 @@ NO_FORM = {
     "transforms.kernel_plans.repeated_weights._LEAST_GAIN_US": (
         "whether cores make the same columns; test_repeated_weights.py has both"
     ),
-    "transforms.utils.widened_weights._MOST_KERNELS": "where weights of few bits stay; test_widened_weights.py has both",
+    "transforms.utils.widened_weights._MOST_KERNELS": "where narrow weights stay; test_widened_weights.py has both",
     "transforms.heads.pad_heads._PASSES": "whether heads are padded; test_pad_heads.py has both",
     "transforms.kernel_plans.sliced_sums.MOST_KERNELS": "how far around a sum kernels are planned again, for speed",
     "transforms.loop_to_kernel.settling.equal_extents._WORTH": "more sticks in buffers; test_equal_extents.py has both",

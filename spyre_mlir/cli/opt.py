@@ -106,7 +106,7 @@ class SpyreOptMain(xDSLOptMain):
         _say(
             arg_parser,
             "passes",
-            f"passes, separated by commas; ours are {', '.join(get_all_passes())}; --list-passes lists xDSL's, too",
+            f"passes, separated by commas; ours are {', '.join(get_all_passes())}; xDSL's are in --list-passes",
         )
         _say(arg_parser, "target", "what to print: mlir (default), or one of xDSL's targets")
         # `-v` is --verbose in all our tools; xdsl-opt's --version keeps its long name.

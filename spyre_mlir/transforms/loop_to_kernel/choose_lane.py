@@ -42,7 +42,7 @@ _WIDE_STEPS = 3
 
 def read_cost(
     versions: DeviceForms, index: IndexMap, lane: str | None, extents: Mapping[str, int], readers: int = 1
-) -> int:
+) -> float:
     """Return the sticks moved by reading a tensor with `lane` in the lanes, conversion and relayout included.
 
     A nest moves what it reads of a tensor, which may be a part. Conversions and relayouts move all of it; nests that
@@ -92,7 +92,7 @@ def _by_fewer_cores(versions: DeviceForms, index: IndexMap, lane: str | None, co
         return 0.0
     extents = dict(enumerate(versions.shape))
 
-    def share(sticks: int, *dims: int) -> float:
+    def share(sticks: float, *dims: int) -> float:
         loops = [DividedLoop(str(d), -(-e // lanes) if d in dims else e, kept=True) for d, e in extents.items()]
         return sticks / prod(divide(loops, [], spec).values())
 
@@ -101,7 +101,7 @@ def _by_fewer_cores(versions: DeviceForms, index: IndexMap, lane: str | None, co
     return copied + share(relaid, old, stick) - relaid / cores
 
 
-def _relaid(versions: DeviceForms, stick: int) -> int:
+def _relaid(versions: DeviceForms, stick: int) -> float:
     """Sticks read and written by a restickify, `weight_of` each.
 
     Where one side is sparse, both have a stick for every element.

@@ -91,8 +91,8 @@ def _can_fill(op: loop.NestOp, stick: int, lanes: int) -> bool:
     return may_write(op.output_map.data, shape_of(op.result), lane, op.space.extents, lanes)
 
 
-def _fill_cost(p: LayoutPlanner, chain: Sequence[loop.NestOp], stick: int, shape: tuple[int, ...], form: str) -> int:
-    reads = 0
+def _fill_cost(p: LayoutPlanner, chain: Sequence[loop.NestOp], stick: int, shape: tuple[int, ...], form: str) -> float:
+    reads = 0.0
     for op in chain:
         lane = lane_of_result(op, stick, block_of(form))
         for value, index in zip(op.inputs, op.input_maps, strict=True):

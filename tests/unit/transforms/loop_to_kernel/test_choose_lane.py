@@ -69,12 +69,12 @@ def test_reading_a_part_in_place_costs_the_sticks_of_the_part() -> None:
     assert read_cost(computed(p, 1, FP32), row, "b", EXTENTS) == 4
     assert read_cost(computed(p, UNIT), row, None, EXTENTS) == 70
     assert read_cost(p.of(sent(p, 33, 70)), column, "a", EXTENTS) == 1
-    assert read_cost(computed(p, 1), column, "a", EXTENTS) == 1 + 6 * (70 + 66), "all of it is laid out again"
+    assert read_cost(computed(p, 1), column, "a", EXTENTS) == 1 + 5.5 * (70 + 66), "all of it is laid out again"
 
 
-def test_reading_laid_out_again_costs_both_sides_six_times_and_those_of_float32_three_times() -> None:
+def test_reading_laid_out_again_costs_both_sides_more_than_five_times_and_those_of_float32_three_times() -> None:
     p = LayoutPlanner()
-    assert read_cost(computed(p, 1), (A, B), "a", EXTENTS) == 70 + 6 * (70 + 66)
+    assert read_cost(computed(p, 1), (A, B), "a", EXTENTS) == 70 + 5.5 * (70 + 66)
     assert read_cost(computed(p, 1, FP32), (A, B), "a", EXTENTS) == 140 + 3 * (140 + 132)
 
 
@@ -107,7 +107,7 @@ def test_reading_a_conversion_costs_that_of_its_origin() -> None:
     p.of(value).buffers.append(p.fresh((33, 70), DL16, 1))
     wide = p.form(value, FP32)
     assert read_cost(wide, (A, B), "b", EXTENTS) == (132 + 66) + 66
-    assert read_cost(wide, (A, B), "a", EXTENTS) == (140 + 70) + (70 + 6 * (70 + 66))
+    assert read_cost(wide, (A, B), "a", EXTENTS) == (140 + 70) + (70 + 5.5 * (70 + 66))
     p.buffer(wide, 1)  # it is there now
     assert read_cost(wide, (A, B), "b", EXTENTS) == 132
 

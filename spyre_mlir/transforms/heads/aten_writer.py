@@ -7,10 +7,9 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from spyre_mlir.dialects.aten import AtenOp, make_op
-from spyre_mlir.dialects.aten_build import result_types, spelled
+from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.ir.call_effects import keeps_order
-from spyre_mlir.ops import ATEN
+from spyre_mlir.transforms.utils.rebuild import aten_op
 
 
 class AtenWriter:
@@ -26,15 +25,7 @@ class AtenWriter:
         Raises:
             ValueError: the op table has no such op.
         """
-        entry = ATEN.find(overload)
-        if entry is None:
-            raise ValueError(f"{overload} is not in the op table")
-        source = self._source if of is None else of
-        bound: dict[str, Any] = {p.name: p.default for p in entry.params} | given
-        operands, attributes = spelled(entry, bound)
-        op = make_op(overload, operands, attributes, result_types(entry, bound))
-        op.attributes |= source.attributes
-        op.location, op.wide = source.location, source.wide
+        op = aten_op(overload, given, self._source if of is None else of)
         Rewriter.insert_op(op, InsertPoint.before(self._before))
         return op.results[0]
 

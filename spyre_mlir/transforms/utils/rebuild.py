@@ -10,12 +10,12 @@ from typing import Any
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_arguments import ORIGIN, TERMS, WIDENED
-from spyre_mlir.dialects.aten_build import spelled
+from spyre_mlir.dialects.aten_build import result_types, spelled
 from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.errors import SpyreError, UnsupportedError
 from spyre_mlir.hw.sticks import StickError
@@ -172,17 +172,37 @@ def replace(op: AtenOp, overload: str, bound: Mapping[str, Any]) -> AtenOp:
     Raises:
         ValueError: the table has no such overload.
     """
-    entry = ATEN.find(overload)
-    if entry is None:
-        raise ValueError(f"{overload} is not in the op table")
-    operands, attributes = spelled(entry, bound)
-    made = make_op(overload, operands, attributes, [result.type for result in op.results])
-    made.attributes |= op.attributes
-    made.location, made.wide = op.location, op.wide
+    made = aten_op(overload, bound, op, [result.type for result in op.results])
     Rewriter.insert_op(made, InsertPoint.before(op))
     for result, old in zip(made.results, op.results, strict=True):
         result.name_hint = old.name_hint
         old.replace_all_uses_with(result)
     op.detach()
     op.erase()
+    return made
+
+
+def aten_op(
+    overload: str, bound: Mapping[str, Any], source: AtenOp, types: Sequence[Attribute] | None = None
+) -> AtenOp:
+    """Return an op that stands for another one of the model, with its notes and place; it is in no block.
+
+    Args:
+        overload: in the op table.
+        bound: arguments by name, tensors as values.
+        source: the op that it stands for.
+        types: of the results; None to infer them, which takes all arguments.
+
+    Raises:
+        ValueError: the table has no such overload.
+    """
+    entry = ATEN.find(overload)
+    if entry is None:
+        raise ValueError(f"{overload} is not in the op table")
+    if types is None:
+        bound = {p.name: p.default for p in entry.params} | dict(bound)
+    operands, attributes = spelled(entry, bound)
+    made = make_op(overload, operands, attributes, result_types(entry, bound) if types is None else types)
+    made.attributes |= source.attributes
+    made.location, made.wide = source.location, source.wide
     return made

@@ -67,23 +67,7 @@ def _spelled(word: str) -> str:
 
 def add_flags(group: TakesArguments) -> None:
     """Add the flags that spyre-opt has in addition to xdsl-opt's."""
-    group.add_argument(
-        "--pass-pipeline",
-        default=None,
-        metavar="PIPELINE",
-        help="passes as mlir-opt spells them: 'builtin.module(first-pass,second-pass{option=1})'",
-    )
-    group.add_argument(
-        "--to",
-        metavar="LEVEL|PASS",
-        help="run the passes from where the program is to a level (spyre.kernel, superdsc), or up to a pass "
-        "(choose-layouts, plan); passes given with -p set the options of these",
-    )
-    group.add_argument(
-        "--after",
-        metavar="PASS",
-        help="with --to: the last pass that made the program, where the program does not show it",
-    )
+    _add_passes(group)
     group.add_argument("--list-passes", action="store_true", help="list the passes and stop")
     group.add_argument("--list-ops", action="store_true", help="list the ATen operations and their functions, and stop")
     group.add_argument(
@@ -130,3 +114,24 @@ def add_flags(group: TakesArguments) -> None:
     group.add_argument("--run-reproducer", action="store_true", help="run the passes that the input file names")
     add_memory_limit(group)
     add_verbosity(group)
+
+
+def _add_passes(group: TakesArguments) -> None:
+    """Add the flags that say which passes run."""
+    group.add_argument(
+        "--pass-pipeline",
+        default=None,
+        metavar="PIPELINE",
+        help="passes as mlir-opt spells them: 'builtin.module(first-pass,second-pass{option=1})'",
+    )
+    group.add_argument(
+        "--to",
+        metavar="LEVEL|PASS",
+        help="run the passes from where the program is to a level (spyre.kernel, superdsc), or up to a pass "
+        "(choose-layouts, plan); passes given with -p set the options of these",
+    )
+    group.add_argument(
+        "--after",
+        metavar="PASS",
+        help="with --to: the last pass that made the program, where the program does not show it",
+    )

@@ -40,7 +40,7 @@ from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import PrecisionLosses, narrowed
 from spyre_mlir.transforms.utils.hints import warn_of_unmet_hints
 from spyre_mlir.transforms.utils.host_fallback import HostStep, host_steps_of, lower_with_more_on_host, tell_host_steps
-from spyre_mlir.transforms.utils.launches import called_functions
+from spyre_mlir.transforms.utils.kernels.launches import called_functions
 
 if TYPE_CHECKING:
     from spyre_mlir.backend.rendered import RenderedBundle

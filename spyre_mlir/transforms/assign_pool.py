@@ -25,7 +25,7 @@ from spyre_mlir.dialects.spyre.static_loop import ancestor_in
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
-from spyre_mlir.transforms.utils.launches import Launches, launch_numbers, one_launch
+from spyre_mlir.transforms.utils.kernels.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.utils.patterns import apply_once
 from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 

@@ -43,10 +43,10 @@ from spyre_mlir.transforms.aten_to_loop.legality import check_not_empty, check_s
 from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder, stems
 from spyre_mlir.transforms.aten_to_loop.nests import TensorView, make_nest, whole
 from spyre_mlir.transforms.utils.host_support import is_marked, loop_step, mark
-from spyre_mlir.transforms.utils.integer_ranges import is_integer
+from spyre_mlir.transforms.utils.nests.unread_parts import drop_unread_parts
+from spyre_mlir.transforms.utils.numerics.integer_ranges import is_integer
 from spyre_mlir.transforms.utils.open_symbols import check_closed
 from spyre_mlir.transforms.utils.rebuild import Emitter, functions, rebuild
-from spyre_mlir.transforms.utils.unread_parts import drop_unread_parts
 
 
 def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:

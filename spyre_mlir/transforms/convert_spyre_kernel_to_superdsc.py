@@ -33,7 +33,7 @@ from spyre_mlir.transforms.kernel_to_superdsc.bundle_loops import LoopNest, Trip
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Masks, Placed, describe_kernel
 from spyre_mlir.transforms.kernel_to_superdsc.launches import KernelLaunch, erase, hoist, launches_of
 from spyre_mlir.transforms.place_lx import check_placement
-from spyre_mlir.transforms.utils.launches import called_functions, launch_ops
+from spyre_mlir.transforms.utils.kernels.launches import called_functions, launch_ops
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location, functions
 
 BUNDLE = "sdsc_bundle"

@@ -43,9 +43,9 @@ from spyre_mlir.ops.value import Value
 from spyre_mlir.plugins import registry
 from spyre_mlir.transforms.convert_aten_to_spyre_loop import lowering_of
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
-from spyre_mlir.transforms.utils.aten_ranges import AtenRanges
 from spyre_mlir.transforms.utils.hints import number_hints
 from spyre_mlir.transforms.utils.host_support import ReadOnHost, mark
+from spyre_mlir.transforms.utils.numerics.aten_ranges import AtenRanges
 from spyre_mlir.transforms.utils.open_symbols import check_closed
 from spyre_mlir.transforms.utils.patterns import apply_once
 from spyre_mlir.transforms.utils.rebuild import Emitter, functions

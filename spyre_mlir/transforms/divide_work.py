@@ -27,10 +27,10 @@ from spyre_mlir.hw.division import SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.kernel_to_superdsc.published_division import published
 from spyre_mlir.transforms.utils.hints import hinted_divisions, refused_division, settle_hints
-from spyre_mlir.transforms.utils.loops import divided, footprints, loops_of
+from spyre_mlir.transforms.utils.kernels.loops import divided, footprints, loops_of
+from spyre_mlir.transforms.utils.kernels.widened_weights import keeps_widened
 from spyre_mlir.transforms.utils.patterns import apply_once
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
-from spyre_mlir.transforms.utils.widened_weights import keeps_widened
 
 
 @dataclass(frozen=True)

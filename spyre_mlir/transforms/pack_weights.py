@@ -43,9 +43,9 @@ from spyre_mlir.hw.sticks import LinearExpr, round_up
 from spyre_mlir.ops.native import pointwise
 from spyre_mlir.transforms.aten_to_loop.nests import body_of
 from spyre_mlir.transforms.loop_to_kernel.widened_order import HALF_SLICE
-from spyre_mlir.transforms.utils.nest_parts import moved, part_of
+from spyre_mlir.transforms.utils.nests.nest_parts import moved, part_of
+from spyre_mlir.transforms.utils.nests.weight_reads import WeightRead, WeightStep, converts_whole, weight_reads
 from spyre_mlir.transforms.utils.rebuild import functions
-from spyre_mlir.transforms.utils.weight_reads import WeightRead, WeightStep, converts_whole, weight_reads
 
 # Of smaller weights nobody counts the bytes, and unpacking them is many kernels.
 LEAST_ELEMENTS = 1 << 16

@@ -41,7 +41,7 @@ from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.planning.scratchpad import place
 from spyre_mlir.transforms.utils.hints import hinted_place
-from spyre_mlir.transforms.utils.launches import Launches, launch_numbers, one_launch
+from spyre_mlir.transforms.utils.kernels.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 
 _REQUIRED = 2**62  # more than any saving in sticks

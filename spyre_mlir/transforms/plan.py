@@ -52,8 +52,8 @@ from spyre_mlir.transforms.kernel_plans.wished_buffers import WideWeights, divid
 from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.hints import hinted_place, settle_hints
+from spyre_mlir.transforms.utils.kernels.widened_weights import widens_any
 from spyre_mlir.transforms.utils.rebuild import functions
-from spyre_mlir.transforms.utils.widened_weights import widens_any
 
 WORTH_TRYING_US = 100.0  # of a group that fits the scratchpads: too little to gain for the time of the search
 TRIAL_WIDTH = 6  # of the search for divisions while a loop is tried

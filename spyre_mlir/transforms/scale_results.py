@@ -41,7 +41,7 @@ from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.native import pointwise
 from spyre_mlir.ops.table import OpEntry
 from spyre_mlir.transforms.aten_to_loop.nests import body_of
-from spyre_mlir.transforms.utils.contractions import is_contraction
+from spyre_mlir.transforms.utils.nests.contractions import is_contraction
 from spyre_mlir.transforms.utils.rebuild import functions
 
 # Element types of what is made of a weight; a conversion to any other rounds on purpose.

@@ -36,8 +36,8 @@ from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.native import pointwise
 from spyre_mlir.transforms.loop_to_kernel.settling.kept_layouts import written_arguments
-from spyre_mlir.transforms.utils.integer_ranges import is_integer
-from spyre_mlir.transforms.utils.launches import called_functions
+from spyre_mlir.transforms.utils.kernels.launches import called_functions
+from spyre_mlir.transforms.utils.numerics.integer_ranges import is_integer
 from spyre_mlir.transforms.utils.rebuild import functions
 
 # Entries of a block: whatever dimension is in the lanes, a block is whole sticks.

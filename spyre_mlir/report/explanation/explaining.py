@@ -37,7 +37,7 @@ from spyre_mlir.text.render import value_names
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.memory_reasons import memory_reason
 from spyre_mlir.transforms.kernel_plans.plan_record import Loops, PlannedBlock, TriedLoop
-from spyre_mlir.transforms.utils.loops import whole_loops
+from spyre_mlir.transforms.utils.kernels.loops import whole_loops
 
 OTHERS = 2  # plans beside the chosen one
 MOST = 12  # kernels that are explained at once

@@ -31,7 +31,7 @@ from spyre_mlir.transforms.convert_spyre_loop_to_spyre_kernel import ConvertSpyr
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.loop_to_kernel.layout_reasons import LayoutReason
 from spyre_mlir.transforms.plan import PlanPass
-from spyre_mlir.transforms.utils.launches import called_functions
+from spyre_mlir.transforms.utils.kernels.launches import called_functions
 from spyre_mlir.universe import make_context
 
 KERNEL = LEVELS[2]

@@ -35,7 +35,7 @@ from spyre_mlir.report.shares import folded_modules, moves
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.text.render import value_names
 from spyre_mlir.transforms.kernel_to_superdsc.published_division import rival_op
-from spyre_mlir.transforms.utils.loops import loops_of
+from spyre_mlir.transforms.utils.kernels.loops import loops_of
 from spyre_mlir.universe import make_context
 
 RIVAL: PassOptions = {"plan": {"together": False}, "divide-work": {"products": "published"}}

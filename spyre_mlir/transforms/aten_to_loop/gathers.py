@@ -25,7 +25,7 @@ from spyre_mlir.transforms.aten_to_loop.nests import NestLoops, TensorView, alig
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.settling.reachable_layouts import table_beyond_reach
-from spyre_mlir.transforms.utils.integer_ranges import is_integer
+from spyre_mlir.transforms.utils.numerics.integer_ranges import is_integer
 
 # Comparisons above this number are dearer than the rows are worth.
 MOST_COMPARISONS = 1 << 26

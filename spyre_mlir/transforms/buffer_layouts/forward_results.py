@@ -33,7 +33,7 @@ from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
-from spyre_mlir.transforms.utils.launches import Launches, launch_numbers, one_launch
+from spyre_mlir.transforms.utils.kernels.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.utils.rebuild import functions
 
 

@@ -32,7 +32,7 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickError, StickLayout
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
-from spyre_mlir.transforms.utils.loops import batch_loops, footprints, loops_of
+from spyre_mlir.transforms.utils.kernels.loops import batch_loops, footprints, loops_of
 from spyre_mlir.transforms.utils.rebuild import functions
 
 

@@ -41,7 +41,8 @@ from spyre_mlir.ops.composed.nn.row_convolution import CONVOLUTIONS, CONVOLVE_RO
 from spyre_mlir.ops.helpers.depthwise import keeps_columns
 from spyre_mlir.ops.helpers.sliding_windows import spread
 from spyre_mlir.ops.table import Family
-from spyre_mlir.transforms.utils.rebuild import functions, replace
+from spyre_mlir.transforms.utils.aten_ops import replace
+from spyre_mlir.transforms.utils.rebuild import functions
 
 _LANES, _BYTES = DL16.elements_per_stick(), DL16.bits // 8
 # Normalisations by known statistics, a factor and a term for each channel.

@@ -30,7 +30,7 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.composed.nn.convolution import CONVOLVE_PADDED
 from spyre_mlir.ops.helpers.sliding_windows import spread
-from spyre_mlir.transforms.utils.rebuild import replace
+from spyre_mlir.transforms.utils.aten_ops import erase_unread, replace
 
 _PADDING = ".padding"  # overloads whose padding is a word
 _CONVOLUTIONS = ("convolution", *(f"conv{rank}d{more}" for rank in (1, 2, 3) for more in ("", _PADDING)))
@@ -67,8 +67,7 @@ def _fold(op: AtenOp) -> None:
         kept = {name: bound[name] for name in ("input", "weight", "bias", "groups")}
         spreads = {name: spread(said[name], rank) for name in ("stride", "dilation")}
         replace(op, CONVOLVE_PADDED, {**kept, **spreads, "before": before, "behind": behind})
-    pad.detach()
-    pad.erase()
+    erase_unread(pad)
 
 
 def _zeros_of(image: SSAValue, rank: int) -> tuple[Ints, Ints] | None:

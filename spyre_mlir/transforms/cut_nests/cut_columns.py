@@ -33,7 +33,7 @@ from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, round_up
 from spyre_mlir.transforms.loop_to_kernel.reductions import column_of, is_product
-from spyre_mlir.transforms.utils.nest_parts import part_of
+from spyre_mlir.transforms.utils.nests.nest_parts import part_of
 from spyre_mlir.transforms.utils.rebuild import functions
 
 _LANES = DL16.elements_per_stick()

@@ -38,9 +38,9 @@ from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
     usable_cores,
     write_cost,
 )
-from spyre_mlir.transforms.utils.nest_parts import dim_of, part_of
+from spyre_mlir.transforms.utils.nests.nest_parts import dim_of, part_of
+from spyre_mlir.transforms.utils.nests.unread_parts import drop_unread_parts
 from spyre_mlir.transforms.utils.rebuild import functions
-from spyre_mlir.transforms.utils.unread_parts import drop_unread_parts
 
 # Each kernel becomes two, so the time of one reduction has to fall that much.
 CLEAR_GAIN = 2

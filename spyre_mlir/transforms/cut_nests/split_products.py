@@ -31,8 +31,8 @@ from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
-from spyre_mlir.transforms.utils.contractions import is_contraction
-from spyre_mlir.transforms.utils.nest_parts import dim_of, part_of
+from spyre_mlir.transforms.utils.nests.contractions import is_contraction
+from spyre_mlir.transforms.utils.nests.nest_parts import dim_of, part_of
 from spyre_mlir.transforms.utils.rebuild import functions
 
 # With fewer rows the time of a product is that of reading its weight.

@@ -30,7 +30,7 @@ from spyre_mlir.dialects.aten_arguments import TERMS
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM, groups_at_once
 from spyre_mlir.transforms.experts.sorted_rows import SortedRows, has_rows, sorted_rows
-from spyre_mlir.transforms.heads.aten_writer import AtenWriter, erase_unread
+from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread
 from spyre_mlir.transforms.utils.rebuild import functions
 
 

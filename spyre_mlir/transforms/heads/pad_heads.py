@@ -14,6 +14,7 @@ when it lays them out. Values keep their zeros up to the layer behind attention,
 them; queries and keys have theirs up to the sum of their products.
 
 Decision: docs/decisions/0186-heads-have-whole-sticks.md
+Decision: docs/decisions/0176-padded-heads-make-nan-of-infinities.md
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ from spyre_mlir.dialects.aten_arguments import WIDENED
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.sticks import round_up
-from spyre_mlir.transforms.heads.aten_writer import AtenWriter, erase_unread
 from spyre_mlir.transforms.heads.head_channels import ATTENTION, LINEAR, Heads, heads_of, slice_of_layer
+from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread
 from spyre_mlir.transforms.utils.rebuild import functions
 
 _LANES = DL16.elements_per_stick()

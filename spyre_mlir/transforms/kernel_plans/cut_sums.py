@@ -28,8 +28,8 @@ from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.ops.native import pointwise
 from spyre_mlir.transforms.kernel_plans.row_groups import ops_from
-from spyre_mlir.transforms.utils.loops import footprints, loops_of
-from spyre_mlir.transforms.utils.nest_parts import moved
+from spyre_mlir.transforms.utils.kernels.loops import footprints, loops_of
+from spyre_mlir.transforms.utils.nests.nest_parts import moved
 
 # Each part writes and adds a result of its own.
 MOST_PARTS = 8

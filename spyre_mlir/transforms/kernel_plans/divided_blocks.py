@@ -17,9 +17,9 @@ from spyre_mlir.planning.divisions import divide_within
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlannedBlock, PlanRecord
 from spyre_mlir.transforms.kernel_plans.wished_buffers import divide_or_refuse
-from spyre_mlir.transforms.utils.launches import launch_numbers
-from spyre_mlir.transforms.utils.loops import counted_along, divided
-from spyre_mlir.transforms.utils.widened_weights import counted_as_read
+from spyre_mlir.transforms.utils.kernels.launches import launch_numbers
+from spyre_mlir.transforms.utils.kernels.loops import counted_along, divided
+from spyre_mlir.transforms.utils.kernels.widened_weights import counted_as_read
 
 
 def divide_block(block: Block, choices: KernelChoices, record: PlanRecord, totals: Collection[SSAValue] = ()) -> float:

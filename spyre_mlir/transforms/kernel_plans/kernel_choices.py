@@ -29,9 +29,9 @@ from spyre_mlir.transforms.divide_work import divide_kernel
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.transforms.utils.hints import hinted_divisions, hinted_place
-from spyre_mlir.transforms.utils.launches import Launches, one_launch
-from spyre_mlir.transforms.utils.loops import columns_first, footprints, loops_of
-from spyre_mlir.transforms.utils.widened_weights import KernelCounts, is_widened
+from spyre_mlir.transforms.utils.kernels.launches import Launches, one_launch
+from spyre_mlir.transforms.utils.kernels.loops import columns_first, footprints, loops_of
+from spyre_mlir.transforms.utils.kernels.widened_weights import KernelCounts, is_widened
 
 # A division that takes so many times the quickest one's time is not considered. Kernels that are shorter than anything
 # a choice could change much have the usual one, or one over more cores.

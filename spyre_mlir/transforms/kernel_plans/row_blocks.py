@@ -20,7 +20,7 @@ from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
 from spyre_mlir.hw.division import divisors
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from
-from spyre_mlir.transforms.utils.nest_parts import moved
+from spyre_mlir.transforms.utils.nests.nest_parts import moved
 
 
 def cut_rows(block: Block, is_widened: Callable[[SSAValue], bool], parameters: CostParameters = CALIBRATED) -> None:

@@ -24,7 +24,7 @@ from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.transforms.kernel_plans.running_sums import may_grow, summed_rows
 from spyre_mlir.transforms.utils.hints import hinted_place
-from spyre_mlir.transforms.utils.widened_weights import widens_given
+from spyre_mlir.transforms.utils.kernels.widened_weights import widens_given
 
 MOST_KERNELS = 160  # of a group; causal attention in eight blocks has about as many
 

@@ -26,7 +26,7 @@ from spyre_mlir.hw.sticks import UNIT, LinearExpr, StickLayout
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.ops.native import pointwise, reductions
 from spyre_mlir.transforms.utils.hints import hinted_place
-from spyre_mlir.transforms.utils.loops import divided
+from spyre_mlir.transforms.utils.kernels.loops import divided
 
 # In which a sum grows: each addition may be wrong by half a unit in the last of DLFloat16's nine binary places.
 MOST_TRIPS = 16

@@ -27,7 +27,7 @@ from spyre_mlir.planning.divisions import WIDTH, Division, divide_within
 from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.utils.hints import hinted_place
-from spyre_mlir.transforms.utils.launches import launch_numbers
+from spyre_mlir.transforms.utils.kernels.launches import launch_numbers
 
 # A product of 32 cores divides columns so if no load is to serve more than 8 of them.
 PARTS = (4, 8)

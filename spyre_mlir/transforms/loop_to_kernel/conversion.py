@@ -41,8 +41,8 @@ from spyre_mlir.transforms.loop_to_kernel.lowering import (
 )
 from spyre_mlir.transforms.loop_to_kernel.moved_weights import fold_into_weight
 from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion, check_host_step
-from spyre_mlir.transforms.utils.integer_origins import Origins
-from spyre_mlir.transforms.utils.kept_float32 import check_names, kept_ops
+from spyre_mlir.transforms.utils.numerics.integer_origins import Origins
+from spyre_mlir.transforms.utils.numerics.kept_float32 import check_names, kept_ops
 from spyre_mlir.transforms.utils.rebuild import Emitter, functions, install, try_each
 
 

@@ -26,7 +26,7 @@ from spyre_mlir.ops.table import OpEntry
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, stored_format
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
-from spyre_mlir.transforms.utils.integer_ranges import NARROW, WIDE, holds, inside, is_integer, wraps
+from spyre_mlir.transforms.utils.numerics.integer_ranges import NARROW, WIDE, holds, inside, is_integer, wraps
 
 _HALF = 0.5
 

@@ -17,7 +17,7 @@ from spyre_mlir.hw.legality import stick_for
 from spyre_mlir.hw.sticks import UNIT
 from spyre_mlir.transforms.loop_to_kernel.buffers import Use
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of
-from spyre_mlir.transforms.utils.integer_ranges import IntegerBounds
+from spyre_mlir.transforms.utils.numerics.integer_ranges import IntegerBounds
 
 _EXACT = EXACT_INTEGERS[FP32.name]
 

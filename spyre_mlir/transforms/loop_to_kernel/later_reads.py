@@ -26,7 +26,7 @@ from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout, round_up
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import block_of, lanes_of
-from spyre_mlir.transforms.utils.contractions import is_contraction
+from spyre_mlir.transforms.utils.nests.contractions import is_contraction
 
 Costs = Mapping[int, float]  # by stick dimension
 

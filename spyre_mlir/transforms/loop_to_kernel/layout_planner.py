@@ -35,8 +35,8 @@ from spyre_mlir.transforms.loop_to_kernel.device_forms import Block, DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.layout_text.argument_layouts import ArgumentLayouts
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import ChosenLayouts
 from spyre_mlir.transforms.loop_to_kernel.widened_order import HALF_SLICE, reorderings
-from spyre_mlir.transforms.utils.integer_origins import Known, Origins
-from spyre_mlir.transforms.utils.integer_ranges import NARROW, Ranges, inside, is_integer
+from spyre_mlir.transforms.utils.numerics.integer_origins import Known, Origins
+from spyre_mlir.transforms.utils.numerics.integer_ranges import NARROW, Ranges, inside, is_integer
 
 RESTICKIFY_STEP = "restickify"
 CONVERT_STEP = "convert"

@@ -54,7 +54,7 @@ from spyre_mlir.transforms.loop_to_kernel.reductions import (
 from spyre_mlir.transforms.loop_to_kernel.settling.reachable_layouts import table_beyond_reach
 from spyre_mlir.transforms.loop_to_kernel.unpacking import packed_digit
 from spyre_mlir.transforms.utils.function_constants import function_constants
-from spyre_mlir.transforms.utils.integer_ranges import NARROW, holds, inside, is_integer, wraps
+from spyre_mlir.transforms.utils.numerics.integer_ranges import NARROW, holds, inside, is_integer, wraps
 
 COLUMNS = "a product has its columns in the lanes"
 

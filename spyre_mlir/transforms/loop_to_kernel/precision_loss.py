@@ -21,7 +21,7 @@ from spyre_mlir.errors import frames_of_ours
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops import ATEN
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedKernel
-from spyre_mlir.transforms.utils.integer_origins import Origins
+from spyre_mlir.transforms.utils.numerics.integer_origins import Origins
 from spyre_mlir.transforms.utils.rebuild import describe_location
 
 

@@ -27,7 +27,7 @@ from spyre_mlir.errors import frames_of_ours
 from spyre_mlir.hw.division import Refusal, divisors, judged_divisions
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.hardware_functions import COPY
-from spyre_mlir.transforms.utils.loops import footprints, loops_of, whole_loops
+from spyre_mlir.transforms.utils.kernels.loops import footprints, loops_of, whole_loops
 
 _BEARERS = (AtenOp, NestOp, LoopGatherOp, kernel.KernelOp)
 

@@ -5,21 +5,16 @@ Decision: docs/decisions/0115-conversions-are-rebuilds.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.ir import Block, Operation, SSAValue
 
-from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_arguments import ORIGIN, TERMS, WIDENED
-from spyre_mlir.dialects.aten_build import result_types, spelled
 from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.errors import SpyreError, UnsupportedError
 from spyre_mlir.hw.sticks import StickError
-from spyre_mlir.ops import ATEN
 from spyre_mlir.transforms.utils.hints import inherit_hint
 
 
@@ -156,53 +151,3 @@ def describe_location(op: Operation) -> str:
     """Describe for messages the origin of an op in the model."""
     text = str(op.location)
     return "unknown location" if text == "loc(unknown)" else text.removeprefix("loc(").removesuffix(")")
-
-
-def replace(op: AtenOp, overload: str, bound: Mapping[str, Any]) -> AtenOp:
-    """Replace an op, whose notes, place in the model and name the new one takes over.
-
-    Args:
-        op: is erased.
-        overload: in the op table.
-        bound: arguments of the new op by name, tensors as values.
-
-    Returns:
-        The new op.
-
-    Raises:
-        ValueError: the table has no such overload.
-    """
-    made = aten_op(overload, bound, op, [result.type for result in op.results])
-    Rewriter.insert_op(made, InsertPoint.before(op))
-    for result, old in zip(made.results, op.results, strict=True):
-        result.name_hint = old.name_hint
-        old.replace_all_uses_with(result)
-    op.detach()
-    op.erase()
-    return made
-
-
-def aten_op(
-    overload: str, bound: Mapping[str, Any], source: AtenOp, types: Sequence[Attribute] | None = None
-) -> AtenOp:
-    """Return an op that stands for another one of the model, with its notes and place; it is in no block.
-
-    Args:
-        overload: in the op table.
-        bound: arguments by name, tensors as values.
-        source: the op that it stands for.
-        types: of the results; None to infer them, which takes all arguments.
-
-    Raises:
-        ValueError: the table has no such overload.
-    """
-    entry = ATEN.find(overload)
-    if entry is None:
-        raise ValueError(f"{overload} is not in the op table")
-    if types is None:
-        bound = {p.name: p.default for p in entry.params} | dict(bound)
-    operands, attributes = spelled(entry, bound)
-    made = make_op(overload, operands, attributes, result_types(entry, bound) if types is None else types)
-    made.attributes |= source.attributes
-    made.location, made.wide = source.location, source.wide
-    return made

@@ -400,7 +400,9 @@ NO_FORM = {
     "transforms.kernel_plans.repeated_weights._LEAST_GAIN_US": (
         "whether cores make the same columns; test_repeated_weights.py has both"
     ),
-    "transforms.utils.widened_weights._MOST_KERNELS": "where narrow weights stay; test_widened_weights.py has both",
+    "transforms.utils.kernels.widened_weights._MOST_KERNELS": (
+        "where narrow weights stay; test_widened_weights.py has both"
+    ),
     "transforms.heads.pad_heads._PASSES": "whether heads are padded; test_pad_heads.py has both",
     "transforms.kernel_plans.sliced_sums.MOST_KERNELS": "how far around a sum kernels are planned again, for speed",
     "transforms.loop_to_kernel.settling.equal_extents._WORTH": "more sticks in buffers; test_equal_extents.py has both",
@@ -411,16 +413,20 @@ NO_FORM = {
     "transforms.cut_nests.cut_rows.CLEAR_GAIN": "whether rows are cut; test_cut_rows.py has both",
     "transforms.cut_nests.cut_rows.COPIES_IN_LX": "whether the first rows are copied before they are read",
     "transforms.update_in_place.LEAST_BITS": "which integers may be positions of a block",
-    "transforms.utils.kept_float32._SHOWN": "how many operations a message shows",
+    "transforms.utils.numerics.kept_float32._SHOWN": "how many operations a message shows",
     "ops.composed.math.bitwise._MOST": "what bounds of integers allow; test_large_integers.py has both",
-    "transforms.utils.aten_ranges.MOST_SHORT_BITS": "what bounds of integers allow; test_aten_ranges.py has both",
+    "transforms.utils.numerics.aten_ranges.MOST_SHORT_BITS": (
+        "what bounds of integers allow; test_aten_ranges.py has both"
+    ),
     "ops.composed.nn.grouped_mm._MOST_PRODUCTS": "how many groups are added up at once; test_grouped_mm.py has both",
     "ops.composed.nn.convolution._LANES": "the size of a stick, which every layout has",
     "ops.composed.nn.convolution._SMALL": "when zeros are put around an image; test_convolution.py has both",
     "ops.helpers.row_blocks._LANES": "the size of a stick, which every layout has; test_row_blocks.py has both forms",
     "ops.helpers.depthwise._LANES": "the size of a stick, which every layout has; test_depthwise.py has both forms",
-    "transforms.utils.integer_origins._DATA_BITS": "which integers are data, in DL16; test_integer_origins.py has both",
-    "transforms.utils.integer_ranges.MOST_SHORT_BITS": "which integers start anew; test_integers.py has both",
+    "transforms.utils.numerics.integer_origins._DATA_BITS": (
+        "which integers are data, in DL16; test_integer_origins.py has both"
+    ),
+    "transforms.utils.numerics.integer_ranges.MOST_SHORT_BITS": "which integers start anew; test_integers.py has both",
     "transforms.kernel_to_ktdp.elementwise.LIVE_TILES": "the size of tiles in KTIR, which no bundle has",
     "transforms.kernel_to_ktdp.value_threading.TILES_SHARE": (
         "which tensors stay in a scratchpad in KTIR, which no bundle has"

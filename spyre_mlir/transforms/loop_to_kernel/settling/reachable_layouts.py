@@ -31,7 +31,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import Define, PlannedBuffer, 
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP, kernel_op
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of
 from spyre_mlir.transforms.loop_to_kernel.settling.equal_extents import settle
-from spyre_mlir.transforms.utils.loops import footprints, loops_of
+from spyre_mlir.transforms.utils.kernels.loops import footprints, loops_of
 
 Order = tuple[int, ...]
 

@@ -9,8 +9,8 @@ from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.kernel_plans.repeated_weights import copies_of, repeat_weights
+from spyre_mlir.transforms.utils.kernels.widened_weights import is_widened
 from spyre_mlir.transforms.utils.rebuild import functions
-from spyre_mlir.transforms.utils.widened_weights import is_widened
 from tests.unit.transforms.kernel_plans.test_row_blocks import product
 from tests.unit.transforms.levels import ops
 

@@ -8,8 +8,8 @@ from spyre_mlir.dialects.spyre.kernel import AllocOp, ComputeOp, ConvertOp, Kern
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
+from spyre_mlir.transforms.utils.kernels.widened_weights import is_widened
 from spyre_mlir.transforms.utils.rebuild import functions
-from spyre_mlir.transforms.utils.widened_weights import is_widened
 from tests.unit.transforms.levels import ops, passed
 
 

@@ -12,7 +12,7 @@ from spyre_mlir.hw.division import DividedLoop
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.planning.rival import DeviceDim, ProductLoops, RivalOp
 from spyre_mlir.transforms.kernel_to_superdsc.published_division import published, rival_op
-from spyre_mlir.transforms.utils.loops import footprints, loops_of
+from spyre_mlir.transforms.utils.kernels.loops import footprints, loops_of
 from tests.unit.machine.modules import device
 from tests.unit.transforms.levels import ops, passed
 

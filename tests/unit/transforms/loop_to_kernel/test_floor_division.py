@@ -11,7 +11,7 @@ from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
 from spyre_mlir.transforms.loop_to_kernel.floor_division import FloorDivision
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
-from spyre_mlir.transforms.utils.integer_ranges import IntegerBounds
+from spyre_mlir.transforms.utils.numerics.integer_ranges import IntegerBounds
 from tests.unit.transforms.levels import passed
 from tests.unit.transforms.loop_to_kernel.planning import functions_of, names, nest, steps
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-import torch
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, ModuleOp, StringAttr, f32, i64
 from xdsl.dialects.test import TestOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import ORIGIN
 from spyre_mlir.errors import LoweringError, UnsupportedError
-from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.transforms.utils.rebuild import (
     Emitter,
@@ -23,10 +20,8 @@ from spyre_mlir.transforms.utils.rebuild import (
     functions,
     origin_of_aten,
     rebuild,
-    replace,
     tell_origin,
 )
-from tests.functions import FunctionModel
 
 
 def numbered(number: int | None = None, operands: Sequence[SSAValue] = ()) -> TestOp:
@@ -151,23 +146,3 @@ def test_an_error_keeps_the_place_and_the_number_it_has() -> None:
     tell_origin(error, at_line(numbered(4), 1))
     assert (error.where, error.origin) == ("test.op at unknown location", 3)
     assert origin_of_aten(TestOp(attributes={ORIGIN: StringAttr("x")})) is None
-
-
-def first() -> AtenOp:
-    module = import_program(FunctionModel(torch.relu), (torch.ones(3),)).module
-    return next(op for op in module.walk() if isinstance(op, AtenOp))
-
-
-def test_readers_place_and_name_go_to_the_new_op() -> None:
-    op = first()
-    location, name, readers = op.location, op.results[0].name_hint, [use.operation for use in op.results[0].uses]
-    made = replace(op, "abs", {"self": op.operands[0]})
-    assert (made.location, made.results[0].name_hint) == (location, name)
-    assert [use.operation for use in made.results[0].uses] == readers
-    assert made.overload == "abs"
-
-
-def test_an_overload_that_is_not_in_the_table_is_an_error() -> None:
-    op = first()
-    with pytest.raises(ValueError, match="no_such_op is not in the op table"):
-        replace(op, "no_such_op", {})

@@ -13,7 +13,7 @@ from spyre_mlir.machine.levels.aten import evaluate
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.ops import ATEN
 from spyre_mlir.pipeline import lower
-from spyre_mlir.transforms.utils.contractions import is_contraction
+from spyre_mlir.transforms.utils.nests.contractions import is_contraction
 from spyre_mlir.universe import make_context
 
 pytest.importorskip("transformers.integrations.moe")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spyre_mlir.dialects.spyre.loop import NestOp
-from spyre_mlir.transforms.utils.contractions import is_contraction
+from spyre_mlir.transforms.utils.nests.contractions import is_contraction
 from tests.unit.transforms.levels import ops, passed
 
 NEST = """

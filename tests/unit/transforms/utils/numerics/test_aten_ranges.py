@@ -12,7 +12,7 @@ from torch import Tensor
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.frontend import import_program
-from spyre_mlir.transforms.utils.aten_ranges import AtenRanges
+from spyre_mlir.transforms.utils.numerics.aten_ranges import AtenRanges
 from tests.functions import FunctionModel
 
 X, Y = torch.tensor([[-(2**62), -7, 0, 255], [2**62, 3, 1, -1]]), torch.tensor([[5, -3, 2**40, 0], [1, 2, 3, 4]])

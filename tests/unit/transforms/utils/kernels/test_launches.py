@@ -7,7 +7,7 @@ from xdsl.ir import Operation
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.text.render import parse_module
-from spyre_mlir.transforms.utils.launches import called_functions, launch_numbers, launch_ops, one_launch
+from spyre_mlir.transforms.utils.kernels.launches import called_functions, launch_numbers, launch_ops, one_launch
 from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.levels import ops, passed

@@ -1,4 +1,4 @@
-"""Writer of aten ops: what it writes says where it comes from, and is erased with its last reader."""
+"""Aten ops in place of ops of a model: location, name, readers, and erasure with the last reader."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.frontend import import_program
-from spyre_mlir.transforms.heads.aten_writer import AtenWriter, erase_unread
+from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread, replace
 
 
 def layer() -> AtenOp:
@@ -39,3 +39,18 @@ def test_what_is_read_by_nothing_is_erased() -> None:
     assert isinstance(last, AtenOp)
     erase_unread(last)
     assert len(list(block.ops)) == before
+
+
+def test_readers_place_and_name_go_to_the_new_op() -> None:
+    op = layer()
+    location, name, readers = op.location, op.results[0].name_hint, [use.operation for use in op.results[0].uses]
+    made = replace(op, "relu", {"self": op.operands[0]})
+    assert (made.location, made.results[0].name_hint) == (location, name)
+    assert [use.operation for use in made.results[0].uses] == readers
+    assert made.overload == "relu"
+
+
+def test_an_overload_that_is_not_in_the_table_is_an_error() -> None:
+    op = layer()
+    with pytest.raises(ValueError, match="no_such_op is not in the op table"):
+        replace(op, "no_such_op", {})

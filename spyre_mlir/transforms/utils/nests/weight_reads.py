@@ -15,7 +15,7 @@ from xdsl.ir import BlockArgument, SSAValue
 from spyre_mlir.dialects.spyre.loop import NestOp, body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
-from spyre_mlir.transforms.utils.contractions import is_contraction
+from spyre_mlir.transforms.utils.nests.contractions import is_contraction
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from xdsl.ir import BlockArgument, SSAValue
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.tensors import as_tensor_type, element_of, is_unsigned, shape_of
 from spyre_mlir.ops.table import Family
-from spyre_mlir.transforms.utils.integer_ranges import (
+from spyre_mlir.transforms.utils.numerics.integer_ranges import (
     MOST_SHORT_BITS,
     WIDE,
     IntegerBounds,

@@ -23,7 +23,7 @@ from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.hw.formats import DL16_LARGEST
 from spyre_mlir.ops.native import pointwise, reductions
-from spyre_mlir.transforms.utils.integer_ranges import (
+from spyre_mlir.transforms.utils.numerics.integer_ranges import (
     BOUNDS,
     NARROW,
     FloatBounds,

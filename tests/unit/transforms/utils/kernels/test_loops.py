@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spyre_mlir.dialects.spyre.kernel import ComputeOp
 from spyre_mlir.text.render import parse_module
-from spyre_mlir.transforms.utils.loops import columns_first, counted_along, loops_of
+from spyre_mlir.transforms.utils.kernels.loops import columns_first, counted_along, loops_of
 from spyre_mlir.universe import make_context
 
 Q = "!spyre.tensor<[8, 64] x SEN169_FP16, order [0, 1], stick 1, hbm>"

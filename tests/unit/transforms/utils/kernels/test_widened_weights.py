@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
-from spyre_mlir.transforms.utils.widened_weights import KernelCounts, counted_as_read, is_widened, keeps_widened
+from spyre_mlir.transforms.utils.kernels.widened_weights import KernelCounts, counted_as_read, is_widened, keeps_widened
 from tests.unit.transforms.levels import ops, passed
 
 

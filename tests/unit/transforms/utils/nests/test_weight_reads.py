@@ -8,7 +8,7 @@ from torch import Tensor
 from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import lower
-from spyre_mlir.transforms.utils.weight_reads import WeightRead, weight_reads
+from spyre_mlir.transforms.utils.nests.weight_reads import WeightRead, weight_reads
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.levels import ops
 from tests.unit.transforms.test_pack_weights import Layer, by_group, by_row, of_some_columns, stored_by_columns

@@ -1,0 +1,1 @@
+"""Facts of kernel ops that several passes ask for."""

@@ -1,0 +1,1 @@
+"""Analyses and rewrites of nests of the loop level."""

@@ -35,6 +35,20 @@ class Attention(torch.nn.Module):
         return self.joined(scaled_dot_product_attention(q, k, v, mask, enable_gqa=k.shape != q.shape))
 
 
+class Crossed(Attention):
+    """Reads queries, keys or values from a tensor of their own."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.source = source
+
+    @override
+    def forward(self, x: Tensor, other: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        layers = {"queries": self.q, "keys": self.k, "values": self.v}
+        q, k, v = (self.split(layer(other if name == self.source else x)) for name, layer in layers.items())
+        return self.joined(scaled_dot_product_attention(q, k, v))
+
+
 class WrittenOut(Attention):
     """With products and a softmax of all heads of all sequences, and keys and values that are repeated."""
 

@@ -16,7 +16,7 @@ from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import lower
 from spyre_mlir.transforms.heads.pad_heads import PadHeadsPass
 from spyre_mlir.universe import make_context
-from tests.unit.transforms.heads.attentions import Attention, Rotated, Sliced, Stacked, WrittenOut, given
+from tests.unit.transforms.heads.attentions import Attention, Crossed, Rotated, Sliced, Stacked, WrittenOut, given
 
 MASK = torch.zeros(2, 1, 32, 32).masked_fill(torch.arange(32) > 25, -1e4).half()
 
@@ -76,6 +76,45 @@ def test_numbers_are_eagers(name: str, masked: bool) -> None:
     with torch.no_grad():
         wanted = model.float()(*(x.float() for x in inputs)).numpy()
     assert np.abs(got - wanted).max() < 2e-3 * np.abs(wanted).max() + 1e-3
+
+
+@pytest.mark.parametrize("infinity", [torch.inf, -torch.inf])
+@pytest.mark.parametrize("name", ["plain", "written out", "stacked"])
+def test_infinities_spread_as_in_eager(name: str, infinity: float) -> None:
+    """Padded channels of that row are NaN; results that read them are NaN in eager too."""
+    model, x = MODELS[name].half().eval(), given()
+    x[0, 3, 5] = infinity
+    _, got = padded(model, x)
+    with torch.no_grad():
+        wanted = model(x).numpy()
+    assert np.isnan(wanted[0]).any() and np.isfinite(wanted[1]).all()
+    assert (np.isnan(got) == np.isnan(wanted)).all()
+
+
+@pytest.mark.parametrize("source", ["queries", "keys", "values"])
+def test_numbers_of_infinite_inputs_become_nan(source: str) -> None:
+    """With scores of -inf and finite values, and with infinite values whose terms have one sign."""
+    model, x, y = Crossed(source).half().eval(), given().abs(), given().abs()
+    y[0, 3, 5] = torch.inf if source == "values" else -torch.inf
+    for layer in (model.q, model.k, model.v, model.o):
+        for part in layer.parameters():
+            part.detach().abs_()
+    _, got = padded(model, x, y)
+    with torch.no_grad():
+        wanted = model(x, y).numpy()
+    assert not np.isnan(wanted).any()
+    reached = got[0, 3] if source == "queries" else got[0]
+    assert np.isnan(reached).all() and np.isnan(got).sum() == reached.size
+
+
+def test_an_infinity_of_the_host_times_zero_is_zero() -> None:
+    """On the device it is the largest half: results are those of that number, and no NaN."""
+    model, x = Attention().half().eval(), given()
+    x[0, 3, 5] = torch.inf
+    got = spyre_mlir.compile(model, (x,), numerics="device")(x)
+    with torch.no_grad():
+        wanted = model.float()(x.clamp(max=65504).float())
+    assert (got - wanted).abs().max() < 0.01 * wanted.abs().max()
 
 
 @pytest.mark.parametrize("name", ["plain", "repeated keys", "rotated"])

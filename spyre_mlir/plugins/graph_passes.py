@@ -21,7 +21,7 @@ class GraphHook(Enum):
     DECOMPOSED = "decomposed"
 
 
-_PASSES = AtPoints[GraphHook]()
+_PASSES = AtPoints(GraphHook, "passes on a graph")
 isolated = _PASSES.isolated
 
 
@@ -36,7 +36,7 @@ def register_graph_pass(point: GraphHook | str, *, priority: int = 0) -> Callabl
     Raises:
         RegistrationError: there is no such point, or it is no function.
     """
-    where = _point(point)
+    where = _PASSES.point(point)
 
     def add(function: P) -> P:
         given: object = function
@@ -50,19 +50,9 @@ def register_graph_pass(point: GraphHook | str, *, priority: int = 0) -> Callabl
     return add
 
 
-def _point(point: GraphHook | str) -> GraphHook:
-    try:
-        return GraphHook(point)
-    except ValueError as error:
-        known = ", ".join(p.value for p in GraphHook)
-        raise RegistrationError(
-            f"there is no point {point!r} for passes on a graph", hint=f"the points are {known}"
-        ) from error
-
-
 def graph_passes_at(point: GraphHook | str) -> list[Registered]:
     """Plugin passes on the graph at a point, in execution order."""
-    return _PASSES.at(_point(point))
+    return _PASSES.at(_PASSES.point(point))
 
 
 __all__ = ["GraphHook", "graph_passes_at", "isolated", "register_graph_pass"]

@@ -25,7 +25,7 @@ class PassHook(Enum):
     SCHEDULE = "spyre.kernel"
 
 
-_PASSES = AtPoints[PassHook]()
+_PASSES = AtPoints(PassHook, "passes")
 isolated = _PASSES.isolated
 
 
@@ -40,7 +40,7 @@ def register_pass(point: PassHook | str, *, priority: int = 0) -> Callable[[P], 
     Raises:
         RegistrationError: there is no such point, it is no pass, or its name is taken; both owners are named.
     """
-    where = _point(point)
+    where = _PASSES.point(point)
 
     def add(pass_type: P) -> P:
         name = str(getattr(pass_type, "name", ""))
@@ -58,17 +58,9 @@ def register_pass(point: PassHook | str, *, priority: int = 0) -> Callable[[P], 
     return add
 
 
-def _point(point: PassHook | str) -> PassHook:
-    try:
-        return PassHook(point)
-    except ValueError as error:
-        known = ", ".join(p.value for p in PassHook)
-        raise RegistrationError(f"there is no point {point!r} for passes", hint=f"the points are {known}") from error
-
-
 def passes_at(point: PassHook | str) -> list[Registered]:
     """Plugin passes at a hook, in execution order."""
-    return _PASSES.at(_point(point))
+    return _PASSES.at(_PASSES.point(point))
 
 
 def all_passes() -> list[Registered]:

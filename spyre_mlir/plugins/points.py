@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from enum import Enum
 from typing import Generic, TypeVar
 
+from spyre_mlir.errors import RegistrationError
 from spyre_mlir.ops.call_info import Registered
 
 Point = TypeVar("Point", bound=Enum)
@@ -15,9 +16,24 @@ Point = TypeVar("Point", bound=Enum)
 class AtPoints(Generic[Point]):
     """Registered functions and passes by point; the highest priority comes first."""
 
-    def __init__(self) -> None:
-        """Starts with nothing registered."""
+    def __init__(self, points: type[Point], content: str) -> None:
+        """Starts with nothing registered; `content` is the plural of what is, for messages."""
+        self._points, self._content = points, content
         self._found: dict[Point, list[Registered]] = {}
+
+    def point(self, name: Point | str) -> Point:
+        """Return a point by its name.
+
+        Raises:
+            RegistrationError: there is no such point; the error lists them.
+        """
+        try:
+            return self._points(name)
+        except ValueError as error:
+            known = ", ".join(str(point.value) for point in self._points)
+            raise RegistrationError(
+                f"there is no point {name!r} for {self._content}", hint=f"the points are {known}"
+            ) from error
 
     def add(self, point: Point, registered: Registered) -> None:
         """Register at a point, behind what has the same priority."""

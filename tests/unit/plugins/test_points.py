@@ -1,9 +1,12 @@
-"""What is registered at a point comes in order of priority, and is gone behind its block."""
+"""Registrations at points: their order, the block that undoes them, and points by name."""
 
 from __future__ import annotations
 
 from enum import Enum
 
+import pytest
+
+from spyre_mlir.errors import RegistrationError
 from spyre_mlir.ops.call_info import Registered
 from spyre_mlir.plugins.points import AtPoints
 
@@ -18,7 +21,7 @@ def registered(name: str, priority: int = 0) -> Registered:
 
 
 def test_the_highest_priority_comes_first_and_equal_ones_stay_in_order() -> None:
-    table = AtPoints[Place]()
+    table = AtPoints(Place, "things")
     for one in (registered("a"), registered("b", 5), registered("c"), registered("d", -1)):
         table.add(Place.HERE, one)
     assert [one.op for one in table.at(Place.HERE)] == ["b", "a", "c", "d"]
@@ -28,7 +31,7 @@ def test_the_highest_priority_comes_first_and_equal_ones_stay_in_order() -> None
 
 
 def test_a_block_undoes_what_is_registered_inside_it() -> None:
-    table = AtPoints[Place]()
+    table = AtPoints(Place, "things")
     table.add(Place.HERE, registered("a"))
     with table.isolated():
         table.add(Place.HERE, registered("b", 1))
@@ -36,3 +39,11 @@ def test_a_block_undoes_what_is_registered_inside_it() -> None:
         assert [one.op for one in table.at(Place.HERE)] == ["b", "a"]
     assert [one.op for one in table.at(Place.HERE)] == ["a"]
     assert table.at(Place.THERE) == []
+
+
+def test_a_point_is_found_by_its_name() -> None:
+    table = AtPoints(Place, "things")
+    assert table.point("there") is table.point(Place.THERE) is Place.THERE
+    with pytest.raises(RegistrationError, match="there is no point 'nowhere' for things") as caught:
+        table.point("nowhere")
+    assert caught.value.hint == "the points are here, there"

@@ -331,7 +331,7 @@ def _watched(
     watch.entered(program.module)
     try:
         yield watch
-    except Exception as error:
+    except Exception as error:  # bugs leave a reproducer too
         if recording is not None:
             recording.failed(error)
         raise

@@ -234,7 +234,7 @@ class SpyreOptMain(xDSLOptMain):
         self.recorder.restart()
         try:
             super().apply_passes(prog)
-        except Exception as error:
+        except Exception as error:  # bugs leave a reproducer too
             self.recorder.failed(error)
             raise
 

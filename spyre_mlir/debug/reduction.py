@@ -125,6 +125,6 @@ class _Reduction:
 def _verifies(module: ModuleOp) -> bool:
     try:
         verify_module(module)
-    except Exception:  # noqa: BLE001 - a candidate may be any module, and verifiers expect sound ones
+    except Exception:  # noqa: BLE001 - verifiers assume sound ops, and a candidate may have any
         return False
     return True

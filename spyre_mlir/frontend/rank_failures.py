@@ -112,7 +112,7 @@ def _in_a_thread(function: Callable[[], T]) -> futures.Future[T]:
     def run() -> None:
         try:
             future.set_result(function())
-        except BaseException as error:  # noqa: BLE001 - the caller raises it
+        except BaseException as error:  # noqa: BLE001 - `Future.result` raises it in the caller's thread
             future.set_exception(error)
 
     Thread(target=run, daemon=True).start()

@@ -122,7 +122,7 @@ class Meeting:
                 rank.value = function()
         except _StoppedError:
             pass
-        except BaseException as error:  # noqa: BLE001 - it is raised where the ranks were started
+        except BaseException as error:  # noqa: BLE001 - `_resume` raises it in the thread that started the rank
             rank.error = error
         rank.ended = True
         self._back.release()

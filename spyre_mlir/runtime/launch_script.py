@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
         directory = Path(line)
         try:
             run_step(directory, native)
-        except Exception as error:  # noqa: BLE001 - whatever the runtime raises is what the user wants to read
+        except Exception as error:  # noqa: BLE001 - the runtime's classes of errors are not public; the user reads its message
             (directory / "error.txt").write_text(f"{type(error).__name__}: {error}\n", encoding="utf-8")
             return 1
     return 0

@@ -135,7 +135,7 @@ def verify_module(module: ModuleOp) -> None:
     except VerifyException as error:
         raise InvalidOperation(str(error), _guilty(module)) from error
     except Exception as error:
-        # Some ops look at others, which may be unsound and are verified later.
+        # Any error: verifiers assume that the ops which they read are sound, and these may be verified later.
         if (found := _unsound(module)) is None:
             raise
         raise InvalidOperation(*found) from error
@@ -158,7 +158,7 @@ def _unsound(module: ModuleOp) -> tuple[str, Operation] | None:
             op.verify(verify_nested_ops=False)
         except VerifyException as error:
             return str(error), op
-        except Exception:  # noqa: BLE001 - it looks at the one that is looked for
+        except Exception:  # noqa: BLE001 - it reads an unsound op, which is found by itself
             continue
     return None
 

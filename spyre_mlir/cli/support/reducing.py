@@ -42,7 +42,7 @@ def fails_with(text: str, pipeline: PassPipeline, context: Context) -> Test:
         try:
             pipeline.apply(context, module)
             verify_module(module)
-        except Exception as error:  # noqa: BLE001 - bugs of a pass are failures that one wants to reduce
+        except Exception as error:  # noqa: BLE001 - a bug of a pass, of any class, is what is reduced
             return text in f"{type(error).__name__}: {error}"
         return False
 

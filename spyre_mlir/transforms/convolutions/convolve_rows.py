@@ -16,9 +16,8 @@ Decision: docs/decisions/0174-wide-images-are-convolved-by-rows.md
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -41,13 +40,13 @@ from spyre_mlir.ops.composed.nn.row_convolution import CONVOLUTIONS, CONVOLVE_RO
 from spyre_mlir.ops.helpers.depthwise import keeps_columns
 from spyre_mlir.ops.helpers.sliding_windows import spread
 from spyre_mlir.ops.table import Family
-from spyre_mlir.transforms.utils.aten_ops import replace
+from spyre_mlir.transforms.utils.aten_ops import arguments_of, replace
 from spyre_mlir.transforms.utils.rebuild import functions
 
 _LANES, _BYTES = DL16.elements_per_stick(), DL16.bits // 8
-# Normalisations by known statistics, a factor and a term for each channel.
+# Normalisations by known statistics: they multiply and add a number for each channel.
 _NORMS = ("_native_batch_norm_legit_no_training",)
-# The least part of the lanes that columns fill: the others are multiplied in vain.
+# The least part of the lanes that columns must fill; the rest are multiplied in vain.
 _FILLED = 0.75
 # The part of a core's scratchpad that copies of a weight and gathered taps may take.
 _HELD = 0.5
@@ -57,13 +56,13 @@ _COPIES = 0.85
 
 @dataclass(frozen=True)
 class ConvolveRowsPass(ModulePass):
-    """Rewrites the convolutions between placed images, and those of groups between free ones."""
+    """Rewrites convolutions whose images and results have their columns in the lanes."""
 
     name = "convolve-rows"
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrite those whose images come from inputs and go to results, with pointwise operators between."""
+        """Rewrite convolutions between inputs and results of a function, with pointwise ops between them."""
         spec, by_control = spec_of(ctx, op), called_by_control(op)
         for function in functions(op):
             if function.sym_name.data not in by_control:
@@ -72,57 +71,60 @@ class ConvolveRowsPass(ModulePass):
 
 
 def _rewrite(op: AtenOp) -> None:
-    """Replace a convolution by the one of rows."""
-    said = _arguments(op)
-    pairs = {name: spread(said[name], 2) for name in ("padding", "stride", "dilation")}
-    replace(op, CONVOLVE_ROWS, {name: said[name] for name in ("input", "weight", "bias", "groups")} | pairs)
+    """Replace a convolution by `spyre::convolve_rows`."""
+    args = arguments_of(op)
+    pairs = {name: spread(args[name], 2) for name in ("padding", "stride", "dilation")}
+    replace(op, CONVOLVE_ROWS, {name: args[name] for name in ("input", "weight", "bias", "groups")} | pairs)
 
 
 class _Images:
-    """The convolutions of a function, and what lies between them."""
+    """Convolutions of a function, and the images between them."""
 
     def __init__(self, function: func.FuncOp, spec: SpyreSpec) -> None:
-        """Looks at all convolutions that fit."""
+        """Finds the convolutions that may be rewritten, one by one."""
         self._block = function.body.block
         arguments, results = range(len(function.body.block.args)), range(len(function.function_type.outputs))
         placed = placed_arguments(function) | placed_results(function)
-        # Without notes everything is free, but for weights.
+        # Without notes of placed tensors, all layouts are free, except those of weights.
         free = {number for number in arguments if kind_of(function, number) not in PREPARED_KINDS}
         self._inputs = placed_arguments(function) if placed else free
         self._results = placed_results(function) if placed else set(results) - set(new_values(function).values())
         ops = [o for o in function.body.block.ops if isinstance(o, AtenOp) and _fits(o, spec)]
-        self._found = [o for o in ops if placed or _arguments(o)["groups"] != 1]
+        self._found = [o for o in ops if placed or arguments_of(o)["groups"] != 1]
 
     def between(self) -> list[AtenOp]:
-        """Return those between placed images."""
+        """Return the convolutions whose images have columns in the lanes on both sides.
+
+        Leaving out one changes the images of its neighbours, so the set shrinks until it stays.
+        """
         before = -1
         while len(self._found) != before:
             before = len(self._found)
-            lying, wanted = self._lying(), self._wanted()
-            self._found = [o for o in self._found if o.operands[0] in lying and o.results[0] in wanted]
+            in_lanes, read_in_lanes = self._in_lanes(), self._read_in_lanes()
+            self._found = [o for o in self._found if o.operands[0] in in_lanes and o.results[0] in read_in_lanes]
         return self._found
 
-    def _lying(self) -> set[SSAValue]:
-        """Tensors that have their columns in the lanes as they come."""
-        lying: set[SSAValue] = {a for a in self._block.args if a.index in self._inputs}
+    def _in_lanes(self) -> set[SSAValue]:
+        """Tensors that are written with their columns in the lanes."""
+        in_lanes: set[SSAValue] = {a for a in self._block.args if a.index in self._inputs}
         for op in self._block.ops:
             if not isinstance(op, AtenOp):
                 continue
             images = [v for v in op.operands if _is_elementwise(op) and shape_of(v) == shape_of(op.results[0])]
-            if op in self._found or (images and lying.issuperset(images)):
-                lying.add(op.results[0])
-        return lying
+            if op in self._found or (images and in_lanes.issuperset(images)):
+                in_lanes.add(op.results[0])
+        return in_lanes
 
-    def _wanted(self) -> set[SSAValue]:
-        """Tensors whose readers all take their columns in the lanes."""
-        wanted = set[SSAValue]()
+    def _read_in_lanes(self) -> set[SSAValue]:
+        """Tensors whose readers all read them with their columns in the lanes."""
+        read_in_lanes = set[SSAValue]()
         for op in reversed(list(self._block.ops)):
             for value in op.results:
-                if value.uses and all(self._takes(use, value, wanted) for use in value.uses):
-                    wanted.add(value)
-        return wanted
+                if value.uses and all(self._takes(use, value, read_in_lanes) for use in value.uses):
+                    read_in_lanes.add(value)
+        return read_in_lanes
 
-    def _takes(self, use: Use, value: SSAValue, wanted: Collection[SSAValue]) -> bool:
+    def _takes(self, use: Use, value: SSAValue, read_in_lanes: Collection[SSAValue]) -> bool:
         op = use.operation
         if isinstance(op, func.ReturnOp):
             return use.index in self._results
@@ -130,7 +132,7 @@ class _Images:
             return use.index == 0
         if not isinstance(op, AtenOp) or not _is_elementwise(op):
             return False
-        return shape_of(op.results[0]) == shape_of(value) and op.results[0] in wanted
+        return shape_of(op.results[0]) == shape_of(value) and op.results[0] in read_in_lanes
 
 
 def _is_elementwise(op: AtenOp) -> bool:
@@ -141,20 +143,20 @@ def _fits(op: AtenOp, spec: SpyreSpec) -> bool:
     """Whether it has steps of 1, wide images and room for its weight; or patches that gain; or is depthwise."""
     if op.overload not in CONVOLUTIONS or op.on_host or hint_of(op) is not None:
         return False
-    said = _arguments(op)
+    args = arguments_of(op)
     if _lie_side_by_side(op):
         return _gains_side_by_side(op, spec)
     image, weight, result = (shape_of(v) for v in (*op.operands[:2], op.results[0]))
-    if said.get("transposed", False) or any(said.get("output_padding", ())):
+    if args.get("transposed", False) or any(args.get("output_padding", ())):
         return False
-    if len(image) == 4 and min(image) > 0 and said["groups"] == image[1] == weight[0] > 1:
-        stride, padding, dilation = (spread(said[name], 2) for name in ("stride", "padding", "dilation"))
+    if len(image) == 4 and min(image) > 0 and args["groups"] == image[1] == weight[0] > 1:
+        stride, padding, dilation = (spread(args[name], 2) for name in ("stride", "padding", "dilation"))
         return keeps_columns(image, weight, stride, (padding, padding), dilation)
-    if {*said["stride"], *said["dilation"]} != {1}:
+    if {*args["stride"], *args["dilation"]} != {1}:
         return False
     if len(image) != 4 or min(*image, *result) == 0 or min(_filled(image[-1]), _filled(result[-1])) < _FILLED:
         return False
-    groups, (outputs, own, rows, columns) = said["groups"], weight
+    groups, (outputs, own, rows, columns) = args["groups"], weight
     summed = rows * columns * own
     lines = -(-image[0] * result[2] // spec.cores_per_card)  # of a core
     copies = lines * outputs * round_up(summed, _LANES)
@@ -164,10 +166,10 @@ def _fits(op: AtenOp, spec: SpyreSpec) -> bool:
 
 def _lie_side_by_side(op: AtenOp) -> bool:
     """Whether the windows of a convolution of images lie side by side, as patches do, without padding."""
-    said, kernel = _arguments(op), shape_of(op.operands[1])[2:]
-    more = (*said["padding"], *said.get("output_padding", ()))
-    plain = set(said["dilation"]) == {1} and said["groups"] == 1 and not said.get("transposed", False)
-    return len(kernel) == 2 and spread(said["stride"], 2) == kernel != (1, 1) and plain and not any(more)
+    args, kernel = arguments_of(op), shape_of(op.operands[1])[2:]
+    more = (*args["padding"], *args.get("output_padding", ()))
+    plain = set(args["dilation"]) == {1} and args["groups"] == 1 and not args.get("transposed", False)
+    return len(kernel) == 2 and spread(args["stride"], 2) == kernel != (1, 1) and plain and not any(more)
 
 
 def _gains_side_by_side(op: AtenOp, spec: SpyreSpec) -> bool:
@@ -185,10 +187,6 @@ def _gains_side_by_side(op: AtenOp, spec: SpyreSpec) -> bool:
     laid_out = 2 * lines * outputs * full + 4 * batch * own * height * round_up(width, _LANES)
     rate = CALIBRATED.pe_batched_result_mac_per_ns_per_core * spec.cores_per_card
     return more / rate < laid_out * _BYTES / CALIBRATED.hbm_gb_per_s
-
-
-def _arguments(op: AtenOp) -> Mapping[str, Any]:
-    return op.arguments()
 
 
 def _filled(columns: int) -> float:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from math import prod
+from typing import Any
 
 from xdsl.dialects import func
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -19,6 +20,7 @@ from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM
 from spyre_mlir.ops.table import Family
+from spyre_mlir.transforms.utils.aten_ops import arguments_of
 
 _COPIES = ("_to_copy", "clone")
 _SHAPES = ("slice.Tensor", "unsqueeze")
@@ -26,15 +28,15 @@ _SHAPES = ("slice.Tensor", "unsqueeze")
 
 @dataclass(frozen=True)
 class Routing:
-    """The experts of each token.
+    """Experts that a router chose for each token.
 
     Attributes:
-        tokens: how many there are.
-        choices: how many experts each of them has; all different.
-        experts: how many there are.
-        chosen: the experts of all tokens, in an order of memory of tokens x choices.
-        by_expert: `chosen`, sorted.
-        order: the pair of a token and an expert that each sorted row is of.
+        tokens: their number.
+        choices: number of experts of a token, all different.
+        experts: number of all experts.
+        chosen: numbers of experts, a vector of tokens x choices in row-major order.
+        by_expert: `chosen`, sorted in ascending order.
+        order: by sorted row, its place in `chosen`.
     """
 
     tokens: int
@@ -46,21 +48,21 @@ class Routing:
 
     @property
     def rows(self) -> int:
-        """How many rows are sorted."""
+        """Number of sorted rows."""
         return self.tokens * self.choices
 
 
 @dataclass
 class SortedRows:
-    """Computation of sorted rows, up to the rows that are put back.
+    """Ops on sorted rows, up to the rows that are put back into the order of tokens. Tensors have a row in dimension 0.
 
     Attributes:
         routing: the experts of each token.
-        result: the rows that are put back and added up.
-        tokens: rows that are gathered from tokens, with the tensor that they are gathered from.
-        pairs: numbers of a token and an expert, one a row, with the numbers in the order of `Routing.chosen`.
-        experts: rows that are gathered from a tensor with one part for each expert, with that tensor.
-        steps: the other operations on rows, in order.
+        result: the rows that are put back and added up by token.
+        tokens: by tensor of rows gathered by token, its source, of `Routing.tokens` rows.
+        pairs: by vector of rows, its source in the order of `Routing.chosen`: numbers of a token and an expert.
+        experts: by tensor of rows gathered by expert, its source, of `Routing.experts` rows.
+        steps: all other ops on rows, in order.
     """
 
     routing: Routing
@@ -72,49 +74,53 @@ class SortedRows:
 
     @property
     def widest(self) -> int:
-        """The elements of the longest row."""
+        """Most elements that a row has in the result of a step."""
         return max(_elements(op.results[0]) for op in self.steps) // self.routing.rows
 
 
 def sorted_rows(total: AtenOp) -> SortedRows | None:
-    """Return what a sum over the experts of each token is made of, if its rows are sorted by expert and put back."""
+    """Return the sorted rows that a sum over the experts of each token adds up; None if it is no such sum.
+
+    Args:
+        total: an op; recognised is a sum over dimension 1 of tokens x choices x width.
+    """
     if total.overload != "sum.dim_IntList" or total.on_host or hint_of(total) is not None:
         return None
-    said = _arguments(total)
-    by_token = _made(said["self"], "view")
-    gather = None if by_token is None else _made(_arguments(by_token)["self"], "index.Tensor")
-    if by_token is None or gather is None or said["keepdim"]:
+    args = arguments_of(total)
+    by_token = _producer(args["self"], "view")
+    gather = None if by_token is None else _producer(arguments_of(by_token)["self"], "index.Tensor")
+    if by_token is None or gather is None or args["keepdim"]:
         return None
     routing, shape = _routing(gather), shape_of(by_token.results[0])
     if routing is None or len(shape) != 3 or shape[:2] != (routing.tokens, routing.choices):
         return None
-    if said["dim"] not in (1, -2, (1,), (-2,)):
+    if args["dim"] not in (1, -2, (1,), (-2,)):
         return None
-    found = SortedRows(routing, _arguments(gather)["self"])
+    found = SortedRows(routing, arguments_of(gather)["self"])
     walk = _Walk(found)
     inside = walk.takes(found.result) and walk.has_product and walk.stays_inside(gather)
     return found if inside else None
 
 
 def _routing(gather: AtenOp) -> Routing | None:
-    """The experts of tokens whose rows a gather puts back in order."""
-    inverse = _made(_index(gather), "index_put")
-    if inverse is None or _arguments(inverse)["accumulate"] or not _counts(_arguments(inverse)["values"]):
+    """The routing behind a gather that puts sorted rows back in order; None if it is not recognised."""
+    inverse = _producer(_index(gather), "index_put")
+    if inverse is None or arguments_of(inverse)["accumulate"] or not _counts(arguments_of(inverse)["values"]):
         return None
-    order = _arguments(inverse)["indices"]
-    sort = _made(order[0], "sort") if len(order) == 1 else None
-    if sort is None or order[0] is not sort.results[1] or _arguments(sort)["descending"]:
+    order = arguments_of(inverse)["indices"]
+    sort = _producer(order[0], "sort") if len(order) == 1 else None
+    if sort is None or order[0] is not sort.results[1] or arguments_of(sort)["descending"]:
         return None
-    chosen = _arguments(sort)["self"]
-    if len(shape_of(chosen)) != 1 or shape_of(order[0]) != shape_of(_arguments(inverse)["self"]):
+    chosen = arguments_of(sort)["self"]
+    if len(shape_of(chosen)) != 1 or shape_of(order[0]) != shape_of(arguments_of(inverse)["self"]):
         return None
     best = chosen
-    while (op := _made(best, "view", *_COPIES)) is not None:
+    while (op := _producer(best, "view", *_COPIES)) is not None:
         best = op.operands[0]
-    top = _made(best, "topk")
+    top = _producer(best, "topk")
     if top is None or best is not top.results[1]:
         return None
-    dim, shape = _arguments(top)["dim"], shape_of(top.operands[0])
+    dim, shape = arguments_of(top)["dim"], shape_of(top.operands[0])
     if dim not in (-1, len(shape) - 1):
         return None
     (rows,), choices = shape_of(chosen), shape_of(best)[-1]
@@ -122,23 +128,23 @@ def _routing(gather: AtenOp) -> Routing | None:
 
 
 class _Walk:
-    """From the result back to what the rows are made of."""
+    """Walk from the result back to the sources of its rows."""
 
     def __init__(self, found: SortedRows) -> None:
-        """Fills in `found`."""
+        """Starts at `found.result`; sources and steps are added to `found`."""
         self._found, self._routing = found, found.routing
         self._seen = dict[SSAValue, bool]()
         self.has_product = False
 
     def takes(self, value: SSAValue) -> bool:
-        """Return whether all rows behind a value are understood, and note them."""
+        """Return whether a value and all rows that it is computed from are understood, and note them."""
         if value not in self._seen:
             self._seen[value] = False
             self._seen[value] = isinstance(value.owner, AtenOp) and self._understands(value.owner)
         return self._seen[value]
 
     def stays_inside(self, reader: Operation) -> bool:
-        """Return whether other steps and `reader` are all that reads the rows of steps."""
+        """Return whether nothing reads the result of a step but other steps and `reader`."""
         inside = {*self._found.steps, reader}
         return all(use.operation in inside for op in self._found.steps for use in op.results[0].uses)
 
@@ -154,7 +160,7 @@ class _Walk:
 
     def _is_gathered(self, op: AtenOp) -> bool:
         """Whether rows come from tokens, from pairs of a token and an expert, or from experts."""
-        source, index, routing = _arguments(op)["self"], _index(op), self._routing
+        source, index, routing = arguments_of(op)["self"], _index(op), self._routing
         extents, value = shape_of(source), op.results[0]
         if index is routing.order and extents == (routing.rows,):
             self._found.pairs[value] = source
@@ -167,18 +173,18 @@ class _Walk:
         return True
 
     def _is_product(self, op: AtenOp) -> bool:
-        """Whether rows meet the matrices of their experts."""
-        said = _arguments(op)
+        """Whether a grouped product multiplies each row by the matrix of its expert."""
+        args = arguments_of(op)
         self.has_product = True
-        one_each = shape_of(said["weight"])[0] == self._routing.experts and _are_ends(said["offs"], self._routing)
-        return one_each and self.takes(said["input"])
+        one_each = shape_of(args["weight"])[0] == self._routing.experts and _are_group_ends(args["offs"], self._routing)
+        return one_each and self.takes(args["input"])
 
     def _is_row_wise(self, op: AtenOp) -> bool:
-        """Whether each row of an op is made of the same row of its operands, and of tensors that have no rows."""
+        """Whether each row of an op follows from the same row of its operands, and from tensors without rows."""
         family = None if op.entry is None else op.entry.family
         shape, value = shape_of(op.results[0]), op.results[0]
         if op.overload in _SHAPES:
-            extra, dim = op.overload == "unsqueeze", _arguments(op)["dim"]
+            extra, dim = op.overload == "unsqueeze", arguments_of(op)["dim"]
             return dim % (len(shape_of(op.operands[0])) + extra) != 0 and self.takes(op.operands[0])
         if (family is not Family.POINTWISE and op.overload not in _COPIES) or shape[:1] != (self._routing.rows,):
             return False
@@ -193,36 +199,36 @@ def has_rows(operand: SSAValue, result: SSAValue) -> bool:
 
 
 def _is_token(index: SSAValue, routing: Routing) -> bool:
-    """Whether an index is the token of each sorted row."""
+    """Whether an index is the number of the token of each sorted row."""
     if routing.choices == 1 and index is routing.order:
         return True
-    op = _made(index, "div.Tensor_mode")
+    op = _producer(index, "div.Tensor_mode")
     if op is None:
         return False
-    said = _arguments(op)
-    return said["self"] is routing.order and _says(said, other=routing.choices, rounding_mode="floor")
+    args = arguments_of(op)
+    return args["self"] is routing.order and _have(args, other=routing.choices, rounding_mode="floor")
 
 
-def _are_ends(ends: SSAValue, routing: Routing) -> bool:
-    """Whether a vector says where the rows of each expert end."""
-    total = _made(ends, "cumsum")
-    counts = None if total is None else _without_copies(_arguments(total)["self"])
-    histogram = None if counts is None else _made(counts, "histc")
+def _are_group_ends(ends: SSAValue, routing: Routing) -> bool:
+    """Whether a vector has, for each expert, the number of the row behind its last."""
+    total = _producer(ends, "cumsum")
+    counts = None if total is None else _without_copies(arguments_of(total)["self"])
+    histogram = None if counts is None else _producer(counts, "histc")
     if histogram is None:
         return False
-    said = _arguments(histogram)
-    whole = _says(said, bins=routing.experts, min=0, max=routing.experts - 1)
-    return whole and _without_copies(said["self"]) is routing.by_expert
+    args = arguments_of(histogram)
+    whole = _have(args, bins=routing.experts, min=0, max=routing.experts - 1)
+    return whole and _without_copies(args["self"]) is routing.by_expert
 
 
 def _without_copies(value: SSAValue) -> SSAValue:
-    while (op := _made(value, *_COPIES)) is not None:
+    while (op := _producer(value, *_COPIES)) is not None:
         value = op.operands[0]
     return value
 
 
 def _counts(value: SSAValue) -> bool:
-    """Whether a vector counts 0, 1, 2, and so on."""
+    """Whether a vector is an argument with the values 0, 1, 2, and so on."""
     if not isinstance(value, BlockArgument):
         return False
     function = value.owner.parent_op()
@@ -231,31 +237,24 @@ def _counts(value: SSAValue) -> bool:
 
 def _index(op: AtenOp) -> SSAValue | None:
     """The index of a gather of rows; None if it has several, or chooses by truth values."""
-    indices = _arguments(op)["indices"]
+    indices = arguments_of(op)["indices"]
     rows = len(indices) == 1 and indices[0] is not None and len(shape_of(indices[0])) == 1
     return indices[0] if rows and str(element_of(indices[0])) != "i1" else None
 
 
-def _made(value: SSAValue | None, *overloads: str) -> AtenOp | None:
+def _producer(value: SSAValue | None, *overloads: str) -> AtenOp | None:
     """The op that made a value, if it is one of these."""
     op = None if value is None else value.owner
     return op if isinstance(op, AtenOp) and op.overload in overloads and not op.on_host else None
 
 
-def _arguments(op: AtenOp) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", op.arguments())
-
-
-def _says(said: Mapping[str, Any], **wanted: object) -> bool:
-    """Whether arguments have these values."""
-    return all(said[name] == value for name, value in wanted.items())
+def _have(args: Mapping[str, Any], **wanted: object) -> bool:
+    """Whether all these arguments have these values."""
+    return all(args[name] == value for name, value in wanted.items())
 
 
 def _elements(value: SSAValue) -> int:
-    total = 1
-    for extent in shape_of(value):
-        total *= extent
-    return total
+    return prod(shape_of(value))
 
 
 __all__ = ["Routing", "SortedRows", "has_rows", "sorted_rows"]

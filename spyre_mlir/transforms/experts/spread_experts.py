@@ -7,8 +7,8 @@ becomes a product of 256 tokens with each of 128 matrices, if each token chose 8
 ```mlir
 %ys = aten.bmm(%tokens, %w) : (tensor<128x256x64xf16>, tensor<128x64x96xf16>) -> tensor<128x256x96xf16>
 ```
-Which rows an expert has is data, and the device has no loop whose bounds are data. So every row meets every matrix, and
-sorted rows are as many as tokens times the experts of each.
+Which rows belong to an expert is data, and the device has no loop whose bounds are data. A grouped product therefore
+multiplies every row by every matrix, and there are as many sorted rows as tokens times the experts of each.
 
 Decision: docs/decisions/0178-all-tokens-meet-all-experts.md
 """
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -30,13 +29,13 @@ from spyre_mlir.dialects.aten_arguments import TERMS
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM, groups_at_once
 from spyre_mlir.transforms.experts.sorted_rows import SortedRows, has_rows, sorted_rows
-from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread
+from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
 from spyre_mlir.transforms.utils.rebuild import functions
 
 
 @dataclass(frozen=True)
 class SpreadExpertsPass(ModulePass):
-    """Rewrites what sorts rows by expert and puts them back."""
+    """Rewrites mixtures of experts that sort rows by expert and put them back."""
 
     name = "spread-experts"
 
@@ -51,7 +50,7 @@ class SpreadExpertsPass(ModulePass):
 
 
 def _rewrite(total: AtenOp, found: SortedRows) -> None:
-    """Replace a sum, and erase what is no longer read."""
+    """Replace a sum over experts, and erase the ops on sorted rows."""
     routing = found.routing
     together = groups_at_once(routing.experts, routing.tokens * found.widest)
     parts = range(0, routing.experts, together)
@@ -65,20 +64,20 @@ def _rewrite(total: AtenOp, found: SortedRows) -> None:
 
 
 class _Choices:
-    """What a router chose, for experts x tokens."""
+    """Choices of a router as tensors of experts x tokens."""
 
     def __init__(self, writer: AtenWriter, found: SortedRows) -> None:
-        """Takes rows that are sorted by what it chose."""
+        """Takes rows that are sorted by these choices."""
         self._writer, self._routing = writer, found.routing
         self._chosen = self._by_choice(found.routing.chosen)
 
     def mask(self, element: str) -> SSAValue:
-        """Return whether each expert was chosen by each token, as truth values of experts x tokens."""
+        """Return truth values of experts x tokens, true for chosen experts, computed in the type `element`."""
         ones = self._writer.call("scatter.value", self=self._zeros(element), dim=0, index=self._chosen, value=1.0)
         return self._writer.call("gt.Scalar", self=ones, other=0)
 
     def spread(self, pairs: SSAValue) -> SSAValue:
-        """Return numbers of experts x tokens from those of pairs; 0 where an expert was not chosen."""
+        """Return experts x tokens from numbers in the order of `Routing.chosen`; 0 for experts not chosen."""
         zeros = self._zeros(str(element_of(pairs)))
         return self._writer.call("scatter.src", self=zeros, dim=0, index=self._chosen, src=self._by_choice(pairs))
 
@@ -92,25 +91,25 @@ class _Choices:
 
 
 class _Spread:
-    """Rows of all tokens for some experts: experts x tokens x …, or 1 x tokens x … where all experts have the same."""
+    """Rows of all tokens for a range of experts: experts x tokens x …, or 1 x tokens x … if equal for all experts."""
 
     def __init__(self, writer: AtenWriter, found: SortedRows, choices: _Choices, first: int, end: int) -> None:
-        """Takes the rows, and which experts."""
+        """Takes the sorted rows, and the experts from `first` to `end`."""
         self._writer, self._found = writer, found
         self._first, self._end = first, end
         self._made = {value: writer.call("unsqueeze", self=x, dim=0) for value, x in found.tokens.items()}
         self._made |= {value: self._own(choices.spread(x)) for value, x in found.pairs.items()}
-        # Before the products, so that nothing parts the kernels of their loop.
+        # The mask is computed before the products: a kernel between them would end their loop.
         self._mask = writer.call("unsqueeze", self=self._own(choices.mask(str(element_of(found.result)))), dim=-1)
         parts = {value: self._own(x) for value, x in found.experts.items()}
         self._made |= {value: writer.call("unsqueeze", self=x, dim=1) for value, x in parts.items()}
 
     def total(self, total: AtenOp) -> SSAValue:
-        """Return the sum over these experts, in place of the sum over those that each token chose."""
+        """Return the part of a sum over the chosen experts that these experts have: tokens x …."""
         for op in self._found.steps:
             self._made[op.results[0]] = self._product(op) if op.overload == GROUPED_MM else self._step(op)
         rows = self._made[self._found.result]
-        # What a token did not choose may be infinite.
+        # Results of experts that a token did not choose may be infinite: a product with 0 would be NaN.
         kept = self._writer.call("where.ScalarOther", condition=self._mask, self=rows, other=0.0)
         dtype = total.arguments()["dtype"]
         made = self._writer.call("sum.dim_IntList", self=kept, dim=(0,), keepdim=False, dtype=dtype)
@@ -119,29 +118,26 @@ class _Spread:
         return made
 
     def _own(self, value: SSAValue) -> SSAValue:
-        """The part of a tensor that these experts have."""
+        """The rows of these experts, from a tensor with one row for each expert."""
         if (self._first, self._end) == (0, shape_of(value)[0]):
             return value
         return self._writer.call("slice.Tensor", self=value, dim=0, start=self._first, end=self._end, step=1)
 
     def _product(self, op: AtenOp) -> SSAValue:
-        said = _arguments(op)
-        rows, weight = self._made[said["input"]], self._own(said["weight"])
+        """A grouped product, as a batched one of the rows of all tokens with the matrix of each of these experts."""
+        args = arguments_of(op)
+        rows, weight = self._made[args["input"]], self._own(args["weight"])
         size = (self._end - self._first, *shape_of(rows)[1:])
         if shape_of(rows) != size:
             rows = self._writer.call("expand", op, self=rows, size=size)
         return self._writer.call("bmm", op, self=rows, other=weight)
 
     def _step(self, op: AtenOp) -> SSAValue:
-        """A step on rows, on the same rows of all these experts."""
-        said = _arguments(op)
-        own = {name: value for name, value in said.items() if value in op.operands and value in self._made}
-        said |= {name: self._made[value] for name, value in own.items() if has_rows(value, op.results[0])}
+        """A step on sorted rows, applied to the rows of all tokens for each of these experts."""
+        args = arguments_of(op)
+        own = {name: value for name, value in args.items() if value in op.operands and value in self._made}
+        args |= {name: self._made[value] for name, value in own.items() if has_rows(value, op.results[0])}
         if op.overload in ("slice.Tensor", "unsqueeze"):
             rank = len(shape_of(op.results[0]))
-            said |= {"self": self._made[op.operands[0]], "dim": said["dim"] % rank - rank}
-        return self._writer.call(op.overload, op, **said)
-
-
-def _arguments(op: AtenOp) -> dict[str, Any]:
-    return dict(op.arguments())
+            args |= {"self": self._made[op.operands[0]], "dim": args["dim"] % rank - rank}
+        return self._writer.call(op.overload, op, **args)

@@ -1,17 +1,16 @@
-"""Channels of attention heads: where they go from the linear layer that makes them, up to the sums that end them."""
+"""Channels of attention heads, from the linear layer that computes them to the products that sum over them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any
 
 from xdsl.ir import BlockArgument, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.transforms.utils.aten_ops import arguments_of
 
 LINEAR = "linear"
 ATTENTION = "scaled_dot_product_attention"
@@ -20,17 +19,18 @@ _PRODUCTS = ("matmul", "bmm")
 
 @dataclass
 class Heads:
-    """Tensors that have the channels of some heads, and the ops between them.
+    """Tensors with the channels of the heads of one layer, and the ops between these tensors.
 
     Attributes:
-        linear: the layer that makes them.
-        first: the first of its columns that are of these heads; `end` is behind the last.
-        channels: how many each head has.
-        view: parts the columns into heads.
-        axes: by tensor, the dimension of channels, counted from the end.
+        linear: the layer that computes the channels.
+        first: the first column of the layer that belongs to these heads.
+        end: one more than the last such column.
+        channels: of each head.
+        view: the op that splits the columns into heads.
+        axes: by tensor, its dimension of channels as a negative number.
         joined: tensors whose last dimension has the channels of all heads, side by side.
-        steps: ops that make or read them.
-        met: the other factors of sums over channels, which need the same channels.
+        steps: ops that write or read these tensors.
+        met: the other factor of each product that sums over channels, with its dimension of channels.
     """
 
     linear: AtenOp
@@ -45,7 +45,7 @@ class Heads:
 
 
 def heads_of(view: AtenOp) -> Heads | None:
-    """Return the heads into which a view parts a linear layer; None if there is another reader of their channels."""
+    """Return the heads into which a view splits columns of a linear layer; None if an op mixes their channels."""
     if view.overload != "view":
         return None
     made, (first, end), linear = shape_of(view.results[0]), *_columns(view.operands[0])
@@ -56,28 +56,28 @@ def heads_of(view: AtenOp) -> Heads | None:
     return found if plain and _followed(found) else None
 
 
-def slice_of_layer(op: AtenOp) -> tuple[int, int] | None:
-    """Return the first column that a slice takes out of all columns of its operand, and the one behind the last."""
+def sliced_columns(op: AtenOp) -> tuple[int, int] | None:
+    """Return the first column that a slice takes along the last dimension, and the end; None if it is no such slice."""
     if op.overload != "slice.Tensor":
         return None
-    shape, said = shape_of(op.operands[0]), _said(op)
-    if said["dim"] % len(shape) != len(shape) - 1 or said["step"] not in (None, 1):
+    shape, args = shape_of(op.operands[0]), arguments_of(op)
+    if args["dim"] % len(shape) != len(shape) - 1 or args["step"] not in (None, 1):
         return None
-    first = said["start"] or 0
+    first = args["start"] or 0
     first += shape[-1] if first < 0 else 0
     return first, first + shape_of(op.results[0])[-1]
 
 
 def _columns(value: SSAValue) -> tuple[tuple[int, int], AtenOp | None]:
-    """The columns of a linear layer that a tensor has, and the layer if all that reads it takes columns alone."""
+    """The columns of a linear layer that a tensor has, and the layer; None if other ops than slices read it."""
     op, nothing = value.owner, ((0, 0), None)
     if not isinstance(op, AtenOp) or len(list(value.uses)) != 1:
         return nothing
     columns, layer = (0, shape_of(value)[-1] if shape_of(value) else 0), op
     if op.overload == "slice.Tensor":
         readers = [use.operation for use in op.operands[0].uses]
-        taken = slice_of_layer(op)
-        if taken is None or not all(isinstance(o, AtenOp) and slice_of_layer(o) is not None for o in readers):
+        taken = sliced_columns(op)
+        if taken is None or not all(isinstance(o, AtenOp) and sliced_columns(o) is not None for o in readers):
             return nothing
         if not isinstance(op.operands[0].owner, AtenOp):
             return nothing
@@ -92,6 +92,7 @@ def _weights_alone(linear: AtenOp) -> bool:
 
 
 def _followed(found: Heads) -> bool:
+    """Follow the channels through all readers of the view; return whether every one keeps them apart or sums them."""
     waiting = [found.view.results[0]]
     while waiting:
         value = waiting.pop()
@@ -106,7 +107,7 @@ def _followed(found: Heads) -> bool:
 
 
 def _follows(found: Heads, op: AtenOp, place: int) -> bool:
-    """Whether an op leaves the channels of an operand by themselves, or adds them up; notes where they are after it."""
+    """Whether an op keeps the channels of an operand apart, or sums over them; notes their dimension in the result."""
     value, result = op.operands[place], op.results[0]
     shape, made = shape_of(value), shape_of(result)
     if op.on_host or hint_of(op) is not None:
@@ -126,7 +127,7 @@ def _follows(found: Heads, op: AtenOp, place: int) -> bool:
 
 
 def _product(found: Heads, op: AtenOp, place: int, axis: int) -> int | None:
-    """Where channels are in the result of a product; 0 if they are summed, None if that is not known."""
+    """The dimension of channels in the result of a product: negative, 0 if they are summed, None if it is not known."""
     if len(shape_of(op.operands[place])) < 2:
         return None
     if op.overload == ATTENTION:
@@ -145,34 +146,30 @@ def _product(found: Heads, op: AtenOp, place: int, axis: int) -> int | None:
 
 
 def _moved(op: AtenOp, axis: int) -> int | None:
-    """Where channels are after a step that computes nothing across them; None if it is none."""
-    shape, made, said = shape_of(op.operands[0]), shape_of(op.results[0]), _said(op)
+    """The dimension of channels, negative, in the result of an op that moves or scales them; None for another op."""
+    shape, made, args = shape_of(op.operands[0]), shape_of(op.results[0]), arguments_of(op)
     at = len(shape) + axis
     match op.overload:
         case "permute":
-            return [d % len(shape) for d in said["dims"]].index(at) - len(shape)
+            return [d % len(shape) for d in args["dims"]].index(at) - len(shape)
         case "view":
             return axis if shape == made or (axis == -1 and made[-1:] == shape[-1:]) else None
         case "expand":
             return axis if made[axis] == shape[axis] else None
         case "unsqueeze":
-            return axis - 1 if said["dim"] % len(made) > at else axis
+            return axis - 1 if args["dim"] % len(made) > at else axis
         case "squeeze.dims":
-            dims = [d % len(shape) for d in said["dim"]]
+            dims = [d % len(shape) for d in args["dim"]]
             gone = [d for d in dims if shape[d] == 1]
             return None if at in dims else axis + sum(d > at for d in gone)
         case "slice.Tensor":
-            return None if said["dim"] % len(shape) == at else axis
+            return None if args["dim"] % len(shape) == at else axis
         case "clone" | "_to_copy":
             return axis
         case "mul.Tensor" | "div.Tensor" if len(op.operands) == 1:
-            return axis if isfinite(said["other"]) and said["other"] else None
+            return axis if isfinite(args["other"]) and args["other"] else None
         case _:
             return None
 
 
-def _said(op: AtenOp) -> Mapping[str, Any]:
-    return op.arguments()
-
-
-__all__ = ["ATTENTION", "LINEAR", "Heads", "heads_of", "slice_of_layer"]
+__all__ = ["ATTENTION", "LINEAR", "Heads", "heads_of", "sliced_columns"]

@@ -9,9 +9,9 @@ becomes a layer whose weight has 12 times 64 rows, of which 32 are 0:
 %v = aten.linear(%x, %padded) : (tensor<8x128x384xf16>, tensor<768x384xf16>) -> tensor<8x128x768xf16>
 %heads = aten.view(%v) {size = array<i64: 8, 128, 12, 64>} : (tensor<8x128x768xf16>) -> tensor<8x128x12x64xf16>
 ```
-Kernels that compute nothing divide a stick of 64 numbers that has parts of two heads. The host pads the weights
-when it lays them out. Values keep their zeros up to the layer behind attention, whose weight has columns of zeros for
-them; queries and keys have theirs up to the sum of their products.
+A stick of 64 numbers that holds parts of two heads is split by inserted kernels that compute nothing; a padded one is
+not. The host pads the weights when it lays them out. The zeros of values go on to the layer behind attention, whose
+weight has columns of zeros for them; those of queries and keys end in the sum of their products.
 
 Decision: docs/decisions/0186-heads-have-whole-sticks.md
 Decision: docs/decisions/0176-padded-heads-make-nan-of-infinities.md
@@ -36,13 +36,13 @@ from spyre_mlir.dialects.aten_arguments import WIDENED
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.sticks import round_up
-from spyre_mlir.transforms.heads.head_channels import ATTENTION, LINEAR, Heads, heads_of, slice_of_layer
-from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread
+from spyre_mlir.transforms.heads.head_channels import ATTENTION, LINEAR, Heads, heads_of, sliced_columns
+from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
 from spyre_mlir.transforms.utils.rebuild import functions
 
 _LANES = DL16.elements_per_stick()
-# How often kernels that divide sticks read or write a number: Phi-3 gains from about 110 rows on.
-_PASSES = 8
+# Reads and writes of a number by the kernels that split sticks; with 8, Phi-3 is padded from 107 rows on.
+_ACCESSES = 8
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class PadHeadsPass(ModulePass):
     """Pads the weights of heads that have no whole sticks.
 
     Attributes:
-        enabled: whether it does.
+        enabled: whether the pass changes anything.
     """
 
     name = "pad-heads"
@@ -59,16 +59,16 @@ class PadHeadsPass(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Pad all heads that gain."""
+        """Pad the heads of every function where this is predicted to gain."""
         for function in functions(op) if self.enabled else ():
             ops = [o for o in function.body.block.ops if isinstance(o, AtenOp)]
             found = [heads for o in ops if (heads := heads_of(o)) is not None and _gains(function, heads)]
-            if kept := _complete(found):
+            if kept := _with_padded_factors(found):
                 _Padding(kept).rewrite(ops)
 
 
 def _gains(function: func.FuncOp, heads: Heads) -> bool:
-    """Whether what is not moved any more is more than what the weight grows by, and the weight is laid out at load."""
+    """Whether padding saves more traffic than the weight grows by, and the host lays out all weights at load."""
     layers = [heads.linear, *(o for o in heads.steps if o.overload == LINEAR)]
     written = new_values(function)
     for value in (v for layer in layers for v in layer.operands[1:]):
@@ -82,11 +82,11 @@ def _gains(function: func.FuncOp, heads: Heads) -> bool:
         return False
     if not isinstance(element_of(heads.linear.results[0]), Float16Type):
         return False
-    return prod(rows) * heads.channels * _PASSES > (padded - heads.channels) * summed
+    return prod(rows) * heads.channels * _ACCESSES > (padded - heads.channels) * summed
 
 
-def _complete(found: list[Heads]) -> list[Heads]:
-    """Those of which all factors of sums over channels are padded as well, and all or none parts of a layer."""
+def _with_padded_factors(found: list[Heads]) -> list[Heads]:
+    """The heads whose products over channels have both factors padded; without some, others lose theirs."""
     while True:
         axes = {value: axis for heads in found for value, axis in heads.axes.items()}
         kept = [heads for heads in found if all(axes.get(value) == axis for value, axis in heads.met)]
@@ -96,10 +96,10 @@ def _complete(found: list[Heads]) -> list[Heads]:
 
 
 class _Padding:
-    """Rewrites the ops around some heads."""
+    """Rewrite of the ops that write or read the channels of heads."""
 
     def __init__(self, found: list[Heads]) -> None:
-        """Takes heads whose sums have both factors."""
+        """Takes heads of one function, both factors of their products among them."""
         self._by_view = {heads.view: heads for heads in found}
         self._axes = {value: (axis, heads) for heads in found for value, axis in heads.axes.items()}
         self._joined = {value: heads for heads in found for value in heads.joined}
@@ -108,62 +108,63 @@ class _Padding:
         self._new = dict[SSAValue, SSAValue]()
 
     def rewrite(self, ops: list[AtenOp]) -> None:
-        """Replace the ops, which are in order."""
+        """Replace the ops of a function, given in their order."""
         for op in ops:
-            if (taken := self._left(op)) is not None:
+            if (taken := self._other_columns(op)) is not None:
                 op.results[0].replace_all_uses_with(self._layer(AtenWriter(op), *taken))
             elif op in self._by_view:
-                self._new[op.results[0]] = self._parted(op, self._by_view[op])
+                self._new[op.results[0]] = self._padded_view(op, self._by_view[op])
             elif op in self._steps:
-                made = self._made(op)
+                made = self._padded_op(op)
                 if op.results[0] in self._axes or op.results[0] in self._joined:
                     self._new[op.results[0]] = made
                 else:
                     op.results[0].replace_all_uses_with(made)
         for op in reversed(ops):
-            if op in self._by_view or op in self._steps or self._left(op) is not None:
+            if op in self._by_view or op in self._steps or self._other_columns(op) is not None:
                 erase_unread(op)
 
-    def _left(self, op: AtenOp) -> tuple[AtenOp, tuple[int, int]] | None:
-        """The layer and the columns of an op that reads other columns of a layer than those of heads."""
-        taken = slice_of_layer(op)
+    def _other_columns(self, op: AtenOp) -> tuple[AtenOp, tuple[int, int]] | None:
+        """The layer and the columns of a slice that takes columns other than those of heads; None for another op."""
+        taken = sliced_columns(op)
         layer = op.operands[0].owner if taken is not None else None
         if taken is None or not isinstance(layer, AtenOp) or layer not in self._layers:
             return None
         return None if any(use.operation in self._by_view for use in op.results[0].uses) else (layer, taken)
 
-    def _parted(self, op: AtenOp, heads: Heads) -> SSAValue:
-        """The heads, from a layer of their own."""
+    def _padded_view(self, op: AtenOp, heads: Heads) -> SSAValue:
+        """The padded heads, from a layer of their own."""
         writer = AtenWriter(op)
         columns = self._layer(writer, heads.linear, (heads.first, heads.end), heads.channels)
         *size, _ = shape_of(op.results[0])
         return writer.call("view", self=columns, size=(*size, round_up(heads.channels, _LANES)))
 
     def _layer(self, writer: AtenWriter, layer: AtenOp, taken: tuple[int, int], channels: int = 0) -> SSAValue:
-        """Some columns of a layer, with zeros after so many channels if they are of heads."""
-        said: dict[str, Any] = dict(layer.arguments())
+        """A layer of some columns; with `channels`, zeros follow those of each head."""
+        args = arguments_of(layer)
         for name in ("weight", "bias"):
-            if (given := said[name]) is not None:
+            if (given := args[name]) is not None:
                 part = _rows(writer, given, taken)
-                said[name] = _padded(writer, part, 0, channels) if channels else part
-        return writer.call(LINEAR, layer, **said)
+                args[name] = _padded(writer, part, 0, channels) if channels else part
+        return writer.call(LINEAR, layer, **args)
 
-    def _made(self, op: AtenOp) -> SSAValue:
-        """An op on padded channels."""
-        said: dict[str, Any] = dict(op.arguments())
-        names = [name for name, value in said.items() if isinstance(value, SSAValue)]
-        weight = said.get("weight")
-        said |= {name: self._new.get(said[name], said[name]) for name in names}
+    def _padded_op(self, op: AtenOp) -> SSAValue:
+        """The same op on padded operands."""
+        args = arguments_of(op)
+        names = [name for name, value in args.items() if isinstance(value, SSAValue)]
+        weight = args.get("weight")
+        args |= {name: self._new.get(args[name], args[name]) for name in names}
         result, writer = op.results[0], AtenWriter(op)
         if op.overload in ("view", "expand"):
-            said["size"] = self._size(result)
-        if op.overload == ATTENTION and said["scale"] is None:
-            said["scale"] = shape_of(op.operands[0])[-1] ** -0.5
+            args["size"] = self._size(result)
+        if op.overload == ATTENTION and args["scale"] is None:
+            args["scale"] = shape_of(op.operands[0])[-1] ** -0.5
         if op.overload == LINEAR and weight is not None:
-            said["weight"] = _padded(writer, weight, 1, self._joined[op.operands[0]].channels)
-        return writer.call(op.overload, op, **said)
+            args["weight"] = _padded(writer, weight, 1, self._joined[op.operands[0]].channels)
+        return writer.call(op.overload, op, **args)
 
     def _size(self, value: SSAValue) -> tuple[int, ...]:
+        """The shape of a tensor with padded channels."""
         size = list(shape_of(value))
         if value in self._joined:
             channels = self._joined[value].channels
@@ -175,7 +176,7 @@ class _Padding:
 
 
 def _rows(writer: AtenWriter, weight: SSAValue, taken: tuple[int, int]) -> SSAValue:
-    """Some rows of a weight."""
+    """The rows of a weight, columns of its layer, from `taken[0]` to `taken[1]`."""
     first, end = taken
     if taken == (0, shape_of(weight)[0]):
         return weight
@@ -192,8 +193,9 @@ def _padded(writer: AtenWriter, weight: SSAValue, dim: int, channels: int) -> SS
     return _moved(writer, "view", padded, size=(*before, heads * full, *behind))
 
 
-def _moved(writer: AtenWriter, overload: str, weight: SSAValue, **said: Any) -> SSAValue:
-    made = writer.call(overload, self=weight, **said)
+def _moved(writer: AtenWriter, overload: str, weight: SSAValue, **args: Any) -> SSAValue:
+    """The result of a move of a weight that the host makes at load, whatever room it takes."""
+    made = writer.call(overload, self=weight, **args)
     if isinstance(made.owner, AtenOp):
         made.owner.attributes[WIDENED] = UnitAttr()
     return made

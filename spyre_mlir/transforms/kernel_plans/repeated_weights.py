@@ -1,9 +1,9 @@
-"""Widened weights of few columns that several cores make: each for rows of its own.
+"""Widened weights of few columns, made by several cores at once: each for rows of its own.
 
 A weight of few bits goes from its conversion to its product in the scratchpads, so each core makes the columns that it
-multiplies. Where there are fewer sticks of columns than cores, or some cores would have more of them than others, the
-others are idle, or a sum is divided, which keeps half of a core busy. Instead several cores may make the same columns,
-for as many parts of the rows: the kernels of the weight get a loop over these parts, which is a batch of the product.
+multiplies. With fewer sticks of columns than cores, or sticks that cores cannot share evenly, some cores are idle, or a
+sum is divided, which keeps half of a core busy. Instead several cores may make the same columns, for as many parts of
+the rows: the kernels of the weight get a loop over these parts, and the product gets a batch dimension for it.
 
 Decision: docs/decisions/0168-cores-make-the-same-columns-of-a-weight.md
 """
@@ -58,7 +58,12 @@ def repeat_weights(
 
 
 def copies_of(ops: Sequence[kernel.KernelOp], loops: Sequence[str]) -> int:
-    """Return how often kernels make a weight, unless these loops around them walk its copies."""
+    """Return how many copies of a weight kernels make; 1 if the loops around them are over these copies.
+
+    Args:
+        ops: kernels of a group.
+        loops: by kernel, the name of the loop around it.
+    """
     return max(
         [op.space.extents.get(_COPY, 1) for op, loop in zip(ops, loops, strict=True) if loop != _COPY], default=1
     )
@@ -69,9 +74,9 @@ class _MadeWeight:
     """A widened weight, or the digits of one.
 
     Attributes:
-        kernels: that make it, in no order.
-        buffers: that they write.
-        products: that read it.
+        kernels: the kernels that make it, in no order.
+        buffers: the buffers that these write.
+        products: the products that read it.
     """
 
     kernels: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])
@@ -80,7 +85,7 @@ class _MadeWeight:
 
 
 def _made_for(op: kernel.ComputeOp, is_widened: Callable[[SSAValue], bool]) -> _MadeWeight | None:
-    """All kernels that make the weight of a product, and all its products; None if anything else uses it."""
+    """All kernels that make the weight of a product, and all products of it; None if another op uses it."""
     found, todo = _MadeWeight(), [op.inputs[1]]
     while todo:
         value = todo.pop()
@@ -107,7 +112,7 @@ def _made_for(op: kernel.ComputeOp, is_widened: Callable[[SSAValue], bool]) -> _
 
 
 def _copies(made: _MadeWeight, spec: SpyreSpec, p: CostParameters) -> int:
-    """How often to make a weight; 1 where more copies gain too little."""
+    """The number of copies of a weight; 1 if more gain less than `_LEAST_GAIN_US`."""
     product = next(iter(made.products))
     rows = product.space.extents[rows_loop(product)]
     counts = divisors(spec.cores_per_card, min(rows, spec.cores_per_card))
@@ -117,7 +122,7 @@ def _copies(made: _MadeWeight, spec: SpyreSpec, p: CostParameters) -> int:
 
 
 def _us(made: _MadeWeight, product: kernel.ComputeOp, copies: int, spec: SpyreSpec, p: CostParameters) -> float | None:
-    """About the time of a weight and its products with so many copies; None if these would leave cores idle."""
+    """Estimated microseconds of a weight and its products with so many copies; None if cores are idle or LX is full."""
     (summed,) = [d for d in product.space.data if d.name not in product.maps.data[-1].names]
     rows = product.space.extents[rows_loop(product)]
     columns = prod(d.extent for d in product.space.data) // (rows * summed.extent)
@@ -145,12 +150,12 @@ def _us(made: _MadeWeight, product: kernel.ComputeOp, copies: int, spec: SpyreSp
 
 
 def _sent(op: kernel.KernelOp) -> list[DeviceTensor]:
-    """Operands of a kernel that the host sends."""
+    """Inputs of a kernel that the host sends."""
     return [kernel.device_tensor(v) for v in op.inputs if not isinstance(v.owner, kernel.AllocOp)]
 
 
 def _repeat(made: _MadeWeight, copies: int) -> None:
-    """Put a loop over copies around the kernels of a weight, and make it a loop over parts of its products' rows."""
+    """Give the kernels of a weight a loop over copies, and let it walk parts of the rows of its products."""
     for op in made.kernels:
         op.space = SpaceAttr((IterDim(_COPY, copies), *op.space.data))
         op.maps = ArrayAttr(
@@ -189,7 +194,7 @@ def _repeated(index: IndexMapAttr) -> IndexMapAttr:
 
 
 def _larger(tensor: DeviceTensor, copies: int) -> DeviceTensor:
-    """A tensor of so many tensors, one after the other."""
+    """A tensor with a new outermost dimension of so many copies of another one."""
     layout = tensor.layout
     order = (0, *(d if d < 0 else d + 1 for d in layout.order))
     stick = layout.stick if layout.stick < 0 else layout.stick + 1

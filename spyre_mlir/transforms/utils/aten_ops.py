@@ -37,6 +37,11 @@ class AtenWriter:
         return op.results[0]
 
 
+def arguments_of(op: AtenOp) -> dict[str, Any]:
+    """Return all arguments of an op by name: tensors as values, the rest as Python values, defaults included."""
+    return op.arguments()
+
+
 def replace(op: AtenOp, overload: str, bound: Mapping[str, Any]) -> AtenOp:
     """Replace an op, whose notes, place in the model and name the new one takes over.
 
@@ -101,4 +106,4 @@ def erase_unread(op: Operation) -> None:
         unread.erase()
 
 
-__all__ = ["AtenWriter", "aten_op", "erase_unread", "replace"]
+__all__ = ["AtenWriter", "arguments_of", "aten_op", "erase_unread", "replace"]

@@ -403,7 +403,7 @@ NO_FORM = {
     "transforms.utils.kernels.widened_weights._MOST_KERNELS": (
         "where narrow weights stay; test_widened_weights.py has both"
     ),
-    "transforms.heads.pad_heads._PASSES": "whether heads are padded; test_pad_heads.py has both",
+    "transforms.heads.pad_heads._ACCESSES": "whether heads are padded; test_pad_heads.py has both",
     "transforms.kernel_plans.sliced_sums.MOST_KERNELS": "how far around a sum kernels are planned again, for speed",
     "transforms.loop_to_kernel.settling.equal_extents._WORTH": "more sticks in buffers; test_equal_extents.py has both",
     "transforms.loop_to_kernel.later_reads._COPIED": "which layout a tensor has; test_later_reads.py has both",

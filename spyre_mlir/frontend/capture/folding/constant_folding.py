@@ -1,12 +1,12 @@
-"""The part of a graph that no call can change, which torch computes once.
+"""The part of a graph that no call can change: torch computes it once.
 
-A node folds if all it reads are numbers, tensors without elements, constants of the model and unmutated
+A node folds if it reads nothing but numbers, tensors without elements, constants of the model and unmutated
 non-persistent buffers: position ids, causal masks, rotary tables. Parameters and persistent buffers belong to
-the weights; what follows from these folds if something is computed (see `weight_values`).
+the weights; a node that follows from these folds if it computes numbers (see `weight_values`).
 
-What follows from numbers and constants alone is known at import. What follows from a buffer or a weight as well is
-computed from a recipe when that has a value, at import or later: no decision of the import looks at it, so that a model
-without values gives the same program.
+A value that follows from numbers and constants alone is known at import. One that follows from a buffer or a weight as
+well is computed by a recipe once these have values, at import or later. No decision of the import looks at it, so a
+model without values gives the same program.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Folded:
             node.op == "call_function"
             and _pure(node)
             and all(i in fixed for i in node.all_input_nodes)
-            # Memory is walked as it lies, which no value tells.
+            # `as_strided` and its like read memory as it lies, which a value does not record.
             and not (walks(node) and any(i in empty or i in self._by_recipe for i in node.all_input_nodes))
         )
 

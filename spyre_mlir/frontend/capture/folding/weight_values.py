@@ -1,8 +1,8 @@
 """Values that follow from weights and from nothing that a call can change: computed when weights have values.
 
 Norms of a weight, biases gathered from a table at known places, two weights side by side: a card would compute them
-anew in every call. What only moves the elements of one weight is left to the program, as the host sends a weight in
-the layout that its reader wants.
+again in every call. An op that only moves the elements of one weight is left to the program, as the host sends a
+weight in the layout that its reader wants.
 
 Decision: docs/decisions/0179-values-of-weights-alone-are-computed-at-load.md
 Decision: docs/decisions/0170-known-gathers-are-made-at-load.md
@@ -30,7 +30,7 @@ _GATHERS = (
     aten.index_select.default,
     aten.take.default,
 )
-# Views apart, what gives a weight's elements another place or type and computes nothing.
+# Ops besides views that only give the elements of a weight another place or type.
 _MOVES = (
     aten._to_copy.default,
     aten._unsafe_view.default,
@@ -38,7 +38,7 @@ _MOVES = (
     aten.constant_pad_nd.default,
     aten.repeat.default,
 )
-# Of a weight of integers or 8-bit floats: a value has at most one in so many of its elements.
+# A value of a weight of few bits is made at load if it has at most one element for so many of the weight.
 _SUMMED = 8
 
 
@@ -60,7 +60,7 @@ class WeightValues:
     def of(
         nodes: Sequence[Node],
         weights: Mapping[Node, str],
-        names: Collection[Node],
+        constants: Collection[Node],
         folds: Callable[[Node, Collection[Node]], bool],
     ) -> WeightValues:
         """Find them in a graph.
@@ -68,13 +68,13 @@ class WeightValues:
         Args:
             nodes: the graph, in order.
             weights: the placeholders of weights that no call writes, with their names.
-            names: nodes that no call can change, whatever the weights.
-            folds: whether torch may compute a node ahead, if it may compute these nodes.
+            constants: nodes that no call can change, whatever the weights.
+            folds: whether torch may compute a node at load if the nodes in the collection are known then.
         """
         sources: dict[Node, frozenset[Node]] = {}
         computed: set[Node] = set()
         gathered: set[Node] = set()
-        fixed = {*names, *weights}
+        fixed = {*constants, *weights}
         for node in nodes if weights else ():
             if node in fixed or not folds(node, fixed):
                 continue
@@ -91,7 +91,7 @@ class WeightValues:
 
 
 def _only_moves(node: Node) -> bool:
-    """Whether a node computes nothing: a view, a copy, another type, several of the same, zeros around."""
+    """Whether a node is a view, a copy, a conversion, a repetition or a padding, which compute no new numbers."""
     target = cast(object, node.target)
     if not isinstance(target, OpOverload):
         return True  # one of several results
@@ -100,7 +100,7 @@ def _only_moves(node: Node) -> bool:
 
 
 def _unpacks(weight: Node, node: Node) -> bool:
-    """Whether a value has the elements of a weight of few bits: the card makes floats of them in calls."""
+    """Whether a value would store a weight of few bits in a wider type: the card unpacks those in each call."""
     source, value = cast(torch.Tensor, weight.meta["val"]), node.meta["val"]
     wide = source.dtype is torch.bool or source.is_complex()
     if wide or (source.is_floating_point() and source.dtype.itemsize > 1) or not isinstance(value, torch.Tensor):
@@ -109,7 +109,7 @@ def _unpacks(weight: Node, node: Node) -> bool:
 
 
 class _Room:
-    """What values that are computed ahead may take of the card."""
+    """Room of the card for values that are computed at load."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class _Room:
         sources: Mapping[Node, frozenset[Node]],
         same: Mapping[Node, Node],
     ) -> None:
-        """Of a graph.
+        """Takes a graph.
 
         Args:
             nodes: the graph, in order.
@@ -132,10 +132,10 @@ class _Room:
         self._weights = [w for w in weights if self._users[w]]
 
     def that_fit(self, possible: Collection[Node]) -> set[Node]:
-        """Return the nodes that are left if values which take too much are computed in calls.
+        """Return the nodes whose values fit; the rest is computed in calls.
 
-        A value may take as much as the weights that it replaces; of what it takes beyond them, all have to fit the
-        room together. If one does not, no value of its kind is made, so that layers stay equal.
+        A value may take as many bytes as the weights that it replaces. All bytes beyond these have to fit the room
+        together. If a value does not fit, no value of its kind is made, so that equal layers stay equal.
         """
         refused: set[object] = set()
         while True:
@@ -146,7 +146,7 @@ class _Room:
             refused.add(_kind(beyond))
 
     def _first_beyond(self, made: Collection[Node]) -> Node | None:
-        """The first node, from the end, whose value does not fit."""
+        """The last node whose value does not fit beside those behind it; None if all fit."""
         room = max(MORE_AT_LEAST, MORE_BYTES * sum(map(_bytes, self._weights)))
         freed, kept = self._freed(made), set[Node]()
         for node in reversed(self._nodes):
@@ -174,14 +174,14 @@ class _Room:
 
 
 def _kind(node: Node) -> object:
-    """What nodes of equal layers have in common."""
+    """The operator, shape and type of a node, which are the same in equal layers."""
     value = node.meta["val"]
     form = (value.shape, value.dtype) if isinstance(value, torch.Tensor) else None
     return str(node.target), form
 
 
 def _first_equals(nodes: Iterable[Node], fixed: Collection[Node]) -> dict[Node, Node]:
-    """By node that no call changes, the first one that computes the same of the same: all these are one constant."""
+    """By node that no call changes, the first node with the same operator and arguments: they share one constant."""
     firsts: dict[str, Node] = {}
     same: dict[Node, Node] = {}
     for node in nodes:
@@ -192,7 +192,7 @@ def _first_equals(nodes: Iterable[Node], fixed: Collection[Node]) -> dict[Node, 
 
 
 def _bytes(node: Node) -> float:
-    """Bytes of the value of a node, repeated elements once; one with several values has no form as a constant."""
+    """Bytes of the value of a node, expanded elements counted once; infinite for a node with several results."""
     value = node.meta["val"]
     if not isinstance(value, torch.Tensor):
         return float("inf")

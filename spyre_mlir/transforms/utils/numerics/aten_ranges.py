@@ -51,10 +51,8 @@ _COUNTS = {
 }
 _ZERO_TOO = frozenset(["aten.tril", "aten.triu"])
 _FILLED = {
-    "aten.zeros": 0,
     "aten.zeros_like": 0,
     "aten.new_zeros": 0,
-    "aten.ones": 1,
     "aten.ones_like": 1,
     "aten.new_ones": 1,
 }
@@ -117,7 +115,7 @@ class AtenRanges:
         op = value.owner
         if not isinstance(op, AtenOp):
             return None
-        name, given = _name(op), op.arguments()
+        name, given = operator_name(op.overload), op.arguments()
         number = next(n for n, result in enumerate(op.results) if result is value)
         if _COUNTS.get(name) == number:
             return 0, max(0, max(prod(shape_of(op.operands[0])), 1) - 1)
@@ -219,7 +217,7 @@ def _quotient(x: IntegerBounds, y: IntegerBounds) -> IntegerBounds | None:
 
 
 def _divided(call: _Call) -> IntegerBounds | None:
-    if call.op.overload.startswith("div") and call.given.get("rounding_mode") is None:
+    if call.given.get("rounding_mode") is None:
         return None
     found = _both(_quotient)(call)
     return None if found is None else (found[0], found[1] + 1)  # rounding towards zero is at most one above
@@ -278,10 +276,7 @@ _RULES: dict[str, Callable[[_Call], IntegerBounds | None]] = {
     "aten.maximum": _both(lambda x, y: (max(x[0], y[0]), max(x[1], y[1]))),
     "aten.minimum": _both(lambda x, y: (min(x[0], y[0]), min(x[1], y[1]))),
     "aten.clamp": _clamped,
-    "aten.clamp_min": _clamped,
-    "aten.clamp_max": _clamped,
     "aten.remainder": _rest,
-    "aten.floor_divide": _divided,
     "aten.div": _divided,
     "aten.sum": _added,
     "aten.cumsum": _added,
@@ -300,9 +295,9 @@ _RULES: dict[str, Callable[[_Call], IntegerBounds | None]] = {
 }
 
 
-def _name(op: AtenOp) -> str:
-    """The operator without its overload: ``aten.add``, for ``__and__`` ``aten.and``."""
-    return "aten." + op.overload.partition(".")[0].removeprefix("__").removesuffix("__")
+def operator_name(overload: str) -> str:
+    """Return an operator without its overload: ``aten.add`` for ``add.Tensor``, ``aten.and`` for ``__and__.Tensor``."""
+    return "aten." + overload.partition(".")[0].removeprefix("__").removesuffix("__")
 
 
 def _values(given: object) -> list[SSAValue]:
@@ -310,4 +305,7 @@ def _values(given: object) -> list[SSAValue]:
     return [cast("SSAValue", value) for value in several if isinstance(value, SSAValue)]
 
 
-__all__ = ["AtenRanges", "limits"]
+# Names of operators in the tables above; the op table has all of them.
+RANGED = frozenset([*_MOVES, *_COUNTS, *_FILLED, *_RULES])
+
+__all__ = ["RANGED", "AtenRanges", "limits", "operator_name"]

@@ -12,7 +12,8 @@ from torch import Tensor
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.frontend import import_program
-from spyre_mlir.transforms.utils.numerics.aten_ranges import AtenRanges
+from spyre_mlir.ops import ATEN
+from spyre_mlir.transforms.utils.numerics.aten_ranges import RANGED, AtenRanges, operator_name
 from tests.functions import FunctionModel
 
 X, Y = torch.tensor([[-(2**62), -7, 0, 255], [2**62, 3, 1, -1]]), torch.tensor([[5, -3, 2**40, 0], [1, 2, 3, 4]])
@@ -55,6 +56,10 @@ UNKNOWN: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "a shift by a tensor": lambda x, y: (x % 2) << y,
     "a table's row": lambda x, y: torch.gather(x, 1, y % 4),
 }
+
+
+def test_operators_with_bounds_are_in_the_op_table() -> None:
+    assert sorted(RANGED - {operator_name(overload) for entry in ATEN for overload in entry.overloads}) == []
 
 
 def last(function: Callable[..., Any], *inputs: Tensor) -> AtenOp:

@@ -34,13 +34,15 @@ def as_eager(values: NDArray[Any], element: str) -> NDArray[Any]:
     """Return numbers as torch rounds the result of an operator, in their original type.
 
     Args:
-        values: what the operator computed; integers if it is one of integers.
+        values: what the operator computed; integers if it is one of integers, or converts them.
         element: the element type of its result, by its MLIR name; of types that are not float32, or integers of 32
             bits and more, the numbers stay as they are.
     """
     with np.errstate(all="ignore"):
         if element == FLOAT32 and values.dtype in (np.float64, WIDEST):
             return values.astype(np.float32).astype(values.dtype)
+        if element == FLOAT32 and values.dtype.kind == "i":
+            return values.astype(np.float32).astype(np.float64)
         if element in _LOW_BITS and values.dtype.kind == "i":
             return values.astype(_LOW_BITS[element]).astype(np.int64)
     return values

@@ -89,6 +89,8 @@ class SkipRoundTrip(RewritePattern):
 
 def _is_kept(there: KernelOp, back: KernelOp) -> bool:
     """Return whether two kernels bring every element back to its place, in the form it had."""
+    if any(op.rounds_to is not None for op in (there, back)):
+        return False
     start, between, end = there.tensors[0], there.tensors[-1], back.tensors[-1]
     if start != end or any(op.maps.data[0] != op.maps.data[-1] for op in (there, back)):
         return False

@@ -254,9 +254,21 @@ class ConvertOp(KernelOp):
         C1: one input; the hardware converts between the two formats.
         C2: input and output have the same dimension in their lanes, in the order that the change of width leaves;
             or both are sparse.
+
+    Attributes:
+        element: the element type to which the model converts integers here, where exact numerics must know it.
     """
 
     name = "spyre.kernel.convert"
+
+    element = opt_prop_def()
+
+    assembly_format = f"{KERNEL_FORMAT} (`element` $element^)? {ATTRIBUTES}"
+
+    @property
+    def rounds_to(self) -> Attribute | None:
+        """The element type to which exact numerics round the result; None if they do not."""
+        return self.element
 
     @property
     def function_name(self) -> str:

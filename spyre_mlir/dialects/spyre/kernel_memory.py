@@ -199,7 +199,8 @@ class ToDeviceOp(ArgumentOp):
     `saturate`, of integers for comparisons with small ones only: those beyond DL16's integers are sent as the next
     number beyond these. `zero_padding` fills what the layout reserves beyond the tensor with zeros. `from_end`, of
     the indices of a gather: negative ones count from the end of a table of so many rows. `moved`: the host rearranges
-    the tensor first, by these moves one after the other.
+    the tensor first, by these moves one after the other. `elements`, of integers that may be beyond those of the
+    device: the types that the model converts them to, one after the other, where exact numerics must know it.
 
     Constraints:
         C1: every move stays inside what the one before it made, and the last one makes what the device has.
@@ -212,12 +213,14 @@ class ToDeviceOp(ArgumentOp):
     zero_padding = opt_prop_def(UnitAttr)
     from_end = opt_prop_def(IntegerAttr[I64])
     moved = opt_prop_def(ArrayAttr[MoveAttr | WordsAttr])
+    elements = opt_prop_def(ArrayAttr)
     result = result_def(DeviceTensorType)
 
     traits = traits_def(_CANONICAL)
     assembly_format = (
         "$source (`saturate` $saturate^)? (`zero_padding` $zero_padding^)? (`from_end` $from_end^)? "
-        "(`moved` $moved^)? (`segment` $segment^)? attr-dict `:` type($source) `to` type($result)"
+        "(`moved` $moved^)? (`elements` $elements^)? (`segment` $segment^)? "
+        "attr-dict `:` type($source) `to` type($result)"
     )
 
     def __init__(self, source: SSAValue, result: Attribute) -> None:
@@ -228,6 +231,11 @@ class ToDeviceOp(ArgumentOp):
     def rows(self) -> int | None:
         """Rows of the table from whose end negative indices count; None if they do not."""
         return None if self.from_end is None else self.from_end.value.data
+
+    @property
+    def converts_to(self) -> tuple[Attribute, ...]:
+        """The element types that the model converts the numbers to before the device has them."""
+        return () if self.elements is None else self.elements.data
 
     @property
     def moves(self) -> tuple[Move | Words, ...]:

@@ -246,7 +246,7 @@ class NodeLowering:
 
         def resolve(name: str, operand: Node) -> SSAValue | int | float | bool:
             if (number := self._number(entry, node, name, operand)) is not None:
-                return held(number, wanted)
+                return in_float32(held(number, wanted), kind)
             if wanted is None or name in AS_THEY_ARE:
                 return self.ssa(operand)
             return self._cast(operand, wanted)

@@ -151,7 +151,8 @@ class HostFunctions(InterpreterFunctions):
     def _send_kept(self, op: ToDeviceOp, given: KeptInput) -> _Placed:
         """Shares what an earlier run sent or left; sends it if there is nothing in this form."""
         tensor, kept = device_tensor(op.result), given.kept
-        form = Form.of(tensor, self.options, zero_padding=op.zero_padding is not None, moves=op.moves)
+        padded = op.zero_padding is not None
+        form = Form.of(tensor, self.options, zero_padding=padded, moves=op.moves, elements=op.converts_to)
         image = kept.image(form)
         if image is None:
             stored = self.options.numerics == "device" and self.program.weight(op) is not None

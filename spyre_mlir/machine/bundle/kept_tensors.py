@@ -39,12 +39,14 @@ class Form:
         zero_padding: whether padding is 0.
         options: numerics, which say what a slot of memory holds.
         moves: what the host does to it before it lays it out.
+        elements: the types to which it converts the numbers first.
     """
 
     tensor: DeviceTensor
     zero_padding: bool
     options: MachineOptions
     moves: tuple[Move | Words, ...] = ()
+    elements: tuple[Attribute, ...] = ()
 
     @classmethod
     def of(
@@ -54,9 +56,11 @@ class Form:
         *,
         zero_padding: bool = False,
         moves: tuple[Move | Words, ...] = (),
+        elements: tuple[Attribute, ...] = (),
     ) -> Form:
         """Return a form; where there is no padding, nothing is said about it."""
-        return cls(tensor, zero_padding and prod(tensor.shape) < tensor.sticks * tensor.lanes, options, moves)
+        padded = zero_padding and prod(tensor.shape) < tensor.sticks * tensor.lanes
+        return cls(tensor, padded, options, moves, elements)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32, device_format
 from spyre_mlir.hw.moves import Move, moved
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, first_index, strided
-from spyre_mlir.machine.eager_rounding import MOST_INTEGER, slot_type
+from spyre_mlir.machine.eager_rounding import MOST_INTEGER, as_eager, slot_type
 from spyre_mlir.machine.faults import place_of
 
 
@@ -110,10 +110,19 @@ def counted_from_end(op: ToDeviceOp, values: Array) -> Array:
     return np.where((values < 0) & (wrapped >= 0), wrapped, values)
 
 
+def converted(op: ToDeviceOp, values: Array) -> Array:
+    """Return numbers after the conversions of a transfer, each as eager rounds or wraps."""
+    for element in op.converts_to:
+        values = as_eager(values, str(element))
+    return values
+
+
 def sent_integers(
     op: ToDeviceOp, values: Array, tensor: DeviceTensor, name: str = "the tensor", *, exact: bool = True
 ) -> Array:
     """Return the numbers that the host sends: integers outside a format do not wrap or round silently.
+
+    Exact numerics convert them to the types that the model converts them to.
 
     Args:
         op: the transfer.
@@ -125,6 +134,8 @@ def sent_integers(
     Raises:
         InputError: one does not fit.
     """
+    if exact:
+        values = converted(op, values)
     values = counted_from_end(op, values)
     form = device_format(tensor.format)
     for words in (move for move in op.moves if isinstance(move, Words)):

@@ -71,6 +71,8 @@ class PlannedBuffer:
         zero_padding: whether everything behind the logical extents is known to be 0.
         filled: dimensions whose padding has been overwritten by the program, and with what.
         saturate: whether the host sends numbers beyond DL16's integers as the next number beyond these.
+        elements: the types that the model converts integers to on the way, one after the other, of those that may be
+            beyond the device's integers.
         rows: the rows of the table that it indexes, if negative indices count from the end of it.
         argument: the argument of a region's function that the device has already, if it is one.
         moves: what the host does to its tensor before it lays it out.
@@ -86,6 +88,7 @@ class PlannedBuffer:
     zero_padding: bool = False
     filled: dict[int, float] = field(default_factory=dict[int, float])
     saturate: bool = False
+    elements: tuple[Attribute, ...] = ()
     rows: int | None = None
     argument: SSAValue | None = None
     moves: tuple[Move | Words, ...] = ()

@@ -12,21 +12,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import Float8E4M3FNType, IntegerType, f32, i1
+from xdsl.dialects.builtin import Float8E4M3FNType, FloatAttr, IntegerAttr, IntegerType, f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.loop import body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.hw.formats import DL16, FP32
+from spyre_mlir.hw.formats import DL16, FP32, INDEX
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.hardware_functions import picks
 from spyre_mlir.ops.table import OpEntry
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, stored_format
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
-from spyre_mlir.transforms.utils.numerics.integer_ranges import NARROW, WIDE, holds, inside, is_integer, wraps
+from spyre_mlir.transforms.utils.numerics.integer_ranges import (
+    NARROW,
+    WIDE,
+    holds,
+    inside,
+    is_integer,
+    type_range,
+    wraps,
+)
 
 _HALF = 0.5
 
@@ -120,12 +128,36 @@ def cast(p: LayoutPlanner, op: loop.NestOp) -> bool:
         p.versions[op.result] = p.of(value)
         return True
     if not is_integer(new):
-        p.versions[op.result] = p.form(value, FP32.name if keeps_float32(p, op, new) else stored_format(new))
+        form = FP32.name if keeps_float32(p, op, new) else stored_format(new)
+        p.versions[op.result] = _converted(p, value, new, form) if _rounds(p, op) else p.form(value, form)
+    elif is_integer(old) and not wraps(new) and not inside(p.all_integers.of(value), type_range(new)):
+        p.versions[op.result] = _converted(p, value, new, p.of(value).format)
     elif is_integer(old) and wraps(new) and not inside(p.ranges.of(value), holds(new)):
         p.versions[op.result] = wrapped(p, p.form(value, FP32.name) if p.of(value).provided else p.of(value), new)
     else:
         p.versions[op.result] = p.of(value)
     return True
+
+
+def _rounds(p: LayoutPlanner, op: loop.NestOp) -> bool:
+    """Return whether a cast rounds integers to float32 where exact numerics see it."""
+    (value,), result = op.inputs, element_of(op.result)
+    if not is_integer(element_of(value)) or result != f32 or op.wide is not None:
+        return False
+    one = isinstance(p.of(value).constant, FloatAttr | IntegerAttr)  # `Ranges` refuses a number that FP32 has not
+    return not (one or inside(p.all_integers.of(value), WIDE))
+
+
+def _converted(p: LayoutPlanner, value: SSAValue, element: Attribute, form: str) -> DeviceForms:
+    """Integers in another type: the host converts those it has, a kernel those that are computed.
+
+    The device itself has no larger integers than float32, so that the kernel that converts only copies there.
+    """
+    home = p.of(value)
+    if home.host is not None:
+        return home.sent_as(form, element)
+    form = FP32.name if form == INDEX.name else form  # no kernel makes indices
+    return DeviceForms(home.shape, form, origin=home, elements=(element,))
 
 
 def wrapped(p: LayoutPlanner, versions: DeviceForms, element: Attribute) -> DeviceForms:

@@ -54,6 +54,7 @@ class DeviceForms:
         prepared: whether the host lays it out ahead of time (weights, constants), its padding 0.
         constant: the number or pattern it is, if it is one.
         origin: the same tensor in the format it was computed in, if this is a conversion.
+        elements: the types that the model converts integers to on the way from `host` or `origin`; see `PlannedBuffer`.
         saturate: whether the host limits the numbers to what comparisons need; see `PlannedBuffer`.
         argument: the argument of a region's function that it is, if the caller has it on the device.
         block: the block of another tensor that it is, if it is one.
@@ -69,6 +70,7 @@ class DeviceForms:
     prepared: bool = False
     constant: Attribute | None = None
     origin: DeviceForms | None = None
+    elements: tuple[Attribute, ...] = ()
     saturate: bool = False
     argument: SSAValue | None = None
     block: Block | None = None
@@ -108,11 +110,25 @@ class DeviceForms:
         """Return the buffer whose stick dimension is `stick`, if there is one."""
         return next((b for b in self.buffers if b.layout.stick == stick), None)
 
+    def sent_as(self, form: str, *elements: Attribute, saturate: bool = False) -> DeviceForms:
+        """Return the same tensor as the host provides it in a format, after conversions of its integers."""
+        return DeviceForms(
+            self.shape,
+            form,
+            host=self.host,
+            moves=self.moves,
+            prepared=self.prepared,
+            constant=self.constant,
+            elements=(*self.elements, *elements),
+            saturate=saturate,
+        )
+
     def after(self, move: Move, room: WeightRoom) -> DeviceForms | None:
         """Return the forms of a weight after a move that the host makes; None if that is not the host's to do."""
         if self.host is None or not self.prepared or move.overwrites or not room.has(self.host, move.shape):
             return None
-        return DeviceForms(move.shape, self.format, host=self.host, moves=(*self.moves, move), prepared=True)
+        moves = (*self.moves, move)
+        return DeviceForms(move.shape, self.format, host=self.host, moves=moves, prepared=True, elements=self.elements)
 
 
 @dataclass

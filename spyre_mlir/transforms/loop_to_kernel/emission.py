@@ -189,6 +189,8 @@ def _definition(buffer: PlannedBuffer, hosts: Mapping[SSAValue, SSAValue]) -> Op
             op.saturate = UnitAttr()
         if buffer.zero_padding:
             op.zero_padding = UnitAttr()
+        if buffer.elements:
+            op.elements = ArrayAttr(buffer.elements)
         if buffer.moves:
             op.moved = ArrayAttr([_move(move) for move in buffer.moves])
         if buffer.rows is not None:

@@ -32,7 +32,9 @@ def kernel_op(step: PlannedKernel, values: Mapping[PlannedBuffer, SSAValue]) -> 
     if step.function == RESTICKIFY_STEP:
         return kernel.RestickifyOp(space, inputs, output, maps)
     if step.function == CONVERT_STEP:
-        return kernel.ConvertOp(space, inputs, output, maps)
+        conversion = kernel.ConvertOp(space, inputs, output, maps)
+        conversion.element = step.element
+        return conversion
     if step.function == GATHER_STEP:
         return kernel.GatherOp(space, inputs, output, maps, {"axis": IntegerAttr(step.axis or 0, 64)})
     op = kernel.ComputeOp(space, inputs, output, maps, {"function": StringAttr(step.function)})

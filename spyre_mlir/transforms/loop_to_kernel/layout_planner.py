@@ -70,8 +70,8 @@ class LayoutPlanner:
         self.packed: dict[Hashable, Any] = {}  # weights of words; see `unpacking`
         self.versions: dict[SSAValue, DeviceForms] = {}
         self.origin: Operation | None = None
-        self.chosen, self.arguments = ChosenLayouts(), ArgumentLayouts()
-        self.ranges = Ranges()
+        self.chosen, self.arguments, self.ranges = ChosenLayouts(), ArgumentLayouts(), Ranges()
+        self.all_integers = Ranges(checks=False, beyond_device=True)
         self._constants: dict[tuple[Attribute, tuple[int, ...], StickLayout, str], PlannedBuffer] = {}
         self._forms: dict[tuple[int, str, bool], DeviceForms] = {}
 
@@ -140,17 +140,17 @@ class LayoutPlanner:
     def form(self, value: SSAValue, form: str, *, saturate: bool = False) -> DeviceForms:
         """Return the device forms of a value in a format: sent in it by the host, or converted on the device."""
         home = self.of(value)
+        key = (id(home), form, saturate)
         if home.format == form:
             return home
-        key = (id(home), form, saturate)
         if key not in self._forms:
             made = DeviceForms(home.shape, form, saturate=saturate)
-            if home.origin is not None and home.origin.format == form:
+            if home.origin is not None and home.elements:
+                made.origin, made.elements = home.origin, home.elements
+            elif home.origin is not None and home.origin.format == form:
                 made = home.origin
             elif home.provided and (saturate or self._sends(home, form)):
-                made.host, made.prepared, made.constant = home.host, home.prepared, home.constant
-                made.moves = home.moves
-                self._where_placed(made)
+                made = self._where_placed(home.sent_as(form, saturate=saturate))
             elif home.block is not None and home.block.whole.constant is not None:
                 made.block = replace(home.block, whole=self.form(home.block.source, form))
             elif home.format == FP8.name and form != DL16.name:  # these convert to DL16 only
@@ -188,7 +188,8 @@ class LayoutPlanner:
         if pairs:
             made.pad(stick, block_of(FP8.name))
         space, index = self.whole(versions.shape)
-        self.step(CONVERT_STEP, space, [(source, index)], (made, index))
+        function = COPY if source.format == made.format else CONVERT_STEP
+        self.step(function, space, [(source, index)], (made, index), element=next(iter(versions.elements), None))
         versions.buffers.append(made)
         return self._started(made)
 
@@ -251,6 +252,7 @@ class LayoutPlanner:
                 versions.host,
                 zero_padding=ours and (versions.prepared or versions.format == FP32.name),
                 saturate=versions.saturate,
+                elements=versions.elements,
                 argument=versions.argument,
                 moves=versions.moves,
             )

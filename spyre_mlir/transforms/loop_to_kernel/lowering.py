@@ -262,7 +262,13 @@ def _from_host(p: LayoutPlanner, versions: DeviceForms, layout: StickLayout) -> 
         return p.laid_out(versions, layout)
     made = p.define(
         PlannedBuffer(
-            versions.shape, versions.format, layout, versions.host, zero_padding=versions.prepared, moves=versions.moves
+            versions.shape,
+            versions.format,
+            layout,
+            versions.host,
+            zero_padding=versions.prepared,
+            elements=versions.elements,
+            moves=versions.moves,
         )
     )
     versions.buffers.append(made)

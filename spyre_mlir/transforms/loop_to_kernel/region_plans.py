@@ -209,6 +209,7 @@ def _like(p: LayoutPlanner, parameter: PlannedBuffer, host: SSAValue | None = No
         constant=parameter.constant,
         zero_padding=parameter.zero_padding,
         saturate=parameter.saturate,
+        elements=parameter.elements,
         rows=parameter.rows,
         moves=parameter.moves,
         fixed=True,

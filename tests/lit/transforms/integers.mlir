@@ -55,6 +55,36 @@ func.func @small(%a: tensor<70xi8>, %b: tensor<70xi8>) -> tensor<70xi16> {
 // CHECK: compute "add" [d0 = 70] ins({{.*}} x SEN169_FP16, {{.*}}) outs({{.*}} x SEN169_FP16, order [0], stick 0, hbm>){{$}}
 // CHECK-NOT: IEEE_FP32
 
+// Integers that may be beyond those of float32 are rounded to it: by the host, or by the kernel that converts them.
+
+func.func @rounded(%a: tensor<5x64xi64>, %x: tensor<5x64xf32>) -> (tensor<5x64xf32>, tensor<5x64xf32>) {
+  %0 = spyre.loop.nest [d0 = 5, d1 = 64] ins(%a[d0, d1] : tensor<5x64xi64>) -> [d0, d1] : tensor<5x64xf32> {
+  ^bb0(%p: i64):
+    spyre.loop.yield %p : i64
+  }
+  %1 = spyre.loop.nest [d0 = 5, d1 = 64] ins(%a[d0, d1] : tensor<5x64xi64>, %a[d0, d1] : tensor<5x64xi64>) -> [d0, d1] : tensor<5x64xi64> {
+  ^bb0(%p: i64, %q: i64):
+    %r = arith.addi %p, %q : i64
+    spyre.loop.yield %r : i64
+  }
+  %2 = spyre.loop.nest [d0 = 5, d1 = 64] ins(%1[d0, d1] : tensor<5x64xi64>) -> [d0, d1] : tensor<5x64xf32> {
+  ^bb0(%p: i64):
+    spyre.loop.yield %p : i64
+  }
+  %3 = spyre.loop.nest [d0 = 5, d1 = 64] ins(%0[d0, d1] : tensor<5x64xf32>, %x[d0, d1] : tensor<5x64xf32>) -> [d0, d1] : tensor<5x64xf32> {
+  ^bb0(%p: f32, %q: f32):
+    %r = arith.addf %p, %q : f32
+    spyre.loop.yield %r : f32
+  }
+  func.return %2, %3 : tensor<5x64xf32>, tensor<5x64xf32>
+}
+
+// CHECK-LABEL: @rounded
+// CHECK: to_device %a zero_padding : tensor<5x64xi64>
+// CHECK: compute "add" {{.*}} element i64 integers
+// CHECK: to_device %a zero_padding elements [f32] : tensor<5x64xi64>
+// CHECK: compute "identity" {{.*}} x IEEE_FP32, {{.*}} element f32
+
 // A table compared with an input of any size: the host limits it to just beyond the table.
 
 func.func @positions(%at: tensor<7xi64>) -> tensor<7x100xi1> {

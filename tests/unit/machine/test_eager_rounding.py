@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch._higher_order_ops.while_loop import while_loop
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
@@ -104,6 +106,52 @@ INTEGERS: dict[str, tuple[Function, torch.Tensor]] = {
 @pytest.mark.parametrize(("function", "numbers"), INTEGERS.values(), ids=INTEGERS)
 def test_integers_of_any_size(function: Function, numbers: torch.Tensor) -> None:
     check(function, numbers)
+
+
+BEYOND = torch.tensor([2**24 + 1, -(2**24) - 1, 3, 2**53 + 1, 2**60 + 2**36 + 1, 2**63 - 1])
+FLOATS = torch.tensor([2.0**24, -(2.0**24), 3.5, 2.0**53, 2.0**60, 2.0**63])
+CASTS: dict[str, Function] = {
+    "of an input": lambda a, x: (a == x, a - x, a[:5].float().long(), a > 2.0**24, a.reshape(2, 3).t() / 3),
+    "of computed integers": lambda a, x: ((a * 3 + 1) - x, (a + 1 == x), a.cumsum(0).float() - 2.0**24, a.max() - x),
+    "of an input that is an integer too": lambda a, x: (a.float(), a + 1, (a + 1).float(), a == 2**24 + 1),
+    "to shorter integers": lambda a, x: (a.int().float(), a.int() > 0, a.int() // 3, (a * 3).int() > 0, a.int() == x),
+    "of quotients that might fit": lambda a, x: ((a // 4) - x, (a % 2**30).float() - 2.0**24),
+    "of known numbers": lambda _, x: (torch.full((6,), 2**24 + 1) - x, x == BEYOND, x * torch.tensor(2**24 + 1)),
+}
+
+
+@pytest.mark.parametrize("function", CASTS.values(), ids=CASTS)
+def test_integers_become_float32_numbers(function: Function) -> None:
+    """Rounded once: 2^60 + 2^36 + 1 as a double is in the middle of two float32 numbers."""
+    check(function, BEYOND, FLOATS)
+
+
+def test_short_integers_become_float32_numbers() -> None:
+    a = torch.tensor([2**24 + 1, -(2**24) - 3, 7, 2**31 - 1], dtype=torch.int32)
+    check(lambda a: (a * a - 0.5, a == 2.0**24, (a.float().int() + 1).float()), a)
+
+
+def test_integers_in_half_precision_stay_wide() -> None:
+    a, x = torch.tensor([2**24 + 1]), torch.ones(1, dtype=torch.float16)
+    for level, (_, result) in at_every_level(lambda a, x: (x + 1, a.float()), a, x):
+        np.testing.assert_array_equal(result, [2.0**24 + 1], err_msg=level)
+
+
+def test_a_loop_and_a_branch_round_their_integers() -> None:
+    def looped(a: torch.Tensor, x: torch.Tensor) -> Any:
+        def body(i: torch.Tensor, a: torch.Tensor, x: torch.Tensor) -> Any:
+            return i + 1, a * 3 + 1, x + (a - 2.0**24)
+
+        carried = while_loop(lambda i, _a, _x: i < 3, body, (torch.tensor(0), a.clone(), x.clone()))
+        return *carried, torch.cond(x.sum() > 0, lambda a, x: (a + 2) - x, lambda a, x: x - a, (a, x))
+
+    check(looped, BEYOND[:3].clone(), FLOATS[:3].clone())
+
+
+def test_a_saved_program_rounds_its_integers(tmp_path: Path) -> None:
+    compiled(lambda a, x: (a == x, (a + 1) - x), BEYOND, FLOATS).save(tmp_path / "bundle")
+    got = spyre_mlir.load(tmp_path / "bundle", numerics="exact")(BEYOND, FLOATS)
+    assert torch.equal(got[0], BEYOND == FLOATS) and torch.equal(got[1], (BEYOND + 1) - FLOATS)
 
 
 def test_the_device_still_refuses_what_it_cannot_hold() -> None:

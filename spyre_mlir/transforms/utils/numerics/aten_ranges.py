@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import BlockArgument, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.tensors import as_tensor_type, element_of, is_unsigned, shape_of
+from spyre_mlir.dialects.tensors import as_tensor_type, element_of, shape_of
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.utils.numerics.integer_ranges import (
     MOST_SHORT_BITS,
@@ -26,6 +26,7 @@ from spyre_mlir.transforms.utils.numerics.integer_ranges import (
     inside,
     is_integer,
     stated_bounds,
+    type_range,
 )
 
 # Operands that choose rows: the host sends them as indices of 32 bits, and an index beyond a table is an error.
@@ -60,14 +61,6 @@ _FILLED = {
 Arguments = Mapping[str, Any]
 
 
-def limits(element: IntegerType) -> IntegerBounds:
-    """Return the integers of a type."""
-    bits = element.width.data
-    if element == i1:
-        return 0, 1
-    return (0, 2**bits - 1) if is_unsigned(element) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-
-
 @dataclass
 class AtenRanges:
     """Bounds of the integers and truth values of a function at the aten level."""
@@ -77,7 +70,7 @@ class AtenRanges:
     def of(self, value: SSAValue) -> IntegerBounds:
         """Return the bounds of a value's elements; those of its type if nothing else is known."""
         if value not in self._known:
-            whole = limits(cast(IntegerType, element_of(value)))
+            whole = type_range(element_of(value))
             found = self._find(value)
             self._known[value] = whole if found is None or not inside(found, whole) else found
         return self._known[value]
@@ -308,4 +301,4 @@ def _values(given: object) -> list[SSAValue]:
 # Names of operators in the tables above; the op table has all of them.
 RANGED = frozenset([*_MOVES, *_COUNTS, *_FILLED, *_RULES])
 
-__all__ = ["RANGED", "AtenRanges", "limits", "operator_name"]
+__all__ = ["RANGED", "AtenRanges"]

@@ -58,6 +58,14 @@ def holds(element: Attribute) -> IntegerBounds:
     return (0, 2**bits - 1) if is_unsigned(element) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
+def type_range(element: Attribute) -> IntegerBounds:
+    """Return the integers of an element type, whether or not the device can represent them."""
+    bits = integer_bits(element)
+    if bits == 1:
+        return 0, 1
+    return (0, 2**bits - 1) if is_unsigned(element) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
 def wraps(element: Attribute) -> bool:
     """Return whether integers of a type wrap around, as in torch; longer ones are a fault there."""
     return 1 < integer_bits(element) <= MOST_SHORT_BITS
@@ -117,9 +125,11 @@ class Ranges:
 
     Attributes:
         checks: whether a constant that FP32 does not have is refused; off where the caller cannot say at which op.
+        beyond_device: whether a value without bounds of its own has all integers of its type, as in exact numerics.
     """
 
     checks: bool = True
+    beyond_device: bool = False
     _known: dict[SSAValue, IntegerBounds] = field(default_factory=dict[SSAValue, IntegerBounds])
 
     def of(self, value: SSAValue) -> IntegerBounds:
@@ -128,8 +138,11 @@ class Ranges:
             self._known[value] = self._find(value)
         return self._known[value]
 
+    def _limits(self, element: Attribute) -> IntegerBounds:
+        return type_range(element) if self.beyond_device and is_integer(element) else holds(element)
+
     def _find(self, value: SSAValue) -> IntegerBounds:
-        limits = holds(element_of(value))
+        limits = self._limits(element_of(value))
         match value.owner:
             case loop.LoopConstantOp() as op if isinstance(element_of(value), IntegerType):
                 low, high = constant_bounds(op.value, shape_of(value))
@@ -137,7 +150,7 @@ class Ranges:
                 return _checked(found, value) if self.checks else found
             case loop.NestOp() as op:
                 found = self.unwrapped(op)
-                if wraps(element_of(value)) and not inside(found, limits):
+                if (self.beyond_device or wraps(element_of(value))) and not inside(found, limits):
                     return limits
                 found = max(found[0], limits[0]), min(found[1], limits[1])
                 return found if op.dest is None else _whole(_around(*found, *self.of(op.dest)))
@@ -157,17 +170,17 @@ class Ranges:
             users = [u.operation for u in value.uses]
             nests = [u for u in users if isinstance(u, loop.NestOp) and u.dest is value]
             if len(nests) != 1:
-                return _whole(_around(*found)) if found else holds(element_of(value))
+                return _whole(_around(*found)) if found else self._limits(element_of(value))
             found += self.unwrapped(nests[0])
             value = nests[0].result
 
     def unwrapped(self, op: loop.NestOp) -> IntegerBounds:
         """Return the bounds of a nest's result, before its type limits it."""
         if not all(isinstance(element_of(v), IntegerType) for v in op.inputs):
-            return holds(element_of(op.result))
+            return self._limits(element_of(op.result))
         operands = [self.of(v) for v in op.inputs]
         entry = body_function(op.body.block)
-        found = _applied(entry, operands)
+        found = _applied(entry, operands, self._limits(element_of(op.result)))
         if op.combine is not None and loop.combiner(op.combine.data) is reductions.sum:
             times = prod(op.space.extents[name] for name in op.reduced)
             found = found[0] * times, found[1] * times
@@ -191,13 +204,13 @@ def stated_bounds(argument: BlockArgument) -> IntegerBounds | None:
     return low, high
 
 
-def _applied(entry: OpEntry | None, operands: Sequence[IntegerBounds]) -> IntegerBounds:
+def _applied(entry: OpEntry | None, operands: Sequence[IntegerBounds], unknown: IntegerBounds) -> IntegerBounds:
     if entry is None:
         return operands[0]
     if entry.boolean:
         return 0, 1
     rule = BOUNDS.get(entry.name)
-    return WIDE if rule is None else _whole(rule(operands))
+    return unknown if rule is None else _whole(rule(operands))
 
 
 def _whole(bounds: FloatBounds) -> IntegerBounds:
@@ -227,5 +240,6 @@ __all__ = [
     "inside",
     "is_integer",
     "stated_bounds",
+    "type_range",
     "wraps",
 ]

@@ -14,6 +14,9 @@ func.func @ops(%a: tensor<64x128xf16>, %i: tensor<64xi64>, %t: tensor<10x128xf16
   // GENERIC: "spyre.kernel.to_device"(%a) <{zero_padding}>
   %da = spyre.kernel.to_device %a zero_padding : tensor<64x128xf16> to !rows
   %di = spyre.kernel.to_device %i : tensor<64xi64> to !index
+  // CHECK: spyre.kernel.to_device %i elements [i32] : tensor<64xi64> to
+  // GENERIC: "spyre.kernel.to_device"(%i) <{elements = [i32]}>
+  %dj = spyre.kernel.to_device %i elements [i32] : tensor<64xi64> to !index
   %dt = spyre.kernel.to_device %t : tensor<10x128xf16> to !table
   // CHECK: %{{.*}} = spyre.kernel.to_device %w moved [#spyre.move<[m = 64, n = 96] [n, m] -> [m, n + 32] of [64, 128]>] : tensor<96x64xf16> to
   // GENERIC: "spyre.kernel.to_device"(%w) <{moved = [#spyre.move<[m = 64, n = 96] [n, m] -> [m, n + 32] of [64, 128]>]}>

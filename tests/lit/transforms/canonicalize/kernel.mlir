@@ -72,6 +72,20 @@ func.func @wider(%x: tensor<64xf16>) -> tensor<64xf16> {
   func.return %r : tensor<64xf16>
 }
 
+// A conversion that rounds leaves another tensor.
+// CHECK-LABEL: func.func @rounded_on_the_way(
+// CHECK:         spyre.kernel.convert {{.*}} element f32
+// CHECK:         spyre.kernel.convert
+func.func @rounded_on_the_way(%x: tensor<64xi64>) -> tensor<64xi64> {
+  %a = spyre.kernel.to_device %x : tensor<64xi64> to !half
+  %b = spyre.kernel.alloc : !plain
+  %c = spyre.kernel.alloc : !half
+  spyre.kernel.convert [m = 64] ins(%a[m] : !half) outs(%b[m] : !plain) element f32
+  spyre.kernel.convert [m = 64] ins(%b[m] : !plain) outs(%c[m] : !half)
+  %r = spyre.kernel.from_device %c : !half to tensor<64xi64>
+  func.return %r : tensor<64xi64>
+}
+
 // CHECK-LABEL: func.func @narrower(
 // CHECK:         spyre.kernel.convert
 // CHECK:         spyre.kernel.convert

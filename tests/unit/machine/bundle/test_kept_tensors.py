@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import f32
 from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
@@ -121,6 +122,7 @@ def test_padding_is_said_only_where_there_is_some() -> None:
     assert Form.of(TENSOR, EXACT, zero_padding=True) == Form.of(TENSOR, EXACT)
     assert Form.of(ragged, EXACT, zero_padding=True) != Form.of(ragged, EXACT)
     assert Form.of(narrow, EXACT).tensor == narrow
+    assert Form.of(TENSOR, EXACT, elements=(f32,)) != Form.of(TENSOR, EXACT)
 
 
 def test_what_something_else_reads_does_not_stay() -> None:

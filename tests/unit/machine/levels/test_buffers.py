@@ -169,6 +169,16 @@ def test_numbers_that_only_bound_saturate() -> None:
     assert sent(transfer(attributes="saturate"), 1024, 1025, 5000, -1024, -1025) == [1024, 1026, 1026, -1024, -1026]
 
 
+def test_exact_numerics_convert_integers_before_they_are_sent() -> None:
+    """The device has none that these conversions change."""
+    floats, both = transfer("IEEE_FP32", "elements [f32]"), transfer("IEEE_FP32", "elements [i32, f32]")
+    assert sent(floats, 2**24 + 1, 2**60 + 2**36 + 1, -3) == [2**24, 2**60 + 2**37, -3]
+    assert sent(both, 2**32 + 2**24 + 1, 2**31) == [2**24, -(2**31)]
+    assert sent(transfer("SENUINT32", "elements [i32]"), 2**32 + 5) == [5]
+    with pytest.raises(InputError, match="holds 16,777,217"):
+        sent(floats, 2**24 + 1, exact=False)
+
+
 def test_nothing_fits_anywhere() -> None:
     assert sent(transfer("SENUINT32")) == []
 

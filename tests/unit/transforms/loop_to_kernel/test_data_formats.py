@@ -20,6 +20,7 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
     keeps_float32,
     wrapped,
 )
+from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from tests.unit.transforms.levels import ops
 from tests.unit.transforms.loop_to_kernel.planning import functions_of, lowered, names, nest, sent, steps, tensor
@@ -201,6 +202,31 @@ def test_forms_that_casts_make() -> None:
     assert made("i32", "i8") == (FP32, ["mul", "add", "floor", "mul", "sub"])
     assert made("i32", "ui8") == (FP32, ["mul", "floor", "mul", "sub"])
     assert made("f32", "f8E4M3FN")[1] == ["convert"]
+
+
+def test_casts_of_integers_beyond_those_of_the_device() -> None:
+    """The host converts what it has; kernels that copy or convert in any case convert the rest."""
+
+    def made(old: str, new: str, *, host: bool = True, wide: bool = False) -> tuple[DeviceForms, LayoutPlanner]:
+        op, p = nest(copy(old, new)), LayoutPlanner()
+        op.wide = UnitAttr() if wide else None
+        if host:
+            p.hosts[op.inputs[0]] = False
+        else:
+            p.of(op.inputs[0]).format = FP32
+            p.of(op.inputs[0]).buffers.append(p.fresh((4, 64), FP32, 1))
+        assert cast(p, op)
+        return p.versions[op.result], p
+
+    for old, new, elements in (("i64", "f32", (f32,)), ("i16", "f32", ()), ("i64", "f16", ()), ("i64", "i32", (i32,))):
+        assert made(old, new)[0].elements == elements
+    assert made("i64", "f32", wide=True)[0].elements == ()
+    assert made("i32", "i64")[0].elements == ()
+    for new, function, element in (("f32", "convert", f32), ("i32", "identity", i32)):
+        forms, p = made("i64", new, host=False)
+        p.some(forms)
+        (step,) = steps(p)
+        assert (step.function, step.element) == (function, element)
 
 
 @pytest.mark.parametrize(("element", "numbers"), [(i8, [1 / 256, 0.5, 256]), (i16, [1 / 65536, 0.5, 65536])])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import FloatAttr, f16, f32, f64, i1, i8, i64
+from xdsl.dialects.builtin import FloatAttr, f16, f32, f64, i1, i8, i32, i64
 
 from spyre_mlir.dialects.spyre.attributes import IterDim
 from spyre_mlir.hw.sticks import UNIT, LinearExpr
@@ -139,6 +139,20 @@ def test_integers_are_sent_as_dl16_only_where_it_has_them_all() -> None:
         assert (found.host is value) == provided and (found.origin is None) == provided
         assert p.form(value, DL16, saturate=True).saturate
         assert p.buffer(p.form(value, DL16, saturate=True), 1).saturate
+
+
+def test_converted_integers_are_converted_in_every_format() -> None:
+    p = LayoutPlanner()
+    value, computed = sent(p, 4, 64, element=i64), tensor(4, 64)
+    p.versions[value] = p.of(value).sent_as(FP32, i32).sent_as(FP32, f32)
+    assert p.buffer(p.form(value, FP32), 1).elements == (i32, f32)
+    home = p.of(tensor(4, 64))
+    home.format = FP32
+    home.buffers.append(p.fresh((4, 64), FP32, 1))
+    p.versions[computed] = DeviceForms((4, 64), DL16, origin=home, elements=(f32,))
+    p.buffer(p.form(computed, FP32), 1)
+    (step,) = steps(p)
+    assert (step.function, step.element) == ("identity", f32)
 
 
 def test_dl16_is_laid_out_again_before_it_is_widened() -> None:

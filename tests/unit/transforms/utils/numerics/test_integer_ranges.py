@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from xdsl.dialects.builtin import i1
 
 import spyre_mlir
 from spyre_mlir.errors import InputError, MachineFault
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
+from spyre_mlir.transforms.utils.integer_ranges import Ranges, type_range
 from tests.functions import FunctionModel
+from tests.unit.transforms.loop_to_kernel.planning import nest
 
 LARGEST = 2**24 - 1
 
@@ -286,3 +289,28 @@ def test_every_level_agrees() -> None:
     a = integers(5, 70)
     made = spyre_mlir.compile(FunctionModel(lambda a: (a * a).t().amax(-1) + a.sum(0)), (a,), numerics="exact")
     assert made.verify(a, tolerance=0.0)
+
+
+def test_bounds_beyond_the_device() -> None:
+    """A quarter of an input is below 2^24 where the device has the input, and else below 2^61; sums wrap."""
+    kind, short = "tensor<4x64xi64>", "tensor<4x64xi32>"
+
+    def bounds(body: str, *, beyond: bool, of: str = kind) -> tuple[int, int]:
+        element = of.removeprefix("tensor<4x64x").removesuffix(">")
+        text = f"""func.func @main(%x: {of}) -> {of} {{
+          %c = spyre.loop.constant 4.0 : f64 : tensor<{element}>
+          %0 = spyre.loop.nest [m = 4, n = 64] ins(%x[m, n] : {of}, %c[] : tensor<{element}>) -> [m, n] : {of} {{
+          ^bb0(%a: {element}, %b: {element}):
+            %q = {body} : {element}
+            spyre.loop.yield %q : {element}
+          }}
+          func.return %0 : {of}
+        }}"""
+        return Ranges(checks=False, beyond_device=beyond).of(nest(text).result)
+
+    assert bounds("arith.floordivsi %a, %b", beyond=False)[1] <= 2**22
+    assert bounds("arith.floordivsi %a, %b", beyond=True) == (-(2**61), 2**61 - 1)
+    assert bounds("arith.addi %a, %b", beyond=True) == (-(2**63), 2**63 - 1)
+    assert bounds("arith.addi %a, %b", beyond=True, of=short) == (-(2**31), 2**31 - 1)
+    assert bounds("arith.addi %a, %b", beyond=True, of="tensor<4x64xi16>") == (-(2**15), 2**15 - 1)
+    assert type_range(i1) == (0, 1)

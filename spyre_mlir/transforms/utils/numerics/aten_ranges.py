@@ -301,4 +301,4 @@ def _values(given: object) -> list[SSAValue]:
 # Names of operators in the tables above; the op table has all of them.
 RANGED = frozenset([*_MOVES, *_COUNTS, *_FILLED, *_RULES])
 
-__all__ = ["RANGED", "AtenRanges"]
+__all__ = ["RANGED", "AtenRanges", "operator_name"]

@@ -74,7 +74,7 @@ POINT = "@"
 STAGES = (
     Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
-        "@aten,place-inputs,spread-experts,pad-heads,fold-padding,convolve-rows,decompose-aten,cse,@aten-decomposed,"
+        "@aten,place-inputs,spread-experts,turn-heads,pad-heads,fold-padding,convolve-rows,decompose-aten,cse,@aten-decomposed,"
         "convert-aten-to-spyre-loop,scale-results,split-products,update-in-place,forward-copies,join-parts,pack-weights,schedule-host-steps,@spyre.loop",
         legality.LOOP,
     ),

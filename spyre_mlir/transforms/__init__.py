@@ -22,6 +22,7 @@ PASSES = (
     "inline-regions",
     "place-inputs",
     "spread-experts",
+    "turn-heads",
     "pad-heads",
     "fold-padding",
     "convolve-rows",
@@ -58,7 +59,7 @@ _FOLDERS: dict[str, str] = {
     **dict.fromkeys(("fold-padding", "convolve-rows"), "convolutions"),
     **dict.fromkeys(("cut-rows", "cut-columns", "split-products", "join-parts"), "cut_nests"),
     "spread-experts": "experts",
-    "pad-heads": "heads",
+    **dict.fromkeys(("turn-heads", "pad-heads"), "heads"),
 }
 
 

@@ -16,7 +16,7 @@ from spyre_mlir.ops.value import Value
 # Slices that a nearest-neighbour choice along one dimension may take; a product with zeros and ones is cheaper then.
 MOST_SLICES = 64
 CUBIC, CUBIC_SMOOTHED = -0.75, -0.5  # the free coefficient of cubic interpolation, as torch chooses it
-MODES = ("nearest", "linear", "cubic", "linear_smoothed", "cubic_smoothed", "taps")
+MODES = ("nearest", "linear", "cubic", "linear_smoothed", "cubic_smoothed", "taps", "turned")
 
 
 def _hat(x: Lanes) -> Lanes:
@@ -38,6 +38,8 @@ def resample_weights(size: Ints, mode: str, scale: float, offset: float) -> Lane
         return _smoothed(rows, columns, mode, scale)
     if mode == "taps":
         return _taps(rows, columns, int(scale))
+    if mode == "turned":
+        return _turned(rows, int(scale))
     if mode == "nearest":
         return _spread_over(np.clip(np.floor(place), 0, columns - 1)[:, None], np.ones((rows, 1)), columns)
     if mode == "linear":
@@ -54,6 +56,13 @@ def _taps(rows: int, columns: int, scale: int) -> Lanes:
     places = rows // scale
     tap, place = np.divmod(np.arange(rows), places)
     return np.equal.outer(place * scale + tap, np.arange(columns)).astype(np.float64)
+
+
+def _turned(rows: int, distance: int) -> Lanes:
+    """One number a row: -1 for the element that is so far behind, or 1 for the one that is so far before."""
+    at = np.arange(rows)
+    second = at // distance % 2 == 1
+    return np.where(second, 1.0, -1.0)[:, None] * np.equal.outer(np.where(second, at - distance, at + distance), at)
 
 
 def _spread_over(near: Lanes, weights: Lanes, columns: int) -> Lanes:

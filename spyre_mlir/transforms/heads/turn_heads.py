@@ -1,0 +1,80 @@
+"""Pass `turn-heads`: turns the channels of attention heads by a product, where their halves are no whole sticks.
+
+```mlir
+%first = aten.slice.Tensor(%x) {dim = 3, start = 0, end = 32} : (tensor<1x32x512x64xf16>) -> tensor<1x32x512x32xf16>
+%second = aten.slice.Tensor(%x) {dim = 3, start = 32, end = 64} : (tensor<1x32x512x64xf16>) -> tensor<1x32x512x32xf16>
+%minus = aten.neg(%second) : (tensor<1x32x512x32xf16>) -> tensor<1x32x512x32xf16>
+%turned = aten.cat(%minus, %first) {dim = -1} : (...) -> tensor<1x32x512x64xf16>
+```
+becomes a product with a matrix that has one 1 or -1 in each row:
+```mlir
+%matrix = aten.call "spyre::resample" {size = [64, 64], mode = "turned", scale = 32.0} : () -> tensor<64x64xf16>
+%turned = aten.linear(%x, %matrix) : (tensor<1x32x512x64xf16>, tensor<64x64xf16>) -> tensor<1x32x512x64xf16>
+```
+Rotary positions turn queries and keys so, by halves or in pairs of neighbours (`stack` of every other channel). The
+device moves channels within a stick by laying the tensor out twice; a product takes a small part of that time.
+
+Decision: docs/decisions/0187-rotary-positions-are-products.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from typing_extensions import override
+from xdsl.context import Context
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.formats import DL16
+from spyre_mlir.transforms.heads.aten_writer import AtenWriter, erase_unread
+from spyre_mlir.transforms.heads.moved_channels import turn_of
+from spyre_mlir.transforms.utils.rebuild import functions
+
+_LANES = DL16.elements_per_stick()
+
+
+@dataclass(frozen=True)
+class TurnHeadsPass(ModulePass):
+    """Writes turned channels as products.
+
+    Attributes:
+        enabled: whether it does.
+    """
+
+    name = "turn-heads"
+
+    enabled: bool = True
+
+    @override
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrite every turn that moves channels within sticks."""
+        for function in functions(op) if self.enabled else ():
+            ops = [o for o in function.body.block.ops if isinstance(o, AtenOp)]
+            for o in reversed(ops):
+                if o.parent is not None and len(o.results) == 1:
+                    _turn(o)
+
+
+def _turn(op: AtenOp) -> None:
+    turned = op.results[0]
+    if not isinstance(element_of(turned), Float16Type | BFloat16Type) or (found := turn_of(op)) is None:
+        return
+    heads, distance = found
+    if distance % _LANES:
+        turned.replace_all_uses_with(_product(AtenWriter(op), heads, distance))
+        erase_unread(op)
+
+
+def _product(writer: AtenWriter, heads: SSAValue, distance: int) -> SSAValue:
+    channels = shape_of(heads)[-1]
+    matrix = writer.call(
+        "spyre::resample", size=(channels, channels), mode="turned", scale=float(distance), dtype=str(element_of(heads))
+    )
+    return writer.call("linear", input=heads, weight=matrix)
+
+
+__all__ = ["TurnHeadsPass"]

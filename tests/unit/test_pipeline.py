@@ -34,7 +34,7 @@ from spyre_mlir.universe import make_context
 
 CONTEXT = make_context()
 TO_LOOP = (
-    "place-inputs,spread-experts,pad-heads,fold-padding,convolve-rows,decompose-aten,cse,convert-aten-to-spyre-loop,"
+    "place-inputs,spread-experts,turn-heads,pad-heads,fold-padding,convolve-rows,decompose-aten,cse,convert-aten-to-spyre-loop,"
     "scale-results,split-products,update-in-place,forward-copies,join-parts,pack-weights,schedule-host-steps"
 )
 TO_KERNEL = (

@@ -14,11 +14,12 @@ from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import shape_of
 
 _LAST = ("cat", "view")  # ops that end a turn
+_MOVES = (*_LAST, "stack", "slice.Tensor", "neg", "unsqueeze", "squeeze.dims", "clone")
 
 
 @dataclass(frozen=True)
 class _Moved:
-    """Elements of a tensor behind its leading dimensions.
+    """Elements behind leading dimensions, of one of them.
 
     Attributes:
         source: the tensor they are taken from.
@@ -38,8 +39,8 @@ def turn_of(op: AtenOp) -> tuple[SSAValue, int] | None:
     shape = shape_of(op.results[0])
     if op.overload not in _LAST or len(shape) < 2 or shape[-1] % 2:
         return None
-    found = _followed(op.results[0], shape[:-1])
-    if found is None or found.source is op.results[0] or shape_of(found.source) != shape:
+    found = _step(op, shape)
+    if found is None or shape_of(found.source) != shape:
         return None
     at = np.arange(shape[-1])
     if (distance := int(-found.channels[0] - 1)) < 1 or shape[-1] % (2 * distance):
@@ -48,24 +49,24 @@ def turn_of(op: AtenOp) -> tuple[SSAValue, int] | None:
     return (found.source, distance) if np.array_equal(found.channels, wanted) else None
 
 
-def _followed(value: SSAValue, lead: tuple[int, ...]) -> _Moved | None:
-    """The elements behind leading dimensions; a tensor that no such op makes is its own source."""
-    op, shape = value.owner, shape_of(value)
-    if isinstance(op, AtenOp) and not op.on_host and hint_of(op) is None and len(op.results) == 1:
-        given = [v for v in op.operands if shape_of(v)[: len(lead)] == lead and len(shape_of(v)) > len(lead)]
-        if len(given) == len(op.operands) and (made := _step(op, lead)) is not None:
-            return made
-    return _Moved(value, np.arange(1, shape[-1] + 1)) if len(shape) == len(lead) + 1 else None
+def _followed(value: SSAValue, whole: tuple[int, ...]) -> _Moved | None:
+    """The elements behind leading dimensions; a tensor of all channels is its own source."""
+    if shape_of(value) == whole:
+        return _Moved(value, np.arange(1, whole[-1] + 1))
+    return _step(value.owner, whole) if isinstance(value.owner, AtenOp) else None
 
 
-def _step(op: AtenOp, lead: tuple[int, ...]) -> _Moved | None:
+def _step(op: AtenOp, whole: tuple[int, ...]) -> _Moved | None:
     """What an op makes of the elements of its operands; None if it does anything but move them."""
+    lead, plain = whole[:-1], not op.on_host and hint_of(op) is None and len(op.results) == 1
+    if not plain or any(shape_of(v)[: len(lead)] != lead or len(shape_of(v)) == len(lead) for v in op.operands):
+        return None
     said: dict[str, Any] = dict(op.arguments())
     rank = len(lead)
     behind = said["dim"] % len(shape_of(op.results[0])) - rank if isinstance(said.get("dim"), int) else 0
-    if behind < 0 or op.overload not in (*_LAST, "neg", "slice.Tensor", "unsqueeze", "stack", "clone", "select.int"):
+    if behind < 0 or op.overload not in _MOVES:
         return None
-    parts = [_followed(v, lead) for v in op.operands]
+    parts = [_followed(v, whole) for v in op.operands]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or len({part.source for part in known}) != 1:
         return None
@@ -75,11 +76,6 @@ def _step(op: AtenOp, lead: tuple[int, ...]) -> _Moved | None:
             made = np.concatenate(arrays, behind)
         case "stack":
             made = np.stack(arrays, behind)
-        case "unsqueeze":
-            made = np.expand_dims(first, behind)
-        case "select.int":
-            behind = said["dim"] % len(shape_of(op.operands[0])) - rank
-            made = first.take(said["index"], behind)
         case "slice.Tensor":
             taken = (*(slice(None),) * behind, slice(said["start"], said["end"], said["step"]))
             made = first[taken]

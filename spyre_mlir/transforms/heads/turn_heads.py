@@ -23,11 +23,12 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp, f32
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.transforms.heads.aten_writer import AtenWriter, erase_unread
@@ -35,6 +36,9 @@ from spyre_mlir.transforms.heads.moved_channels import turn_of
 from spyre_mlir.transforms.utils.rebuild import functions
 
 _LANES = DL16.elements_per_stick()
+# A product of more channels has a matrix that is no longer small beside them.
+_MOST = 4 * _LANES
+WIDENING = "_to_copy"
 
 
 @dataclass(frozen=True)
@@ -61,20 +65,43 @@ class TurnHeadsPass(ModulePass):
 
 def _turn(op: AtenOp) -> None:
     turned = op.results[0]
-    if not isinstance(element_of(turned), Float16Type | BFloat16Type) or (found := turn_of(op)) is None:
+    if (found := turn_of(op)) is None:
         return
     heads, distance = found
-    if distance % _LANES:
-        turned.replace_all_uses_with(_product(AtenWriter(op), heads, distance))
-        erase_unread(op)
+    widened = _widened(heads)
+    narrow = heads if widened is None else widened.operands[0]
+    channels = shape_of(heads)[-1]
+    if not isinstance(element_of(narrow), Float16Type | BFloat16Type) or not _gains(channels, distance):
+        return
+    writer = AtenWriter(op)
+    made = _product(writer, narrow, distance)
+    if widened is not None:
+        made = writer.call(WIDENING, widened, **{**widened.arguments(), "self": made})
+    turned.replace_all_uses_with(made)
+    erase_unread(op)
+
+
+def _gains(channels: int, distance: int) -> bool:
+    """Whether channels move within sticks, and heads have whole ones."""
+    return distance % _LANES != 0 and channels % _LANES == 0 and channels <= _MOST
+
+
+def _widened(heads: SSAValue) -> AtenOp | None:
+    """The op that widens heads to float32, before which they can be turned as well as behind it."""
+    op = heads.owner
+    if not isinstance(op, AtenOp) or op.overload != WIDENING or element_of(heads) != f32:
+        return None
+    return op if hint_of(op) is None and not op.on_host else None
 
 
 def _product(writer: AtenWriter, heads: SSAValue, distance: int) -> SSAValue:
-    channels = shape_of(heads)[-1]
-    matrix = writer.call(
-        "spyre::resample", size=(channels, channels), mode="turned", scale=float(distance), dtype=str(element_of(heads))
-    )
-    return writer.call("linear", input=heads, weight=matrix)
+    size, element = (shape_of(heads)[-1],) * 2, str(element_of(heads))
+    matrix = writer.call("spyre::resample", size=size, mode="turned", scale=float(distance), dtype=element)
+    turned = writer.call("linear", input=heads, weight=matrix)
+    for made in (matrix.owner, turned.owner):
+        if isinstance(made, AtenOp):
+            made.wide = None
+    return turned
 
 
 __all__ = ["TurnHeadsPass"]

@@ -404,6 +404,7 @@ NO_FORM = {
         "where narrow weights stay; test_widened_weights.py has both"
     ),
     "transforms.heads.pad_heads._ACCESSES": "whether heads are padded; test_pad_heads.py has both",
+    "transforms.heads.turn_heads._MOST": "whether channels are turned by a product; test_turn_heads.py has both",
     "transforms.kernel_plans.sliced_sums.MOST_KERNELS": "how far around a sum kernels are planned again, for speed",
     "transforms.loop_to_kernel.settling.equal_extents._WORTH": "more sticks in buffers; test_equal_extents.py has both",
     "transforms.loop_to_kernel.later_reads._COPIED": "which layout a tensor has; test_later_reads.py has both",

@@ -96,20 +96,24 @@ def resample(*, size: Ints, mode: str, scale: float, offset: float = 0.0) -> Lan
     New element i lies at place scale * i + offset of the old ones. The mode says how it is made from those around
     it: "nearest", "linear", "cubic", and "linear_smoothed" and "cubic_smoothed", whose windows widen with the scale.
     With "taps", windows of `scale` elements lie side by side; the new elements are the first ones of all windows, then
-    the second ones, and so on, 0 where there is no old element.
+    the second ones, and so on, 0 where there is no old element. With "turned", of two elements so far apart the second
+    one comes to the place of the first with its sign changed, and the first one to the place of the second.
 
     Constraints:
         C1: size has two extents.
         C2: mode is one of these.
-        C3: windows of "taps" have a whole number of elements and begin at the first one.
+        C3: windows of "taps" and distances of "turned" are whole numbers of elements, without an offset.
+        C4: "turned" elements are as many before as after, in whole pairs.
     """
     require("C2", mode in MODES, f'mode "{mode}", expected one of {", ".join(MODES)}')
     whole = scale >= 1 and scale == int(scale)
     require(
         "C3",
-        mode != "taps" or (whole and not offset),
-        f"taps of {scale} elements at {offset}, expected whole ones at 0",
+        mode not in ("taps", "turned") or (whole and not offset),
+        f"{mode} of {scale} elements at {offset}, expected whole ones at 0",
     )
+    pairs = mode != "turned" or (size[0] == size[1] and size[0] % (2 * int(scale)) == 0)
+    require("C4", pairs, f"turned elements: {size[1]} to {size[0]}, in pairs {scale} apart")
     return resample_weights(size, mode, scale, offset)
 
 

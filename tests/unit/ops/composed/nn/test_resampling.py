@@ -44,6 +44,17 @@ def test_taps_of_windows_side_by_side() -> None:
     assert (resample_weights((4, 7), "taps", 2.0, 0.0) @ np.arange(1.0, 8.0)).tolist() == [1, 3, 2, 4]
 
 
+@pytest.mark.parametrize(("distance", "turned"), [(2.0, [-3, -4, 1, 2]), (1.0, [-2, 1, -4, 3])])
+def test_turned_elements(distance: float, turned: list[int]) -> None:
+    assert (resample_weights((4, 4), "turned", distance, 0.0) @ np.arange(1.0, 5.0)).tolist() == turned
+
+
+@pytest.mark.parametrize(("size", "distance"), [((4, 8), 2.0), ((6, 6), 2.0), ((6, 6), 4.0)])
+def test_turned_elements_are_whole_pairs(size: tuple[int, int], distance: float) -> None:
+    with pytest.raises(ConstraintError, match="C4: turned"):
+        resample.meaning(size=size, mode="turned", scale=distance, offset=0.0)
+
+
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(ConstraintError, match="C2: mode"):
         resample.meaning(size=(2, 2), mode="wavy", scale=1.0, offset=0.0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from spyre_mlir.transforms.utils.integer_ranges import Ranges, type_range
+from spyre_mlir.transforms.utils.numerics.integer_ranges import Ranges, type_range
 from torch import nn
 from xdsl.dialects.builtin import i1
 

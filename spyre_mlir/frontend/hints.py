@@ -24,6 +24,7 @@ def hint(
     division: Mapping[int | str, int] | None = None,
     place: str | None = None,
     layout: Mapping[str, Any] | None = None,
+    tile: Mapping[int | str, int] | None = None,
 ) -> AbstractContextManager[None]:
     """Mark the operations that a part of `forward` calls with wishes for their plan, which override the planner.
 
@@ -43,18 +44,21 @@ def hint(
         layout: how the result of each operation lies on the card: ``stick``, the dimension along its sticks (from the
             end if negative, or ``"unit"`` for one element per stick), ``order``, its dimensions with the outermost
             first, ``lanes``, the name of the loop in the lanes. Parts that are not named are left to the planner.
+        tile: in how many trips of a loop the kernels run, each on an equal block: by dimension or loop, as in a
+            division. One or two have more than 1; 1 is no loop, and dimensions that are not named have none, either.
+            Kernels in a row that are to run in the same trips share the loop.
 
     Raises:
-        InputError: none is given, or one has no such value. Whether the kernels can be divided, laid out and placed so
-            is checked when the program is compiled.
+        InputError: none is given, or one has no such value. Whether the kernels can be divided, put into loops, laid
+            out and placed so is checked when the program is compiled.
     """
-    given = (("division", division), ("place", place), ("layout", layout))
+    given = (("division", division), ("place", place), ("layout", layout), ("tile", tile))
     said = {name: value for name, value in given if value is not None}
     made = checked(said, _FORM, _MOST_DIMENSIONS)
     if not made:
         raise HintError("a hint says nothing", hint=_FORM)
     kept = {"layout": dict(layout)} if layout is not None else {}
-    noted = annotate({HINT: {"division": dict(made.division), "place": made.place, **kept}})
+    noted = annotate({HINT: {"division": dict(made.division), "place": made.place, "tile": dict(made.tile), **kept}})
     # Dynamo keeps notes by itself, and knows this context alone.
     return cast("AbstractContextManager[None]", noted if torch.compiler.is_dynamo_compiling() else _kept(noted))
 

@@ -26,7 +26,7 @@ from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.division import SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.kernel_to_superdsc.published_division import published
-from spyre_mlir.transforms.utils.hints import hinted_divisions, refused_division, settle_hints
+from spyre_mlir.transforms.utils.hints import hinted_divisions, refuse_untiled, refused_division, settle_hints
 from spyre_mlir.transforms.utils.kernels.loops import divided, footprints, loops_of
 from spyre_mlir.transforms.utils.kernels.widened_weights import keeps_widened
 from spyre_mlir.transforms.utils.patterns import apply_once
@@ -57,7 +57,9 @@ class DivideWorkPass(ModulePass):
                     hint=f"give a number from 1 to {spec.cores_per_card}",
                 )
             spec = replace(spec, cores_per_card=self.cores)
-        settle_hints([o for o in ops_in(op) if isinstance(o, kernel.KernelOp)], spec)
+        kernels = [o for o in ops_in(op) if isinstance(o, kernel.KernelOp)]
+        settle_hints(kernels, spec)
+        refuse_untiled(kernels, "the pass plan makes loops; run it before")
         loops = DivideLoops(spec)
         apply_once(loops, op.body)
         loops.failures.raise_all()

@@ -18,27 +18,26 @@ from itertools import chain
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.hints import HintError
 from spyre_mlir.dialects.target import spec_of
-from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.planning.divisions import WIDTH, divide_within
+from spyre_mlir.planning.divisions import divide_within
 from spyre_mlir.planning.trips import LoopChoice, TripSpan, shared_equally, worth_trying
 from spyre_mlir.transforms.kernel_plans.cut_sums import PartedSum, parts_of_sum, parts_of_weight, products_of
 from spyre_mlir.transforms.kernel_plans.divided_blocks import divide_as_usual, divide_block, kernels_in, move_to
 from spyre_mlir.transforms.kernel_plans.group_prefixes import GroupPrefix
+from spyre_mlir.transforms.kernel_plans.hinted_loops import put_hinted_loops
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
+from spyre_mlir.transforms.kernel_plans.loop_builder import LoopBuilder
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.kernel_plans.repeated_weights import copies_of, repeat_weights
 from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
-from spyre_mlir.transforms.kernel_plans.row_groups import KnownRows, OpRows, RowGroup, grow, ops_from
-from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, RunningSum, most_trips
+from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from
+from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, most_trips
 from spyre_mlir.transforms.kernel_plans.sliced_sums import slice_sums
-from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
 from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
 from spyre_mlir.transforms.kernel_plans.trials import (
     CLEAR_GAIN,
@@ -46,17 +45,16 @@ from spyre_mlir.transforms.kernel_plans.trials import (
     Trial,
     clear_gain_us,
     cuts,
-    local_operands,
 )
 from spyre_mlir.transforms.kernel_plans.wished_buffers import WideWeights, divide_or_refuse
 from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
-from spyre_mlir.transforms.utils.hints import hinted_place, settle_hints
+from spyre_mlir.transforms.utils.hints import has_tile, hinted_place, refuse_untiled, settle_hints
 from spyre_mlir.transforms.utils.kernels.widened_weights import widens_any
 from spyre_mlir.transforms.utils.rebuild import functions
 
 WORTH_TRYING_US = 100.0  # of a group that fits the scratchpads: too little to gain for the time of the search
-TRIAL_WIDTH = 6  # of the search for divisions while a loop is tried
+NO_LOOPS = "options ask for no loops (tile=False, or concrete addresses without loops=unroll): change them or the hint"
 
 
 @dataclass(frozen=True)
@@ -90,34 +88,42 @@ class PlanPass(ModulePass):
         for function in functions(op):
             spare = function.body.clone() if self.together and self.loops else None
             kernels, blocks = kernels_in(function.body.block), len(record.blocks)
-            gains = self._planned(choices(), function.body.block, record, loops=self.loops)
+            gains = self._planned(choices(), function.body.block, record, search=self.loops)
             if spare is not None and not gains:
                 function.detach_region(function.body)
                 function.add_region(spare)
                 record.start_again(blocks, dict(zip(kernels, kernels_in(spare.block), strict=True)))
-                self._planned(choices(), spare.block, record, loops=False)
+                self._planned(choices(), spare.block, record, search=False)
         return record
 
-    def _planned(self, choices: KernelChoices, block: Block, record: PlanRecord, *, loops: bool) -> bool:
-        """Plan a block; return False if loops around some of its kernels take more from the others than they gain."""
+    def _planned(self, choices: KernelChoices, block: Block, record: PlanRecord, *, search: bool) -> bool:
+        """Plan a block; return False if loops around some of its kernels take more from the others than they gain.
+
+        Without a search only loops that hints ask for are put.
+        """
         settle_hints(kernels_in(block), choices.spec)
-        if self.together and loops and choices.narrow:
+        builder = LoopBuilder(choices, record)
+        if self.together and search and choices.narrow:
             cut_rows(block, choices.is_widened, choices.parameters)
             repeat_weights(block, choices.is_widened, choices.spec, choices.parameters)
             choices.moved()
+        if self.together and self.loops:
+            put_hinted_loops(block, builder)
+        else:
+            refuse_untiled(kernels_in(block), NO_LOOPS)
         if not (self.together and divide_as_usual(block, choices)):
             for value in [op.output for op in kernels_in(block) if hinted_place(op.output) == "lx"]:
                 move_to(value, "lx")  # `place-lx` finds room for it, or refuses
             return True
         slice_sums(block, choices)
-        search = _Loops(block, choices, self.shortest_us, record)
-        if loops:
-            search.put()
+        loops = _Loops(block, builder, self.shortest_us)
+        if search:
+            loops.put()
         others_us = divide_block(block, choices, record)
         for alloc in without_room(block, choices.spec):
             if hinted_place(alloc.result) != "lx":
                 move_to(alloc.result, "hbm")
-        return search.inside_us is None or search.inside_us + others_us <= search.without_us
+        return loops.inside_us is None or loops.inside_us + others_us <= loops.without_us
 
 
 @dataclass
@@ -130,15 +136,13 @@ class _Loops:
     """
 
     block: Block
-    choices: KernelChoices
+    builder: LoopBuilder
     shortest_us: float
-    record: PlanRecord
     inside_us: float | None = None
     without_us: float = 0.0
     _slow: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])
     _wide: WideWeights = field(default_factory=WideWeights)
     _floors: TimeFloors = field(init=False)
-    _rows: KnownRows = field(default_factory=dict[Operation, OpRows])
     _known: dict[Hashable, float | None] = field(default_factory=dict[Hashable, "float | None"])
 
     def __post_init__(self) -> None:
@@ -163,7 +167,9 @@ class _Loops:
             if op in done:
                 continue
             trials = [
-                trial for group in grow(op, ops_from(op.next_op), self._rows) for trial in self._trials(group, times)
+                trial
+                for group in grow(op, ops_from(op.next_op), self.builder.rows)
+                for trial in self._trials(group, times)
             ]
             gain, best = self._best(trials)
             if (parts := self._in_parts(op, times, gain)) is not None:
@@ -174,7 +180,7 @@ class _Loops:
             if best is not None:
                 self.inside_us = (self.inside_us or 0.0) + best.usual_us - gain
                 done.update(best.group.ops)
-                self._install(best)
+                self.builder.put(best)
 
     def _in_parts(
         self, op: kernel.KernelOp, times: Mapping[kernel.KernelOp, float], least_us: float
@@ -191,7 +197,7 @@ class _Loops:
         known = {**times, **dict.fromkeys(kernels, 0.0), kernels[-1]: times[op]}
         if op in self._wide.stored:
             self._wide.stored[kernels[-1]] = self._wide.stored[op]
-        groups = grow(kernels[0], chain(kernels[1:], ops_from(parted.following)), self._rows)
+        groups = grow(kernels[0], chain(kernels[1:], ops_from(parted.following)), self.builder.rows)
         gain, best = self._best([trial for group in groups for trial in self._trials(group, known)])
         if best is not None and gain > least_us:
             parted.keep()
@@ -228,6 +234,16 @@ class _Loops:
         return products
 
     @property
+    def choices(self) -> KernelChoices:
+        """What each kernel may do."""
+        return self.builder.choices
+
+    @property
+    def record(self) -> PlanRecord:
+        """What was looked at."""
+        return self.builder.record
+
+    @property
     def spec(self) -> SpyreSpec:
         """The machine."""
         return self.choices.spec
@@ -251,7 +267,8 @@ class _Loops:
     def _trials(self, group: RowGroup, times: Mapping[kernel.KernelOp, float]) -> Iterator[Trial]:
         """Loops around the first kernels of a group that may gain clearly."""
         prefix, usual_us = GroupPrefix(group, self._floors), [times[op] for op in group.ops]
-        whole = next((n for n, op in enumerate(group.ops) if op in self.choices.fixed), len(group.ops))
+        own = (n for n, op in enumerate(group.ops) if op in self.choices.fixed or has_tile(op))
+        whole = next(own, len(group.ops))
         for count in [count for count in cuts(group, self._wide.stored) if count <= whole]:
             prefix.extend(count)
             saved = self._wide.saved_us(group.ops[:count], prefix.operands[:count], prefix.internal)
@@ -300,87 +317,8 @@ class _Loops:
                 yield trips, InnerLoop(within, loops)
 
     def _known_us(self, trial: Trial, most_us: float) -> float | None:
-        """The same as `_us`, built once for kernels that are equal, as those of equal layers are."""
+        """Predicted time of loops, built once for kernels that are equal, as those of equal layers are."""
         key = trial.identity(self.choices.is_widened), most_us
         if key not in self._known:
-            self._known[key] = self._us(trial, most_us)
+            self._known[key] = self.builder.us(trial, most_us)
         return self._known[key]
-
-    def _us(self, trial: Trial, most_us: float) -> float | None:
-        """Predicted time of a group in loops; None if its kernels cannot be divided then, or it is longer than that."""
-        total = 0.0
-        for span in trial.spans:
-            us = self._loop_us(trial.group, span, trial.inner, most_us - total)
-            if us is None:
-                return None
-            total += us
-        return total
-
-    def _loop_us(self, group: RowGroup, span: TripSpan, inner: InnerLoop | None, most_us: float) -> float | None:
-        body = TiledBody(group, span)
-        try:
-            if inner is None:
-                return self._trips_us(body.kernels, span.trips, most_us, body.total)
-            within = body.within(inner.loops)
-            if within is None:
-                return None
-            second = TiledBody(within, TripSpan.of_all(inner.trips))
-            try:
-                return self._trips_us(second.kernels, span.trips * inner.trips, most_us, body.total)
-            finally:
-                second.drop()
-        except (LoweringError, HintError):
-            return None
-        finally:
-            body.drop()
-
-    def _trips_us(
-        self, kernels: Sequence[kernel.KernelOp], trips: int, most_us: float, total: RunningSum | None
-    ) -> float | None:
-        around = () if total is None else total.around
-        for op in (*kernels, *around):
-            self.choices.divide(op)
-        once = most_us / trips - self.choices.parameters.trip_fixed_us
-        sequence, buffers = self.choices.sequence(kernels, totals=_added_to(total, kernels))
-        # A widened weight takes most of the scratchpads: few of the quickest combinations have a way on.
-        width = WIDTH if any(k.wished for k in sequence) else TRIAL_WIDTH
-        found = divide_within(sequence, once, self.choices.prices, width)
-        if found is None:
-            return None
-        held = {buffers[number] for number in found.local}
-        outside = sum([self.choices.usual_us(*pair) for pair in zip(around, local_operands(around, held), strict=True)])
-        return trips * (found.us + self.choices.parameters.trip_fixed_us) + outside
-
-    def _install(self, plan: Trial) -> None:
-        """Put the loops in place of the group, and divide their body."""
-        self.record.taken |= dict.fromkeys(plan.group.ops, plan.told().loops)
-        for body in self._put_around(plan.group, plan.spans):
-            inner, total = body, body.total
-            if plan.inner is not None and (within := body.within(plan.inner.loops)) is not None:
-                (inner,) = self._put_around(within, [TripSpan.of_all(plan.inner.trips)])
-            for op in (*inner.kernels, *(() if total is None else total.around)):
-                self.choices.divide(op)
-            divide_block(inner.block, self.choices, self.record, _added_to(total, inner.kernels))
-            if total is not None and kernel.device_tensor(total.value).space == "lx":
-                if total.divide_around():
-                    self.choices.fixed.update(total.around)
-                else:
-                    move_to(total.value, "hbm")
-
-    def _put_around(self, group: RowGroup, spans: Sequence[TripSpan]) -> list[TiledBody]:
-        bodies = [TiledBody(group, span) for span in spans]
-        before, after = list[Operation](), list[Operation]()
-        for body in bodies:
-            around = () if body.total is None else body.total.around
-            before += [*(group.ops[number] for number in body.sources), *(group.ops[-1] for _ in around)]
-            after += [*body.kernels, *around]
-        self.record.moved(before, after)
-        install(bodies)
-        self._rows.clear()
-        self.choices.moved()
-        return bodies
-
-
-def _added_to(total: RunningSum | None, kernels: Sequence[kernel.KernelOp]) -> set[SSAValue]:
-    """The total of a loop, if its kernels add to all of it."""
-    return {op.output for op in kernels if total is not None and op.output is total.value}

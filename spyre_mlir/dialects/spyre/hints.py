@@ -1,8 +1,8 @@
 """Hints: wishes of a program's author for the plan of an operation, as an attribute that all levels keep.
 
-``{spyre.hint = {division = {"0" = 4 : i64, k = 2 : i64}, place = "lx", layout = #spyre.layout<stick 0>}}``. Keys of a
-division are names of loops of the kernels, or numbers of dimensions of the result. A hint changes no result, so the
-attribute is discardable.
+``{spyre.hint = {division = {"0" = 4 : i64, k = 2 : i64}, tile = {"0" = 8 : i64}, place = "lx"}}``, and ``layout =
+#spyre.layout<stick 0>``. Keys of a division and of a tile are names of loops of the kernels, or numbers of dimensions
+of the result. A hint changes no result, so the attribute is discardable.
 
 Decision: docs/decisions/0140-hints-are-notes.md
 """
@@ -40,6 +40,7 @@ class Hint:
         division: slices by loop: its name, or the number of a dimension of the result.
         place: where the results are kept, `lx` or `hbm`; empty if that is left to the planner.
         layout: how the results lie; None if that is left to the planner.
+        tile: trips of the loops around the kernels, by loop like the division; 1 for no loop.
         op: number of the operation in its function, from which on what it became is told from other operations.
         rank: of the result of the operation.
     """
@@ -47,6 +48,7 @@ class Hint:
     division: Mapping[str, int] = field(default_factory=dict[str, int])
     place: str = ""
     layout: LayoutChoice | None = None
+    tile: Mapping[str, int] = field(default_factory=dict[str, int])
     op: int | None = None
     rank: int | None = None
 
@@ -54,8 +56,9 @@ class Hint:
     def attribute(self) -> DictionaryAttr:
         """The attribute that says it."""
         found: dict[str, Attribute] = {}
-        if self.division:
-            found["division"] = DictionaryAttr({k: IntegerAttr(n, i64) for k, n in self.division.items()})
+        for part, counts in (("division", self.division), ("tile", self.tile)):
+            if counts:
+                found[part] = DictionaryAttr({k: IntegerAttr(n, i64) for k, n in counts.items()})
         if self.place:
             found["place"] = StringAttr(self.place)
         if self.layout is not None:
@@ -66,7 +69,7 @@ class Hint:
     @property
     def noted(self) -> dict[str, Any]:
         """Its parts as plain values, which `checked` reads and notes on nodes of torch keep."""
-        said: dict[str, Any] = {"division": dict(self.division), "place": self.place}
+        said: dict[str, Any] = {"division": dict(self.division), "place": self.place, "tile": dict(self.tile)}
         if self.layout is not None:
             stick, order = self.layout.stick, [_noted_dim(dim) for dim in self.layout.order]
             parts = {"lanes": self.layout.lanes, "stick": None if stick is None else _noted_dim(stick), "order": order}
@@ -74,7 +77,7 @@ class Hint:
         return said
 
     def __bool__(self) -> bool:
-        return bool(self.division or self.place or self.layout is not None)
+        return bool(self.division or self.tile or self.place or self.layout is not None)
 
     def put(self, op: Operation) -> None:
         """Set the hint of an operation; an empty one takes it away."""
@@ -125,27 +128,38 @@ def checked(said: object, form: str = _FORM, rank: int | None = None) -> Hint:
     if not isinstance(said, Mapping):
         raise HintError(f"a hint is a dictionary, got {said}", hint=form)
     parts = dict(cast("Mapping[str, Any]", said))
-    division, place = parts.pop("division", {}), parts.pop("place", "")
+    division, tile, place = parts.pop("division", {}), parts.pop("tile", {}), parts.pop("place", "")
     numbers = {name: parts.pop(name, None) for name in ("op", "rank")}
     for name, number in numbers.items():
         if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
             raise HintError(f"the {name} of a hint is a whole number, got {number!r}", hint=form)
     layout = _layout(parts.pop("layout", None), rank)
     if parts:
-        known = "its parts are division, layout and place"
+        known = "its parts are division, layout, place and tile"
         raise HintError(f"a hint has no part {next(iter(parts))!r}", hint=f"{known}, {form}")
     if place not in ("", *PLACES):
         raise HintError(f"the place of a hint is {' or '.join(PLACES)}, got {place!r}", hint=form)
-    if not isinstance(division, Mapping):
-        raise HintError(f"the division of a hint is slices by loop, got {division!r}", hint=form)
-    slices: dict[str, int] = {}
-    for key, count in cast("Mapping[object, object]", division).items():
+    slices = _counts(division, "the division of a hint is slices by loop", "the slices of", form)
+    trips = _counts(tile, "the tile of a hint is trips by loop", "the trips over", form)
+    return Hint(slices, place, layout, trips, **numbers)
+
+
+def _counts(said: object, whole: str, each: str, form: str) -> dict[str, int]:
+    """Read numbers by loop.
+
+    Raises:
+        HintError: they are none; `whole` and `each` say what they should be.
+    """
+    if not isinstance(said, Mapping):
+        raise HintError(f"{whole}, got {said!r}", hint=form)
+    found: dict[str, int] = {}
+    for key, count in cast("Mapping[object, object]", said).items():
         if isinstance(key, bool) or not isinstance(key, int | str):
             raise HintError(f"a loop is the number of a dimension or a name, got {key!r}", hint=form)
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise HintError(f"the slices of {key} are a whole number from 1 on, got {count!r}", hint=form)
-        slices[str(key)] = count
-    return Hint(slices, place, layout, **numbers)
+            raise HintError(f"{each} {key} are a whole number from 1 on, got {count!r}", hint=form)
+        found[str(key)] = count
+    return found
 
 
 def _layout(said: object, rank: int | None) -> LayoutChoice | None:

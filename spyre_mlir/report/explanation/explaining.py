@@ -247,10 +247,11 @@ def _by_reason(refused: Sequence[tuple[Mapping[str, int], str]]) -> tuple[Refuse
     return tuple(RefusedDivisions(reason, tuple(divisions)) for reason, divisions in found.items())
 
 
-def _loop(tried: TriedLoop, taken: Loops | None) -> ExplainedLoop:
-    usual, is_taken = three_digits(tried.usual_us), tried.us is not None and tried.loops == taken
+def _loop(tried: TriedLoop, taken: tuple[Loops, int] | None) -> ExplainedLoop:
+    usual, is_taken = three_digits(tried.usual_us), tried.us is not None and (tried.loops, len(tried.ops)) == taken
     if is_taken and tried.us is not None:
-        said = f"taken: {three_digits(tried.us)} us instead of {usual}"
+        why = ", as a hint asks" if tried.hinted else ""
+        said = f"taken{why}: {three_digits(tried.us)} us instead of {usual}"
     elif tried.us is not None:
         said = f"{three_digits(tried.us)} us instead of {usual}: less is gained than elsewhere"
     elif tried.most_us is None:

@@ -51,6 +51,7 @@ class TriedLoop:
         least_us: a time that the loops do not beat.
         us: predicted time in the loops; None if they were not built, have no division, or are slower than `most_us`.
         most_us: the most time that would have been a gain; None if they were not built, as `least_us` says enough.
+        hinted: whether a hint asked for loops.
     """
 
     ops: Sequence[Operation]
@@ -59,6 +60,7 @@ class TriedLoop:
     least_us: float
     us: float | None = None
     most_us: float | None = None
+    hinted: bool = False
 
 
 @dataclass
@@ -68,13 +70,13 @@ class PlanRecord:
     Attributes:
         blocks: in the order in which they were divided.
         loops: that were tried.
-        taken: the loops that were put around kernels, by the kernel before it was in a loop.
+        taken: the loops that were put around kernels, with their number, by the kernel before it was in a loop.
         origins: the kernel before it was in a loop, by the kernel in it.
     """
 
     blocks: list[PlannedBlock] = field(default_factory=list[PlannedBlock])
     loops: list[TriedLoop] = field(default_factory=list[TriedLoop])
-    taken: dict[Operation, Loops] = field(default_factory=dict[Operation, Loops])
+    taken: dict[Operation, tuple[Loops, int]] = field(default_factory=dict[Operation, tuple[Loops, int]])
     origins: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
 
     def moved(self, before: Sequence[Operation], after: Sequence[Operation]) -> None:

@@ -1,8 +1,8 @@
 """Hints on their way through the levels: told apart by operation, then said of each kernel and buffer they concern.
 
-An operation becomes several kernels. Slices of a dimension concern those of its kernels that have a loop along it; the
-place of its results concerns the buffers that other operations read. Copies and changes of layout that were made for
-it beside other kernels are concerned by neither.
+An operation becomes several kernels. Slices of a dimension, and trips over it, concern those of its kernels that have a
+loop along it; the place of its results concerns the buffers that other operations read. Copies and changes of layout
+that were made for it beside other kernels are concerned by none of them.
 
 Decision: docs/decisions/0140-hints-are-notes.md
 """
@@ -22,6 +22,7 @@ from spyre_mlir.dialects.places import placed, source_of
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.hints import HINT, Hint, HintError, hint_of
 from spyre_mlir.dialects.spyre.loop import LoopGatherOp, NestOp
+from spyre_mlir.dialects.spyre.static_loop import enclosing_loops, loop_bounds
 from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.errors import frames_of_ours
 from spyre_mlir.hw.division import Refusal, divisors, judged_divisions
@@ -50,12 +51,13 @@ def number_hints(module: ModuleOp) -> None:
             continue
         tensor = as_tensor_type(op.results[0].type) if op.results else None
         rank = None if tensor is None else len(tensor.get_shape())
-        replace(hint, op=number, rank=rank, division=_counted(hint.division, rank)).put(op)
+        division, tile = _counted(hint.division, rank), _counted(hint.tile, rank)
+        replace(hint, op=number, rank=rank, division=division, tile=tile).put(op)
 
 
-def _counted(division: Mapping[str, int], rank: int | None) -> dict[str, int]:
-    """The same slices with dimensions counted from the front."""
-    return {_from_front(key, rank): count for key, count in division.items()}
+def _counted(counts: Mapping[str, int], rank: int | None) -> dict[str, int]:
+    """The same numbers with dimensions counted from the front."""
+    return {_from_front(key, rank): count for key, count in counts.items()}
 
 
 def _from_front(key: str, rank: int | None) -> str:
@@ -84,21 +86,39 @@ def _settle(hint: Hint, said: Attribute, group: Sequence[kernel.KernelOp], spec:
         results = op.output
         if hint.place and _is_read_elsewhere(results, said) and isinstance(results.owner, kernel.AllocOp):
             Hint(place=hint.place).put(results.owner)
-    met = set[str]()
+    met, cut = set[str](), set[str]()
     for op in group:
-        slices = {name: (key, n) for key, n in hint.division.items() for name in _loop(op, key, hint.rank)}
-        slices = slices if any(op is other for other in computing) else {}
+        concerned = any(op is other for other in computing)
+        slices = _by_loop(op, hint.division, hint.rank) if concerned else {}
+        trips = _by_loop(op, hint.tile, hint.rank) if concerned else {}
         met.update(key for key, _ in slices.values())
+        cut.update(key for key, _ in trips.values())
+        tile = {name: n for name, (_, n) in trips.items()}
+        if _is_in_loop(op):  # that may be all of it which the kernel had
+            tile = dict(hint.tile)
+            cut.update(tile)
+            _check_trips(op, tile)
         laid_out = hint.layout if _is_read_elsewhere(op.output, said) else None
-        Hint({name: n for name, (_, n) in slices.items()}, layout=laid_out).put(op)
-        if slices and not hinted_divisions(op, spec):
+        Hint({name: n for name, (_, n) in slices.items()}, layout=laid_out, tile=tile).put(op)
+        # A trip may have divisions that the whole has not.
+        if slices and all(n == 1 for n in tile.values()) and not hinted_divisions(op, spec):
             raise refused_division(op, spec)
         _check_given(op)
-    if unknown := [key for key in hint.division if key not in met]:
-        have = "; ".join(f"{op.function_name}: {_loops_text(op)}" for op in computing)
+    _refuse_unknown("divides", [key for key in hint.division if key not in met], computing)
+    _refuse_unknown("tiles", [key for key in hint.tile if key not in cut], computing)
+
+
+def _by_loop(op: kernel.KernelOp, counts: Mapping[str, int], rank: int | None) -> dict[str, tuple[str, int]]:
+    """The numbers of a hint by the loop of a kernel that they concern, with what names it there."""
+    return {name: (key, n) for key, n in counts.items() for name in _loop(op, key, rank)}
+
+
+def _refuse_unknown(asked: str, unknown: Sequence[str], kernels: Sequence[kernel.KernelOp]) -> None:
+    if unknown:
+        have = "; ".join(f"{op.function_name}: {_loops_text(op)}" for op in kernels)
         raise HintError(
-            f"a hint divides {unknown[0]}, and no kernel of the operation has such a loop",
-            where=placed(computing[0].function_name, computing[0].location),
+            f"a hint {asked} {unknown[0]}, and no kernel of the operation has such a loop",
+            where=placed(kernels[0].function_name, kernels[0].location),
             hint=f"name a dimension of the result or a loop; the kernels are {have}",
         )
 
@@ -115,6 +135,47 @@ def _check_given(op: kernel.KernelOp) -> None:
                 where=placed(op.function_name, op.location),
                 hint="take away one of them",
             )
+
+
+def _is_in_loop(op: kernel.KernelOp) -> bool:
+    return next(enclosing_loops(op), None) is not None
+
+
+def _check_trips(op: kernel.KernelOp, tile: Mapping[str, int]) -> None:
+    """Refuse a hint that the loops around a kernel contradict."""
+    wanted = sorted(n for n in tile.values() if n > 1)
+    given = sorted(loop_bounds(loop).trips for loop in enclosing_loops(op))
+    if tile and given != wanted:
+        said, has = " x ".join(map(str, wanted)) or "no", " x ".join(map(str, given))
+        raise HintError(
+            f"a hint asks for {said} trips, and the program has loops of {has} trips around the kernel",
+            where=placed(op.function_name, op.location),
+            hint="take away the hint, or change it with the loop",
+        )
+
+
+def hinted_tile(op: kernel.KernelOp) -> Mapping[str, int]:
+    """Return the trips over loops of a kernel that a hint asks for; empty without a hint about it."""
+    hint = hint_of(op)
+    return {} if hint is None else hint.tile
+
+
+def has_tile(op: kernel.KernelOp) -> bool:
+    """Return whether a hint says in which loops a kernel runs, or that it runs in none."""
+    return bool(hinted_tile(op))
+
+
+def refuse_untiled(kernels: Iterable[kernel.KernelOp], why: str) -> None:
+    """Refuse kernels that a hint wants in loops, and that are in none.
+
+    Raises:
+        HintError: there is one; `why` says what is missing.
+    """
+    for op in kernels:
+        if any(n > 1 for n in hinted_tile(op).values()) and not _is_in_loop(op):
+            said = ", ".join(f"{n} trips over {name}" for name, n in hinted_tile(op).items())
+            where = placed(op.function_name, op.location)
+            raise HintError(f"a hint asks for {said}, and the kernel is in no loop", where=where, hint=why)
 
 
 def _only_moves(op: kernel.KernelOp) -> bool:
@@ -223,10 +284,13 @@ def hinted_place(buffer: SSAValue) -> str:
 
 __all__ = [
     "HintWarning",
+    "has_tile",
     "hinted_divisions",
     "hinted_place",
+    "hinted_tile",
     "inherit_hint",
     "number_hints",
+    "refuse_untiled",
     "refused_division",
     "settle_hints",
     "warn_of_unmet_hints",

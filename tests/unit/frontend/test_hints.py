@@ -33,7 +33,8 @@ class Hinted(nn.Module):
             y = torch.abs(y)
         with hint(layout={"stick": -2, "order": [0, 1]}):
             y = torch.sin(y)
-        return torch.exp(y)
+        with hint(tile={-1: 1}):
+            return torch.tanh(y)
 
 
 X = torch.randn(16, 64)
@@ -43,6 +44,7 @@ EXPECTED = {
     "neg": Hint(place="hbm"),
     "abs": Hint({"0": 8}, "lx"),
     "sin": Hint(layout=LayoutChoice(stick=0, order=(0, 1))),
+    "tanh": Hint(tile={"-1": 1}),
 }
 
 
@@ -63,7 +65,7 @@ def test_a_module_and_a_module_with_symbols() -> None:
     made = spyre_mlir.compile(Hinted(), (X,), dynamic_shapes=({0: torch.export.Dim("rows", min=8)},), cache=False)
     assert isinstance(made, spyre_mlir.DynamicModel)
     text = made.specialize(**{name: 24 for name in ("rows", "s0", "s1", "s27", "s77") if name in made.symbols})
-    assert text.mlir("aten").count(HINT) == 4
+    assert text.mlir("aten").count(HINT) == 5
 
 
 def test_torch_compile_keeps_hints(caplog: pytest.LogCaptureFixture) -> None:
@@ -83,7 +85,7 @@ def test_torch_compile_keeps_hints(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_eager_mode_computes_the_same() -> None:
     model = Hinted()
-    y = torch.exp(torch.sin(torch.abs(torch.neg(model.linear(torch.exp(X))))))
+    y = torch.tanh(torch.sin(torch.abs(torch.neg(model.linear(torch.exp(X))))))
     torch.testing.assert_close(model(X), y)
 
 
@@ -95,6 +97,8 @@ def test_eager_mode_computes_the_same() -> None:
         ({"place": "dram"}, "the place of a hint is lx or hbm"),
         ({"division": {0: 2.5}}, "the slices of 0 are a whole number"),
         ({"division": [4]}, "the division of a hint is slices by loop"),
+        ({"tile": {}}, "a hint says nothing"),
+        ({"tile": {0: "4"}}, "the trips over 0 are a whole number from 1 on, got '4'"),
         ({"layout": "rows"}, "the layout of a hint is a dictionary"),
         ({"layout": {"stick": 1.5}}, "a dimension of a layout is a number"),
     ],

@@ -48,6 +48,8 @@ def test_a_hint_is_read_back() -> None:
         ("{layout = {lanes = 1 : i64}}", "the lanes of a layout are the name of a loop, got 1"),
         ("{layout = {order = 1 : i64}}", "the order of a layout is a list of dimensions, got 1"),
         ('{layout = {stick = "rows"}}', "a dimension of a layout is a number or 'unit', got 'rows'"),
+        ("{tile = 4 : i64}", "the tile of a hint is trips by loop, got 4"),
+        ('{tile = {"0" = 0 : i64}}', "the trips over 0 are a whole number from 1 on, got 0"),
         ('{division = {m = "4"}}', "the slices of m are a whole number from 1 on, got '4'"),
     ],
 )

@@ -13,6 +13,7 @@ import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.hints import HINT, HintError
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.static_loop import trips_of
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.transforms.utils.hints import HintWarning
@@ -95,6 +96,15 @@ def test_dimensions_concern_the_kernels_that_have_them() -> None:
     assert [op.space_splits().get("d1") for op in columns[:5]] == [None, 4, 4, None, 4]
 
 
+def test_operations_in_a_row_share_a_loop_and_others_have_none() -> None:
+    """Loops by the last dimension but one; the planner by itself makes none of so few rows."""
+    program = compiled(Rows(tile={-2: 8}))
+    found = [(op.function_name, trips_of(op)) for op in kernels(program)]
+    assert [t for name, t in found if name in ("max", "sub", "exp", "sum", "realdiv")] == [8] * 5
+    assert program.verify(X)
+    assert all(trips_of(op) == 1 for op in kernels(compiled(Rows(division={0: 16}))))
+
+
 def test_a_result_stays_out_of_the_scratchpads() -> None:
     free, kept = compiled(Model(place="lx")), compiled(Model(place="hbm"))
     assert [device_tensor(k[2].output).space for k in map(kernels, (free, kept))] == ["lx", "hbm"]
@@ -135,6 +145,9 @@ def test_a_hint_overrides_the_planner_even_where_that_is_slower() -> None:
         ({"division": {1: 8}}, "n over 8: equal slices of its 4 pieces", "allowed are n: 1, 2, 4"),
         ({"division": {0: 32, 1: 4}}, "that is 128 slices, and the card has 32 cores", "n: 1, 2, 4"),
         ({"division": {"q": 2}}, "divides q, and no kernel", "batchmatmul: m = 512, n = 256, k = 1024"),
+        ({"tile": {0: 3}}, "3 trips over m: equal blocks of its 512 elements", "m: 1, 2, 4, 8, 16, 32, 64"),
+        ({"tile": {"k": 2}}, "2 trips over k: k stays whole: the kernel sums it", "n: 1, 2, 4; 1 is"),
+        ({"tile": {2: 2}}, "tiles 2, and no kernel", "m = 512"),
         ({"division": {2: 2}}, "divides 2, and no kernel", "m = 512"),
         ({"division": {0: 8, 1: 4}, "place": "lx"}, "no plan keeps it there", "place=hbm"),
     ],
@@ -145,6 +158,18 @@ def test_what_cannot_be_followed_is_refused(said: dict[str, Any], message: str, 
     assert refused.value.hint is not None and hint in refused.value.hint
     assert refused.value.where is not None
     assert refused.value.where.startswith("batchmatmul at ") and "test_hints.py:" in refused.value.where
+
+
+def test_what_is_whole_in_the_scratchpads_cannot_be_read_in_trips() -> None:
+    class Two(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            with spyre_mlir.hint(place="lx"):
+                x = torch.exp(x)
+            with spyre_mlir.hint(tile={0: 4}):
+                return torch.neg(x)
+
+    with pytest.raises(HintError, match="4 trips over d0: a hint wants all of what exp makes in LX"):
+        compiled(Two())
 
 
 def test_a_loop_that_stays_whole_says_why() -> None:

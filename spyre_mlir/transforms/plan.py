@@ -28,10 +28,10 @@ from spyre_mlir.planning.divisions import divide_within
 from spyre_mlir.planning.trips import LoopChoice, TripSpan, shared_equally, worth_trying
 from spyre_mlir.transforms.kernel_plans.cut_sums import PartedSum, parts_of_sum, parts_of_weight, products_of
 from spyre_mlir.transforms.kernel_plans.divided_blocks import divide_as_usual, divide_block, kernels_in, move_to
+from spyre_mlir.transforms.kernel_plans.group_loops import GroupLoops
 from spyre_mlir.transforms.kernel_plans.group_prefixes import GroupPrefix
 from spyre_mlir.transforms.kernel_plans.hinted_loops import put_hinted_loops
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
-from spyre_mlir.transforms.kernel_plans.loop_builder import LoopBuilder
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.kernel_plans.repeated_weights import copies_of, repeat_weights
 from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
@@ -102,7 +102,7 @@ class PlanPass(ModulePass):
         Without a search only loops that hints ask for are put.
         """
         settle_hints(kernels_in(block), choices.spec)
-        builder = LoopBuilder(choices, record)
+        builder = GroupLoops(choices, record)
         if self.together and search and choices.narrow:
             cut_rows(block, choices.is_widened, choices.parameters)
             repeat_weights(block, choices.is_widened, choices.spec, choices.parameters)
@@ -136,7 +136,7 @@ class _Loops:
     """
 
     block: Block
-    builder: LoopBuilder
+    builder: GroupLoops
     shortest_us: float
     inside_us: float | None = None
     without_us: float = 0.0
@@ -235,12 +235,12 @@ class _Loops:
 
     @property
     def choices(self) -> KernelChoices:
-        """What each kernel may do."""
+        """Choices of each kernel."""
         return self.builder.choices
 
     @property
     def record(self) -> PlanRecord:
-        """What was looked at."""
+        """Record of plans and trials."""
         return self.builder.record
 
     @property

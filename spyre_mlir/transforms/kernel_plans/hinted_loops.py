@@ -23,7 +23,7 @@ from spyre_mlir.hw.division import divisors
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in
-from spyre_mlir.transforms.kernel_plans.loop_builder import LoopBuilder
+from spyre_mlir.transforms.kernel_plans.group_loops import GroupLoops
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from, pieces_of, row_loops
 from spyre_mlir.transforms.kernel_plans.running_sums import most_trips
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
@@ -37,7 +37,7 @@ MOST_SHOWN = 12  # numbers of trips in a message
 NOT_IN_ORDER = "its blocks are not side by side in every operand"
 
 
-def put_hinted_loops(block: Block, builder: LoopBuilder) -> None:
+def put_hinted_loops(block: Block, builder: GroupLoops) -> None:
     """Put kernels into the loops that their hints ask for.
 
     Raises:
@@ -53,7 +53,7 @@ def put_hinted_loops(block: Block, builder: LoopBuilder) -> None:
             builder.put(_quickest(op, trips, builder))
 
 
-def _quickest(op: kernel.KernelOp, trips: Mapping[str, int], builder: LoopBuilder) -> Trial:
+def _quickest(op: kernel.KernelOp, trips: Mapping[str, int], builder: GroupLoops) -> Trial:
     """The quickest of the loops that a hint allows."""
     trials = [trial for group in grow(op, ops_from(op.next_op), builder.rows) for trial in _trials(group, trips)]
     if not trials:
@@ -86,7 +86,7 @@ def _why_none(op: kernel.KernelOp, trips: Mapping[str, int]) -> str:
     return f"a hint wants all of what {maker.function_name} makes in LX, and loops have a part of it per trip"
 
 
-def _usual_us(op: kernel.KernelOp, builder: LoopBuilder) -> float:
+def _usual_us(op: kernel.KernelOp, builder: GroupLoops) -> float:
     """The time of a kernel by itself, which stays as it is; infinite if it cannot be divided."""
     space, choices = op.space, builder.choices
     try:

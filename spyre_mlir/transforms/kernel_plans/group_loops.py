@@ -25,7 +25,7 @@ TRIAL_WIDTH = 6  # of the search for divisions while a loop is tried
 
 
 @dataclass
-class LoopBuilder:
+class GroupLoops:
     """Builds loops around groups of kernels, to price them or to keep them.
 
     Attributes:
@@ -131,4 +131,4 @@ def _added_to(total: RunningSum | None, kernels: Sequence[kernel.KernelOp]) -> s
     return {op.output for op in kernels if total is not None and op.output is total.value}
 
 
-__all__ = ["LoopBuilder"]
+__all__ = ["GroupLoops"]

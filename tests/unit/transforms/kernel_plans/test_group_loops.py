@@ -11,8 +11,8 @@ from spyre_mlir.dialects.spyre.hints import Hint, HintError
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.planning.trips import TripSpan
+from spyre_mlir.transforms.kernel_plans.group_loops import GroupLoops
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
-from spyre_mlir.transforms.kernel_plans.loop_builder import LoopBuilder
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.kernel_plans.trials import Trial
 from tests.unit.transforms.kernel_plans.test_tiled_body import rows_of
@@ -26,7 +26,7 @@ def trial_of(module: object, trips: int) -> Trial:
 
 def test_a_price_leaves_the_program_alone_and_grows_with_trips() -> None:
     module = passed(softmax(512, 1024))
-    before, builder = str(module), LoopBuilder(KernelChoices(SPYRE), PlanRecord())
+    before, builder = str(module), GroupLoops(KernelChoices(SPYRE), PlanRecord())
     few, many = (builder.us(trial_of(module, trips), inf) for trips in (2, 64))
     assert few is not None and many is not None and few < many
     assert builder.us(trial_of(module, 2), few / 2) is None  # slower than the most that was asked for
@@ -35,7 +35,7 @@ def test_a_price_leaves_the_program_alone_and_grows_with_trips() -> None:
 
 def test_a_loop_that_is_kept_is_divided_and_recorded() -> None:
     module = passed(softmax(512, 1024))
-    builder = LoopBuilder(KernelChoices(SPYRE), PlanRecord())
+    builder = GroupLoops(KernelChoices(SPYRE), PlanRecord())
     kernels = ops(module, KernelOp)
     builder.put(trial_of(module, 4))
     (loop,) = ops(module, ForOp)
@@ -47,7 +47,7 @@ def test_a_loop_that_is_kept_is_divided_and_recorded() -> None:
 def test_what_keeps_kernels_from_a_loop_is_an_error_where_that_is_asked() -> None:
     module = passed(softmax(512, 1024))
     Hint({"m": 16}).put(ops(module, KernelOp)[0])
-    builder = LoopBuilder(KernelChoices(SPYRE), PlanRecord())
+    builder = GroupLoops(KernelChoices(SPYRE), PlanRecord())
     assert builder.us(trial_of(module, 64), inf) is None
     with pytest.raises(HintError, match="divides m over 16: equal slices of its 8 elements"):
         builder.check(trial_of(module, 64))

@@ -70,6 +70,7 @@ class Stage:
 OUTLINE = "outline-regions"
 OPTIONAL = "?"
 POINT = "@"
+OFF: Mapping[str, object] = {"enabled": False}
 
 STAGES = (
     Stage(f"{OUTLINE}?", legality.ATEN),
@@ -190,8 +191,7 @@ def check_level(level: str) -> str:
 
 def passes_to(level: str) -> str:
     """Return the pipeline from aten to a level, as `spyre-opt -p` takes it."""
-    wanted = STAGES[: LEVELS.index(check_level(level)) + 1]
-    return ",".join(name for stage in wanted for name in _names(stage, {}))
+    return ",".join(n for s in STAGES[: LEVELS.index(check_level(level)) + 1] for n in _names(s, {}))
 
 
 class PassWatcher(Protocol):
@@ -225,7 +225,7 @@ def lower(
         context: dialects, passes and the machine.
         until: the last level wanted.
         options: fields of passes by name of the pass, e.g. ``{"convert-spyre-kernel-to-superdsc": {"addresses":
-            "concrete"}}``; an optional pass runs if it is named here, if only without fields.
+            "concrete"}}``; an optional pass runs if it is named here, and `OFF` leaves a pass out.
         watch: is told of every pass.
         host_fallback: whether the host may run what the device cannot: ``error`` refuses, ``warn`` warns once.
 
@@ -321,7 +321,8 @@ def _apply(pass_: ModulePass, context: Context, module: ModuleOp, watch: PassWat
 def _passes(stage: Stage, options: PassOptions) -> Iterator[ModulePass]:
     factories = pass_factories()
     for name in _names(stage, options):
-        yield factories[name]()(**options.get(name, {}))
+        if options.get(name) != OFF:
+            yield factories[name]()(**options.get(name, {}))
 
 
 def _check_options(options: PassOptions) -> None:
@@ -329,7 +330,7 @@ def _check_options(options: PassOptions) -> None:
     for name, values in options.items():
         if name not in known:
             raise InputError(f"no level is reached by a pass '{name}'", hint=f"the passes are {', '.join(known)}")
-        taken = [f.name for f in fields(known[name])]
+        taken = [*OFF, *(f.name for f in fields(known[name]))]
         if unknown := [option for option in values if option not in taken]:
             raise InputError(f"{name} has no option {unknown[0]}", hint=f"its options are {', '.join(taken) or 'none'}")
 
@@ -390,8 +391,7 @@ def _record(level: str, module: ModuleOp, seconds: float) -> StageRecord:
     pool = sum(op.size.value.data for op in those.of(DeviceMemAllocateOp))
     arguments = sum(t.sticks for t in tensors if t.space == "hbm") * STICK_BYTES
     placed = [op for op in those.of(AllocOp) if op.offset is not None]
-    local = [op for op in placed if device_tensor(op.result).space == "lx"]
-    used = max((op.end for op in local), default=0)
+    used = max((op.end for op in placed if device_tensor(op.result).space == "lx"), default=0)
     calls = Counter(op.callee.root_reference.data for op in those.of(func.CallOp))
     traffic = sum(op.hbm_bytes() * trips_of(op) * _calls(op, calls) for op in kernels)
     integers = sum(op.is_watched for op in kernels)

@@ -18,6 +18,7 @@ from spyre_mlir.errors import InputError, LoweringError, UnsupportedError
 from spyre_mlir.pipeline import (
     KTIR,
     LEVELS,
+    OFF,
     STAGES,
     StageRecord,
     _record,
@@ -182,6 +183,12 @@ def test_lowering_stops_at_a_level() -> None:
 def test_optional_passes_run_where_they_are_named() -> None:
     assert passes_of("aten", options={"outline-regions": {}}) == "outline-regions"
     assert passes_of("aten") == ""
+
+
+def test_passes_that_are_off_are_left_out() -> None:
+    kept = passes_of("spyre.loop").split(",")
+    kept.remove("split-products")
+    assert passes_of("spyre.loop", options={"split-products": OFF}).split(",") == kept
 
 
 def test_passes_get_their_options() -> None:

@@ -30,6 +30,18 @@ class Written(nn.Module):
         return x.add_(1)
 
 
+class Divided(nn.Module):
+    """Reads parts of one product, which is one product for each part if there are enough rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(4, 192, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = self.qkv(x).chunk(3, 1)
+        return q * k + v.tanh()
+
+
 def check(model: nn.Module, *, values: bool = True) -> None:
     symbolic = import_program(model.eval(), (torch.ones(20, 4),), None, ({0: Dim("rows", min=2, max=90)},))
     larger, smaller = (specialized(symbolic, {"s0": size}) for size in (70, 8))
@@ -40,6 +52,10 @@ def check(model: nn.Module, *, values: bool = True) -> None:
 
 def test_constants_that_start_alike() -> None:
     check(Added())
+
+
+def test_a_form_that_is_chosen_by_the_size_is_no_difference() -> None:
+    check(Divided())
 
 
 def test_a_constant_without_a_value_is_refused() -> None:

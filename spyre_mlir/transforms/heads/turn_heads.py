@@ -31,8 +31,8 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
-from spyre_mlir.transforms.heads.aten_writer import AtenWriter, erase_unread
 from spyre_mlir.transforms.heads.moved_channels import turn_of
+from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread
 from spyre_mlir.transforms.utils.rebuild import functions
 
 _LANES = DL16.elements_per_stick()

@@ -29,7 +29,7 @@ from spyre_mlir.transforms.kernel_plans.running_sums import most_trips
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
 from spyre_mlir.transforms.kernel_plans.trials import InnerLoop, Trial, cuts
 from spyre_mlir.transforms.utils.hints import hinted_place, hinted_tile
-from spyre_mlir.transforms.utils.loops import whole_loops
+from spyre_mlir.transforms.utils.kernels.loops import whole_loops
 
 MOST_ENDS = 6  # places where a loop may end that are tried
 MOST_LOOPS = 2  # inside each other

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import torch
-from spyre_mlir.transforms.utils.numerics.integer_ranges import Ranges, type_range
 from torch import nn
 from xdsl.dialects.builtin import i1
 
 import spyre_mlir
 from spyre_mlir.errors import InputError, MachineFault
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
+from spyre_mlir.transforms.utils.numerics.integer_ranges import Ranges, type_range
 from tests.functions import FunctionModel
 from tests.unit.transforms.loop_to_kernel.planning import nest
 

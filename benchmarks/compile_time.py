@@ -55,28 +55,13 @@ def granite(layers: int, tokens: int) -> Built:
 def granite_decode(layers: int) -> Built:
     """Granite-3.3-8B without weights, which reads one token and updates a cache of 4,096 in place."""
     import torch
-    import transformers
-
-    class Decode(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            config = _granite_config(layers)
-            self.model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float16)
-            self.cache = transformers.StaticCache(config=config, max_cache_len=CACHE)
-            width = config.hidden_size // config.num_attention_heads
-            self.cache.early_initialization(1, config.num_key_value_heads, width, torch.float16, torch.device("meta"))
-            for number, layer in enumerate(self.cache.layers):
-                for name, tensor in zip("kvn", (layer.keys, layer.values, layer.cumulative_length), strict=True):
-                    self.register_buffer(f"{name}{number}", tensor, persistent=False)
-
-        def forward(self, input_ids: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
-            for number, layer in enumerate(self.cache.layers):
-                layer.keys, layer.values, layer.cumulative_length = (getattr(self, f"{n}{number}") for n in "kvn")
-                layer.cumulative_length.copy_(position)
-            return self.model(input_ids=input_ids, past_key_values=self.cache, use_cache=True).logits
+    from cached_decoder import CachedDecoder
+    from transformers import AutoModelForCausalLM
 
     with torch.device("meta"):
-        return Decode().eval(), (torch.empty(1, 1, dtype=torch.int64), torch.empty((), dtype=torch.int64))
+        model = AutoModelForCausalLM.from_config(_granite_config(layers), dtype=torch.float16)
+        token, position = torch.empty(1, 1, dtype=torch.int64), torch.empty((), dtype=torch.int64)
+        return CachedDecoder(model, CACHE).eval(), (token, position)
 
 
 def chain(length: int) -> Built:

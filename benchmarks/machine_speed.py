@@ -119,23 +119,8 @@ def llama(numerics: str) -> Pair:
 def decode(numerics: str) -> Pair:
     """One token of a small Llama over a static cache of keys and values, beside torch eager."""
     import torch
-    from transformers import LlamaConfig, LlamaForCausalLM, StaticCache
-
-    class Step(torch.nn.Module):
-        def __init__(self, model: torch.nn.Module, config: LlamaConfig) -> None:
-            super().__init__()
-            self.model, self.cache = model, StaticCache(config=config, max_cache_len=32)
-            width = config.hidden_size // config.num_attention_heads
-            self.cache.early_initialization(1, config.num_key_value_heads, width, torch.float32, torch.device("cpu"))
-            for number, layer in enumerate(self.cache.layers):
-                for name, tensor in zip("kvn", (layer.keys, layer.values, layer.cumulative_length), strict=True):
-                    self.register_buffer(f"{name}{number}", tensor, persistent=False)
-
-        def forward(self, input_ids: torch.Tensor, position: torch.Tensor) -> torch.Tensor:
-            for number, layer in enumerate(self.cache.layers):
-                layer.keys, layer.values, layer.cumulative_length = (getattr(self, f"{n}{number}") for n in "kvn")
-                layer.cumulative_length.copy_(position)
-            return self.model(input_ids=input_ids, past_key_values=self.cache, use_cache=True).logits
+    from cached_decoder import CachedDecoder
+    from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(
         vocab_size=128,
@@ -145,7 +130,7 @@ def decode(numerics: str) -> Pair:
         num_attention_heads=4,
         num_key_value_heads=2,
     )
-    model, inputs = Step(LlamaForCausalLM(config), config).eval(), (torch.tensor([[5]]), torch.tensor(7))
+    model, inputs = CachedDecoder(LlamaForCausalLM(config), 32).eval(), (torch.tensor([[5]]), torch.tensor(7))
     compiled, took = compiled_twice(model, inputs, numerics)
     return Pair(lambda: compiled(*inputs), lambda: model(*inputs), len(compiled.timeline().kernels), took)
 

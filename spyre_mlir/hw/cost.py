@@ -283,7 +283,7 @@ def memory_ns(work: Work, p: CostParameters) -> float:
 
 
 def _outside_ns(work: Work, outside: Sequence[Traffic], p: CostParameters) -> float:
-    """The same if these operands are in device memory."""
+    """The time in ns of the transfers of these operands between device memory and the scratchpads."""
     if not outside:
         return 0.0
     rate = _access_rate(work, outside, p)

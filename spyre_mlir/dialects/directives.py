@@ -17,8 +17,22 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 
+class AttributeDirective(CustomDirective):
+    """Base of directives of one attribute; an optional group may be anchored at it."""
+
+    attribute: AttributeVariable
+
+    @override
+    def is_present(self, op: IRDLOperation) -> bool:
+        return self.attribute.is_present(op)
+
+    @override
+    def is_anchorable(self) -> bool:
+        return self.attribute.is_anchorable()
+
+
 @irdl_custom_directive
-class Quoted(CustomDirective):
+class Quoted(AttributeDirective):
     """A quoted string and nothing else, where ``$attribute`` alone would accept any attribute."""
 
     attribute: AttributeVariable
@@ -33,14 +47,6 @@ class Quoted(CustomDirective):
         assert isinstance(text, StringAttr)
         state.print_whitespace(printer)
         printer.print_string_literal(text.data)
-
-    @override
-    def is_present(self, op: IRDLOperation) -> bool:
-        return self.attribute.is_present(op)
-
-    @override
-    def is_anchorable(self) -> bool:
-        return self.attribute.is_anchorable()
 
 
 @irdl_custom_directive
@@ -63,7 +69,7 @@ class Arguments(CustomDirective):
 
 
 @irdl_custom_directive
-class Number(CustomDirective):
+class Number(AttributeDirective):
     """A required attribute, where ``$attribute`` alone would accept its absence if the op can do without."""
 
     attribute: AttributeVariable
@@ -75,14 +81,6 @@ class Number(CustomDirective):
     @override
     def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
         self.attribute.print(printer, state, op)
-
-    @override
-    def is_present(self, op: IRDLOperation) -> bool:
-        return self.attribute.is_present(op)
-
-    @override
-    def is_anchorable(self) -> bool:
-        return self.attribute.is_anchorable()
 
 
 @irdl_custom_directive

@@ -170,8 +170,8 @@ def test_experts_compute_the_rows_that_chose_them() -> None:
     torch.manual_seed(6)
     x = torch.randn(5, 16)
     compiled = parted(model, (x,))
-    for rows in (x, torch.ones(5, 16)):
-        close(results(compiled, (rows,)), results(model, (rows,)))
+    rows = torch.ones(5, 16)  # one expert has none of them
+    close(results(compiled, (rows,)), results(model, (rows,)))
     verification = compiled.verify(x)
     assert verification, str(verification)
 

@@ -6,6 +6,7 @@ import logging
 import re
 import traceback
 import zipfile
+from ast import literal_eval
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -52,6 +53,10 @@ NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, Unsup
 # What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit, and overloads that
 # torch cannot write as Python, such as `random_.from`.
 REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError, SyntaxError)
+
+# How Dynamo says which error a call in a branch or body has met, and how it explains why it stopped.
+_MET = re.compile(r"""\bgot \w+\(("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)""")
+_EXPLAINED = "Explanation: "
 
 
 def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -228,7 +233,7 @@ def _traced(
         if derivatives:
             does = "torch cannot take the derivatives of"
             hint = "see if model(*args) works alone; take derivatives inside of torch.cond and loops, not of them"
-        raise ImportProgramError(f"{does} {name}: {first_line(error)}", where=raised_at(error), hint=hint) from error
+        raise ImportProgramError(f"{does} {name}: {reason_of(error)}", where=raised_at(error), hint=hint) from error
     check_settings(exported, noted)
     return exported
 
@@ -268,6 +273,21 @@ def without_values(
         reason, hint = "the shape of its result depends on the data", DATA
     what = f"a part of this model cannot be expressed\n  1 x {op}: {reason}"
     return UnsupportedError(what, where=raised_at(error), hint=hint)
+
+
+def reason_of(error: Exception) -> str:
+    """Return why torch refuses to trace: what it met on the way, what it explains, or the first line.
+
+    The first line of an error in a branch or body names no cause: a call failed, or was not captured completely.
+    """
+    text = str(error)
+    if (met := _MET.search(text)) is not None:
+        return " ".join(str(literal_eval(met.group(1))).split())
+    first, *others = [line.strip() for line in text.splitlines() if line.strip()] or [""]
+    if not first.endswith(":") or not others:
+        return first
+    explained = next((line.removeprefix(_EXPLAINED) for line in others if line.startswith(_EXPLAINED)), None)
+    return f"{first} {others[0]}" if explained is None else f"{others[0]}: {explained}"
 
 
 def first_line(error: Exception) -> str:

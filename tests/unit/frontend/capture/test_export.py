@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch._higher_order_ops.while_loop import while_loop
 
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
-from spyre_mlir.frontend.capture.export import clone_examples, first_line, load_pt2
+from spyre_mlir.frontend.capture.export import clone_examples, first_line, load_pt2, reason_of
 from tests.functions import FunctionModel
 from tests.unit.frontend.graphs import exported
 
@@ -59,6 +61,37 @@ def test_a_saved_program_is_read(tmp_path: Path) -> None:
     assert torch.ops.aten.relu.default in [node.target for node in load_pt2(tmp_path / "relu.pt2").graph.nodes]
     with pytest.raises(ImportProgramError, match="there is no such file"):
         load_pt2(tmp_path / "other.pt2")
+
+
+@pytest.mark.parametrize(
+    ("branch", "reason"),
+    [
+        (lambda x: x.int(), r"two branches' output in torch.cond, expected same dtype but got torch.int32 and torch.float"),
+        (lambda x: x @ x, "a and b must have same reduction dim"),
+        (lambda x: x * 2 if x.sum() > 1 else x + 2, "Data-dependent branching: Detected data-dependent branching"),
+    ],
+)
+def test_a_branch_that_torch_refuses_has_its_reason(branch: Callable[[Tensor], Tensor], reason: str) -> None:
+    x = torch.ones(2, 3)
+    with pytest.raises(ImportProgramError, match=reason) as refused:
+        exported(FunctionModel(lambda x: torch.cond(x.sum() > 0, branch, lambda x: x + 1, (x,))), x)
+    assert "\n" not in refused.value.message
+
+
+def test_a_body_that_changes_what_it_carries_has_the_reason() -> None:
+    def model(x: Tensor) -> tuple[Tensor, ...]:
+        return while_loop(lambda i, _: i < 3, lambda i, x: (i + 1, x[:1].clone()), (torch.tensor(0), x))
+
+    with pytest.raises(ImportProgramError, match=r"same metadata but found: pair\[1\] differ in 'shape"):
+        exported(FunctionModel(model), torch.ones(2, 3))
+
+
+def test_the_reason_of_an_error_without_one() -> None:
+    assert reason_of(RuntimeError("shapes differ\nand more")) == "shapes differ"
+    assert reason_of(RuntimeError("captured:\n\nBreak\n  Explanation: too deep\n  Hint: none")) == "Break: too deep"
+    assert reason_of(RuntimeError("captured:")) == "captured:"
+    assert reason_of(RuntimeError()) == ""
+    assert reason_of(RuntimeError("failed\n  call f(): got ValueError('a \\'b\\'\\n c')")) == "a 'b' c"
 
 
 def test_an_error_is_told_by_its_first_line() -> None:

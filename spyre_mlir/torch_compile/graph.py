@@ -35,6 +35,7 @@ from spyre_mlir.torch_compile.kept_names import without_absent
 from spyre_mlir.torch_compile.plan import log_plan
 from spyre_mlir.torch_compile.symbolic import SymbolicGraph, symbolic_shapes
 from spyre_mlir.torch_compile.text import log_text
+from spyre_mlir.torch_compile.value_checks import ChecksPassed
 
 # Rotary tables, masks and position numbers are smaller; a KV cache, which changes, is larger.
 FROZEN_ELEMENTS = 1 << 16
@@ -110,7 +111,7 @@ class CapturedGraph:
             return Interpreter(self.graph).run(*inputs)
 
     def _run_without_values(self, *inputs: Any) -> Any:
-        with IndexWrites(reads=True):
+        with IndexWrites(reads=True), ChecksPassed():
             return self._run(*inputs)
 
     @property

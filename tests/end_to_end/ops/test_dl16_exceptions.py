@@ -67,7 +67,9 @@ def test_sign_of_zero() -> None:
     assert got[0] == [False, False]
     assert got[1] == one
     assert got[2] == [3.140625, 3.140625]
-    (angles, roots) = on_device(lambda x: (torch.complex(-x, x * 0).angle(), torch.complex(-x, -x * 0).sqrt().imag), one)
+    (angles, roots) = on_device(
+        lambda x: (torch.complex(-x, x * 0).angle(), torch.complex(-x, -x * 0).sqrt().imag), one
+    )
     assert (angles, roots) == ([3.140625, 3.140625], one)
 
 

@@ -66,7 +66,10 @@ def test_a_saved_program_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("branch", "reason"),
     [
-        (lambda x: x.int(), r"two branches' output in torch.cond, expected same dtype but got torch.int32 and torch.float"),
+        (
+            lambda x: x.int(),
+            r"two branches' output in torch.cond, expected same dtype but got torch.int32 and torch.float",
+        ),
         (lambda x: x @ x, "a and b must have same reduction dim"),
         (lambda x: x * 2 if x.sum() > 1 else x + 2, "Data-dependent branching: Detected data-dependent branching"),
     ],

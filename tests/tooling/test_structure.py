@@ -79,7 +79,7 @@ def test_transforms_holds_passes_and_folders_of_their_helpers() -> None:
     folders_of_passes = (transforms, *(transforms / name for name in ("buffer_layouts", "convolutions", "cut_nests")))
     passes = {path.stem for folder in folders_of_passes for path in folder.glob("*.py")} - {"__init__"}
     passes |= {path.stem for path in (transforms / "experts").glob("spread_*.py")}
-    passes |= {path.stem for path in (transforms / "heads").glob("pad_*.py")}
+    passes |= {path.stem for word in ("pad", "turn") for path in (transforms / "heads").glob(f"{word}_*.py")}
     assert passes == {name.replace("-", "_") for name in PASSES}
     assert {f.name for f in folders() if f.parent == PACKAGE / "transforms"} == PASS_HELPERS
 

@@ -13,6 +13,7 @@ from rich.console import JustifyMethod
 
 from spyre_mlir.backend.json_file import dump_text
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject
+from spyre_mlir.report.explanation.choice_tables import ExplainedChoice, Price, choice_table
 from spyre_mlir.report.figures import plain
 from spyre_mlir.report.tables import listing
 from spyre_mlir.report.timing import three_digits
@@ -21,36 +22,6 @@ from spyre_mlir.text.notebook import ShownAsText
 FORMAT, VERSION = "spyre-explanation", 1
 SHOWN_EXAMPLES = 3  # refused divisions per reason
 SHOWN_LOOPS = 8
-CLEARLY = 0.005  # quicker by this part of the time is said to be quicker
-
-
-@dataclass(frozen=True)
-class Price:
-    """Predicted microseconds of one run of a kernel by engine; all but the last four may overlap.
-
-    Attributes:
-        total: of the run.
-        pt: the PE arrays: multiply-adds of a product.
-        sfp: the vector units: everything else.
-        hbm: device memory.
-        ring: partial sums between cores.
-        lx: the busiest core's scratchpad.
-        reread: operands read again, as a core's tile of the result is too large.
-        exposed: the part of a product's shorter time that does not hide behind the longer.
-        overhead: of launches and trips.
-        copies: copies to the scratchpads that are made before this kernel; not part of the total.
-    """
-
-    total: float
-    pt: float
-    sfp: float
-    hbm: float
-    ring: float
-    lx: float
-    reread: float
-    exposed: float
-    overhead: float
-    copies: float
 
 
 @dataclass(frozen=True)
@@ -105,25 +76,6 @@ class ExplainedPlan:
 
 
 @dataclass(frozen=True)
-class ExplainedLayout:
-    """One layout of the result of an op of the loop level.
-
-    Attributes:
-        layout: as the text of the loop level says it.
-        hint: that asks for it in a model; empty for the chosen one.
-        kernels: of the program that has it; 0 if it was not lowered.
-        price: of all kernels of that program; None if it was not lowered.
-        refused: why it cannot be lowered so; empty if it can.
-    """
-
-    layout: str
-    hint: str
-    kernels: int = 0
-    price: Price | None = None
-    refused: str = ""
-
-
-@dataclass(frozen=True)
 class ExplainedLoop:
     """Loops that were tried around a group of kernels.
 
@@ -173,6 +125,8 @@ class ExplainedKernel:
         tried: loops around it.
         layout: who chose the layout of its result, or which reader it was inserted for; empty if that is not known.
         layouts: the chosen one of the result and the next best, if there are others.
+        places: the memory of the result and the other one; empty if it is no buffer of the program.
+        loops_around: the loops around it and the next best; empty if no loop can be.
     """
 
     name: str
@@ -190,7 +144,9 @@ class ExplainedKernel:
     refused: tuple[RefusedDivisions, ...]
     tried: tuple[ExplainedLoop, ...]
     layout: str = ""
-    layouts: tuple[ExplainedLayout, ...] = ()
+    layouts: tuple[ExplainedChoice, ...] = ()
+    places: tuple[ExplainedChoice, ...] = ()
+    loops_around: tuple[ExplainedChoice, ...] = ()
 
     def __str__(self) -> str:
         """Several tables under a head line."""
@@ -204,7 +160,13 @@ class ExplainedKernel:
             lines.append(f"  runs {self.runs} times" + (f", in loops of {loops} trips" if loops else ""))
         if self.layout:
             lines.append(f"  {self.layout}" if self.layout.startswith("inserted") else f"  layout: {self.layout}")
-        tables = [self._operand_table(), *self._layout_table(), self._plan_table()]
+        kinds = (
+            ("layouts of the result", "of the result", self.layouts),
+            ("places of the result", "of the result", self.places),
+            ("loops", "around it", self.loops_around),
+        )
+        chosen = (table for title, column, kind in kinds for table in choice_table(title, column, kind, self.name))
+        tables = [self._operand_table(), *chosen, self._plan_table()]
         return "\n".join([*lines, *tables, *self._divisions(), *self._loops()])
 
     def _operand_table(self) -> str:
@@ -230,41 +192,6 @@ class ExplainedKernel:
         return listing(
             "operands", columns, rows, ("bytes per core", "shape", "memory"), folded={"layout": 12, "reason": 12}
         )
-
-    def _layout_table(self) -> Iterator[str]:
-        """Layouts of the result; nothing if there is one alone."""
-        if not self.layouts:
-            return
-        prices = [one.price for one in self.layouts if one.price is not None]
-        used = [f.name for f in fields(Price) if f.name == "total" or any(getattr(p, f.name) for p in prices)]
-        columns: dict[str, JustifyMethod] = {"layout": "left", "of the result": "left", "kernels": "right"}
-        columns |= dict.fromkeys(used, "right")
-        names = ["chosen", *(f"{n}." for n in range(2, len(self.layouts) + 1))]
-        rows = [
-            (
-                name,
-                one.layout,
-                str(one.kernels or ""),
-                *("" if one.price is None else three_digits(getattr(one.price, engine)) for engine in used),
-            )
-            for name, one in zip(names, self.layouts, strict=True)
-        ]
-        title = "layouts of the result, us of all kernels of the program by engine"
-        yield listing(
-            title, columns, rows, tuple(e for e in reversed(used) if e != "total"), folded={"of the result": 12}
-        )
-        yield from map(self._asked, names[1:], self.layouts[1:])
-
-    def _asked(self, name: str, one: ExplainedLayout) -> str:
-        """How to ask for a layout, and whether it is quicker."""
-        if one.refused:
-            return f"  {name} cannot be: {one.refused}"
-        now = self.layouts[0].price
-        if one.price is None or now is None:
-            return f"  {name} {one.hint} asks for it; priced for fewer kernels at once: --explain {self.name}"
-        less = now.total - one.price.total
-        quicker = f", and is {three_digits(less)} us quicker by this price" if less > CLEARLY * now.total else ""
-        return f"  {name} {one.hint} asks for it{quicker}"
 
     def _plan_table(self) -> str:
         engines = [f.name for f in fields(Price)]
@@ -351,11 +278,9 @@ def divided_text(division: Mapping[str, int]) -> str:
 
 __all__ = [
     "ExplainedKernel",
-    "ExplainedLayout",
     "ExplainedLoop",
     "ExplainedOperand",
     "ExplainedPlan",
     "Explanation",
-    "Price",
     "RefusedDivisions",
 ]

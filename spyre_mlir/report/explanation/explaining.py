@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.ir.control import refuse_control_flow
+from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import KernelOp
@@ -21,6 +22,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import PassWatcher
 from spyre_mlir.planning.alternatives import alternatives
 from spyre_mlir.planning.divisions import DividedKernel, Division, with_local
+from spyre_mlir.report.explanation.choice_tables import ExplainedChoice
 from spyre_mlir.report.explanation.explained import (
     ExplainedKernel,
     ExplainedLoop,
@@ -115,7 +117,22 @@ class _Explainer:
             tried=tuple(_loop(t, record.taken.get(origin)) for t in record.tried(origin)),
             layout="" if reason is None else str(reason),
             layouts=() if reason is None else self.program.layouts.of(reason),
+            places=self._places(),
+            loops_around=self._loops_around(trips),
         )
+
+    def _places(self) -> tuple[ExplainedChoice, ...]:
+        number = self.program.plans.numbers.get(self.op)
+        memory = kernel.device_tensor(self.op.output).space
+        return () if number is None else self.program.plans.place(number, memory)
+
+    def _loops_around(self, trips: Sequence[int]) -> tuple[ExplainedChoice, ...]:
+        record, number = self.program.record, self.program.plans.numbers.get(self.op)
+        if number is None:
+            return ()
+        rank = self.program.ranks.get(source_of(self.op.location).number)
+        origin = record.origin(self.op)
+        return self.program.plans.loops(number, trips, record.tried(origin), record.taken.get(origin), rank)
 
     @cached_property
     def block(self) -> PlannedBlock | None:

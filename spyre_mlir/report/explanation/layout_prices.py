@@ -18,7 +18,7 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import UNIT
 from spyre_mlir.options import PassOptions
 from spyre_mlir.pipeline import LEVELS
-from spyre_mlir.report.explanation.explained import ExplainedLayout, Price
+from spyre_mlir.report.explanation.choice_tables import ExplainedChoice, Price
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.transforms.loop_to_kernel.layout_reasons import LayoutReason
 from spyre_mlir.universe import make_context
@@ -61,9 +61,9 @@ class LayoutPrices:
     spec: SpyreSpec
     options: PassOptions
     _lowered: int = 0
-    _known: dict[int, tuple[ExplainedLayout, ...]] = field(default_factory=dict[int, tuple[ExplainedLayout, ...]])
+    _known: dict[int, tuple[ExplainedChoice, ...]] = field(default_factory=dict[int, tuple[ExplainedChoice, ...]])
 
-    def of(self, reason: LayoutReason) -> tuple[ExplainedLayout, ...]:
+    def of(self, reason: LayoutReason) -> tuple[ExplainedChoice, ...]:
         """Return the chosen layout of a tensor and the next best, each with the price of the program.
 
         Args:
@@ -76,16 +76,16 @@ class LayoutPrices:
             self._known[reason.op] = self._priced(reason.op, reason.chosen, others)
         return self._known[reason.op]
 
-    def _priced(self, number: int, chosen: LayoutChoice, others: Sequence[LayoutChoice]) -> tuple[ExplainedLayout, ...]:
-        now = _explained(chosen, self.files)
+    def _priced(self, number: int, chosen: LayoutChoice, others: Sequence[LayoutChoice]) -> tuple[ExplainedChoice, ...]:
+        now = priced(str(chosen), self.files)
         self._lowered += len(others)
         if self._lowered > MOST_LOWERED or self._lowered * now.kernels > MOST_KERNELS:
-            return (now, *(ExplainedLayout(str(other), asked_for(other, chosen)) for other in others[:OTHERS]))
+            return (now, *(ExplainedChoice(str(other), asked_for(other, chosen)) for other in others[:OTHERS]))
         found = [self._with(number, other, chosen) for other in others]
         found.sort(key=lambda one: (one.price is None, 0.0 if one.price is None else one.price.total))
         return (now, *found[:OTHERS])
 
-    def _with(self, number: int, other: LayoutChoice, chosen: LayoutChoice) -> ExplainedLayout:
+    def _with(self, number: int, other: LayoutChoice, chosen: LayoutChoice) -> ExplainedChoice:
         module = copy_of(self.loop)
         op = next(op for n, op in enumerate(module.walk()) if n == number)
         if (hint := hint_of(op)) is not None:
@@ -95,15 +95,16 @@ class LayoutPrices:
         try:
             lower_on(module, make_context(self.spec), LEVELS[-1], self.options)
         except SpyreError as error:
-            return ExplainedLayout(str(other), asked, refused=error.message)
-        return replace(_explained(other, module), hint=asked)
+            return ExplainedChoice(str(other), asked, refused=error.message)
+        return replace(priced(str(other), module), hint=asked)
 
 
-def _explained(layout: LayoutChoice, files: ModuleOp) -> ExplainedLayout:
+def priced(choice: str, files: ModuleOp) -> ExplainedChoice:
+    """Return a choice with the price of a program at the last level that has it."""
     timed = module_timeline(files).kernels
     prices = [price_of(kernel.work, kernel.cost) for kernel in timed]
     total = {f.name: sum(getattr(price, f.name) for price in prices) for f in fields(Price)}
-    return ExplainedLayout(str(layout), "", len(timed), Price(**total))
+    return ExplainedChoice(choice, "", len(timed), Price(**total))
 
 
 def _is_part(choice: LayoutChoice, chosen: LayoutChoice | None) -> bool:
@@ -122,4 +123,4 @@ def asked_for(layout: LayoutChoice, chosen: LayoutChoice) -> str:
     return f"hint(layout={{{said}}})"
 
 
-__all__ = ["LayoutPrices", "asked_for", "price_of"]
+__all__ = ["LayoutPrices", "asked_for", "price_of", "priced"]

@@ -19,11 +19,13 @@ from spyre_mlir.dialects.ir.modules import copy_of, ops_in
 from spyre_mlir.dialects.places import Rebase, Source, numbered, source_of
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.superdsc import SdscOp
+from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.options import CompileOptions, PassOptions
 from spyre_mlir.pipeline import LEVELS, PassWatcher, lower, passes_to
 from spyre_mlir.report.explanation.layout_prices import LayoutPrices
+from spyre_mlir.report.explanation.plan_prices import PlanPrices, number_kernels, numbers_taken
 from spyre_mlir.text.render import value_names
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.transforms.buffer_layouts.choose_layouts import ChooseLayoutsPass
@@ -119,6 +121,8 @@ class PlannedProgram:
         record: what the planner looked at.
         kernels: in the order of their files.
         layouts: prices of other layouts.
+        plans: prices of other loops and places.
+        ranks: of the results of operations, by the numbers in locations.
         reasons: of the layouts of results, and of kernels that were inserted.
         without: operations that no kernel was made for.
     """
@@ -128,6 +132,8 @@ class PlannedProgram:
     record: PlanRecord
     kernels: Sequence[NamedKernel]
     layouts: LayoutPrices
+    plans: PlanPrices
+    ranks: Mapping[int, int]
     reasons: Mapping[Operation, LayoutReason]
     without: Sequence[str] = field(default_factory=tuple[str, ...])
 
@@ -151,7 +157,10 @@ class PlannedProgram:
         refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
         lowered = lower(aten, context, options=noted, watch=taken, host_fallback=refuse)
         planned = copy_of(lowered.modules[KERNEL]) if taken.module is None else taken.module
+        number_kernels(planned)
+        unplanned = copy_of(planned)
         record = _planned(planned, context, fields)
+        numbers = numbers_taken(dict.fromkeys([*planned.walk(), *(op for loop in record.loops for op in loop.ops)]))
         reasons = {op: why for op in planned.walk() if (why := LayoutReason.taken_from(op)) is not None}
         operations = {source_of(op.location).number: names for op, names in _operations(aten).items()}
         files = sum(isinstance(op, SdscOp) for op in lowered.modules[LEVELS[-1]].body.block.ops)
@@ -161,7 +170,9 @@ class PlannedProgram:
         layouts = LayoutPrices(
             taken.loop or lowered.modules[LEVELS[1]], lowered.modules[LEVELS[-1]], options.spec, fields
         )
-        return PlannedProgram(planned, options.spec, record, kernels, layouts, reasons, without)
+        names = {numbers[named.op]: named.name for named in kernels if named.op in numbers}
+        plans = PlanPrices(unplanned, numbers, names, lowered.modules[LEVELS[-1]], options.spec, fields)
+        return PlannedProgram(planned, options.spec, record, kernels, layouts, plans, _ranks(aten), reasons, without)
 
     def named(self, wanted: str) -> list[NamedKernel]:
         """Return the kernels that go by a name.
@@ -204,6 +215,16 @@ def _operations(aten: ModuleOp) -> dict[AtenOp, tuple[str, ...]]:
         for op in ops_in(aten)
         if isinstance(op, AtenOp)
     }
+
+
+def _ranks(aten: ModuleOp) -> dict[int, int]:
+    """The rank of the result of every operation, by the number in its location."""
+    found: dict[int, int] = {}
+    for op in ops_in(aten):
+        tensor = as_tensor_type(op.results[0].type) if isinstance(op, AtenOp) and op.results else None
+        if tensor is not None:
+            found[source_of(op.location).number] = len(tensor.get_shape())
+    return found
 
 
 def named_kernels(module: ModuleOp, operations: Mapping[int, tuple[str, ...]], files: int) -> Iterator[NamedKernel]:

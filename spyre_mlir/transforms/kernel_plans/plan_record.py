@@ -52,6 +52,7 @@ class TriedLoop:
         us: predicted time in the loops; None if they were not built, have no division, or are slower than `most_us`.
         most_us: the most time that would have been a gain; None if they were not built, as `least_us` says enough.
         hinted: whether a hint asked for loops.
+        cuts: trips by loop of each kernel; none where the loops go through unequal blocks.
     """
 
     ops: Sequence[Operation]
@@ -61,6 +62,7 @@ class TriedLoop:
     us: float | None = None
     most_us: float | None = None
     hinted: bool = False
+    cuts: Sequence[Mapping[str, int]] = ()
 
 
 @dataclass

@@ -71,7 +71,15 @@ class Trial:
         name = self.group.loops[0]
         loops = [(name if s.start == 0 else f"{name} from piece {s.start}", s.trips) for s in self.spans]
         loops += [] if self.inner is None else [(self.inner.loops[0], self.inner.trips)]
-        return TriedLoop(tuple(self.group.ops), tuple(loops), self.usual_us, self.least_us, us, most_us)
+        cuts = self._cuts() if len(self.spans) == 1 else ()
+        return TriedLoop(tuple(self.group.ops), tuple(loops), self.usual_us, self.least_us, us, most_us, cuts=cuts)
+
+    def _cuts(self) -> tuple[Mapping[str, int], ...]:
+        """Trips by loop of each kernel."""
+        trips, inner = self.spans[0].trips, self.inner
+        if inner is None:
+            return tuple([{name: trips} for name in self.group.loops])
+        return tuple([{n: trips, i: inner.trips} for n, i in zip(self.group.loops, inner.loops, strict=True)])
 
 
 def clear_gain_us(usual_us: float) -> float:

@@ -32,6 +32,7 @@ def test_the_schema_knows_no_other_keys_and_needs_all(gated: CompiledModel, valu
     product, maximum = found["kernels"]
     plan = product["others"][0]
     parts = (found, product, plan, plan["price"], product["operands"][0], product["refused"][0], maximum["tried"][0])
+    parts += (product["places"][0], maximum["loops_around"][1])
     for part in parts:
         part["more keys"] = 1
         assert not valid.is_valid(found)

@@ -9,7 +9,14 @@ from math import prod
 import pytest
 
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.report.explanation import plan_prices
 from spyre_mlir.report.explanation.explained import ExplainedKernel
+
+
+@pytest.fixture(autouse=True)
+def no_other_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans that `test_plan_prices.py` looks at are not made here."""
+    monkeypatch.setattr(plan_prices, "MOST_PLANNED", 0)
 
 
 def kernels(program: CompiledModel, *names: str) -> list[ExplainedKernel]:

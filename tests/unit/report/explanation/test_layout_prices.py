@@ -17,8 +17,8 @@ def test_layouts_have_reasons_and_prices(columns: CompiledModel) -> None:
     relu, *_ = columns.explain("relu").kernels
     assert relu.layout == "by cost, of 3 legal ones"
     chosen, second, third = relu.layouts
-    assert (chosen.layout, chosen.hint) == ("lanes d1, stick 1, order [1, 0]", "")
-    assert (second.layout, second.hint) == ("lanes d0, stick 0", 'hint(layout={"stick": 0})')
+    assert (chosen.choice, chosen.hint) == ("lanes d1, stick 1, order [1, 0]", "")
+    assert (second.choice, second.hint) == ("lanes d0, stick 0", 'hint(layout={"stick": 0})')
     assert third.hint == 'hint(layout={"stick": "unit"})'
     assert chosen.price is not None and second.price is not None and third.price is not None
     assert second.price.total <= third.price.total
@@ -31,12 +31,12 @@ def test_the_price_of_a_layout_is_that_of_a_program_whose_hint_asks_for_it(
     columns: CompiledModel, hinted_columns: CompiledModel
 ) -> None:
     *_, asked = hinted_columns.explain("relu").kernels
-    other = next(one for one in columns.explain("relu").kernels[0].layouts if one.layout == "lanes d0, stick 0")
+    other = next(one for one in columns.explain("relu").kernels[0].layouts if one.choice == "lanes d0, stick 0")
     assert asked.layout == "a hint asks for it"
     assert other.price is not None and other.price.total == pytest.approx(hinted_columns.timeline().kernels_us)
     assert other.kernels == len(hinted_columns.timeline().kernels)
     assert asked.layouts[0].price == other.price
-    assert any(one.layout == "lanes d1, stick 1" for one in asked.layouts[1:])
+    assert any(one.choice == "lanes d1, stick 1" for one in asked.layouts[1:])
 
 
 def test_many_layouts_are_listed_without_prices(columns: CompiledModel, monkeypatch: pytest.MonkeyPatch) -> None:

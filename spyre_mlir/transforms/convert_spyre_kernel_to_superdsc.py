@@ -32,6 +32,7 @@ from spyre_mlir.transforms.kernel_to_superdsc.bundle_function import Base, Concr
 from spyre_mlir.transforms.kernel_to_superdsc.bundle_loops import LoopNest, Trip, schedule
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import Masks, Placed, describe_kernel
 from spyre_mlir.transforms.kernel_to_superdsc.launches import KernelLaunch, erase, hoist, launches_of
+from spyre_mlir.transforms.kernel_to_superdsc.written_buffers import check_written
 from spyre_mlir.transforms.place_lx import check_placement
 from spyre_mlir.transforms.utils.kernels.launches import called_functions, launch_ops
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location, functions
@@ -123,6 +124,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
     ) -> None:
         for placed in (*chosen, *called.values()):
             check_placement(placed.body.block)
+            check_written(placed.body.block)
         if self.addresses == "concrete" and (called or len(chosen) > 1):
             raise LoweringError(
                 "addresses in files are those of one launch, and "
@@ -273,7 +275,8 @@ def _say_segments(bundle: ConcreteBundle, launch: KernelLaunch, op: kernel.Launc
 
 def _offset(alloc: kernel.AllocOp) -> int:
     if alloc.offset is None:
-        raise LoweringError("a buffer has no place", hint="run place-lx and assign-pool first")
+        where = f"{alloc.name} at {describe_location(alloc)}"
+        raise LoweringError("a buffer has no place", where=where, hint="run place-lx and assign-pool first")
     return alloc.offset.value.data
 
 

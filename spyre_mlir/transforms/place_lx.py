@@ -31,6 +31,7 @@ from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import CoreView
+from spyre_mlir.dialects.spyre.hints import HintError
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind, is_written, uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import ancestor_in, trips_of
 from spyre_mlir.dialects.target import spec_of
@@ -40,11 +41,13 @@ from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.planning.scratchpad import place
+from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
 from spyre_mlir.transforms.utils.hints import hinted_place
 from spyre_mlir.transforms.utils.kernels.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.utils.rebuild import describe_location, functions
 
 _REQUIRED = 2**62  # more than any saving in sticks
+NO_SLICES = "its kernels see other slices of it, or it has no room: divide them alike, or ask before plan, which does"
 
 
 @dataclass
@@ -130,6 +133,7 @@ def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool
 
     Raises:
         LoweringError: a buffer that must be in LX has no room there.
+        HintError: a hint asks for a buffer there, and no slices of it can be.
     """
     points, launches = _points(block), launch_numbers(block)
     given = any(isinstance(op, kernel.AllocOp) and op.offset is not None for op in points)
@@ -153,6 +157,13 @@ def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool
                 f"scratchpad's {spec.lx_usable_bytes} are free while this buffer lives",
                 where=f"{alloc.name} at {describe_location(alloc)}",
                 hint="use more cores, or hbm for this buffer or another",
+            )
+    for op in points:
+        if isinstance(op, kernel.AllocOp) and hinted_place(op.result) == "lx" and _space(op.result) != "lx":
+            raise HintError(
+                "a hint asks for a buffer in LX, and it is not there",
+                where=f"{op.name} at {describe_location(op)}",
+                hint=unfit_reason(op.result) or NO_SLICES,
             )
     if given:
         check_placement(block)

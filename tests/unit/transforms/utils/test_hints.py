@@ -220,3 +220,31 @@ def test_hints_in_the_text_of_kernels() -> None:
     divided = text.replace('compute "exp" [m = 512', 'compute "exp" [m = 512 over 32')
     with pytest.raises(HintError, match="a hint divides n over 16, and the program has it over 1"):
         passed(divided, "plan")
+
+
+def test_a_place_in_the_text_of_a_plan_is_followed_or_refused() -> None:
+    """Behind `plan` a hint at a buffer moves it to device memory; one for LX where it cannot be is an error."""
+    planned = str(passed(softmax(512, 1024), "plan", "divide-work"))
+    lines = planned.splitlines()
+    place = next(n for n, line in enumerate(lines) if "spyre.kernel.alloc" in line and "[512, 1024]" in line)
+
+    def said(where: str, number: int) -> str:
+        head, tail = lines[number].split("spyre.kernel.alloc")
+        return "\n".join(
+            [
+                *lines[:number],
+                f'{head}spyre.kernel.alloc {{spyre.hint = {{place = "{where}"}}}}{tail}',
+                *lines[number + 1 :],
+            ]
+        )
+
+    def placed_at(text: str) -> list[str]:
+        module = passed(text, "place-lx")
+        return [device_tensor(op.result).space for op in module.walk() if isinstance(op, AllocOp)]
+
+    free, moved = placed_at(planned), placed_at(said("hbm", place))
+    assert free.count("lx") == moved.count("lx") + 1
+    last = max(n for n, line in enumerate(lines) if "spyre.kernel.alloc" in line)
+    with pytest.raises(HintError, match="a hint asks for a buffer in LX, and it is not there") as refused:
+        passed(said("lx", last), "place-lx")
+    assert refused.value.hint == "goes to the host"

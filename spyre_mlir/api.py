@@ -16,7 +16,7 @@ from spyre_mlir.backend.check import Findings, check_path
 from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dynamic import Buckets, DynamicModel
+from spyre_mlir.dynamic import Buckets, DynamicModel, with_sizes
 from spyre_mlir.errors import DataSizesError, InputError, NotCompiledError, UnsupportedError
 from spyre_mlir.generation import GeneratingModel, Generation
 from spyre_mlir.machine.bundle.host_code import HostCode
@@ -181,6 +181,7 @@ def info(
     example_kwargs: Mapping[str, Any] | None = None,
     *,
     prefer_device: bool = False,
+    sizes: Mapping[str, int] | None = None,
 ) -> ModelInfo:
     """Describe the contents of a model and how it would be lowered, without compiling it to files.
 
@@ -191,16 +192,17 @@ def info(
         example_inputs: positional inputs; an exported program has its own.
         example_kwargs: keyword inputs.
         prefer_device: as for `compile`.
+        sizes: values of the symbols of a program that was exported with dynamic shapes, by name.
 
     Raises:
-        InputError: the inputs are no tuple.
+        InputError: the inputs are no tuple, or a symbol has no value, or one out of its range.
         UnsupportedError: the model has operations that cannot be expressed; all of them are listed.
         ImportProgramError: the model cannot be read.
     """
     from spyre_mlir.frontend import import_program
     from spyre_mlir.report.model_info import model_info
 
-    program = import_program(model, _as_tuple(example_inputs), example_kwargs)
+    program = with_sizes(import_program(model, _as_tuple(example_inputs), example_kwargs), sizes or {})
     options = CompileOptions(prefer_device=prefer_device, regions=False).passes()
     return model_info(program, lower(program.module, make_context(), until="spyre.kernel", options=options))
 

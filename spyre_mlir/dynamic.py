@@ -59,6 +59,20 @@ def specialized(program: Program, sizes: Mapping[str, int]) -> Program:
     return made
 
 
+def with_sizes(program: Program, sizes: Mapping[str, int], *, keep_symbols: bool = False) -> Program:
+    """Return the program for these sizes; one with symbols stays as it is if that is allowed and no size is given.
+
+    Raises:
+        InputError: the program has no symbols, or other ones, or the sizes are not for it.
+    """
+    if program.origin is None:
+        if sizes:
+            hint = "export the model with dynamic_shapes"
+            raise InputError(f"the program has no symbols, and {', '.join(sizes)} would be one", hint=hint)
+        return program
+    return program if keep_symbols and not sizes else specialized(program, sizes)
+
+
 @dataclass(frozen=True)
 class Buckets:
     """Sizes that calls are padded to.

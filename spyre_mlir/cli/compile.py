@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from spyre_mlir.choices import HostFallback
 from spyre_mlir.cli import compile_cache, compile_compare, compile_explain, compile_graphs, compile_info
 from spyre_mlir.cli.support.completion import offer
-from spyre_mlir.cli.support.dims import add_dims, read_dims, with_sizes
+from spyre_mlir.cli.support.dims import add_dims, read_dims
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
 from spyre_mlir.cli.support.option_flags import add_option, chosen_options, option_flags
@@ -207,7 +207,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if compile_explain.counts_cards(arguments):
         return compile_explain.run_cards(arguments)
     if compile_info.wanted(arguments):
-        return compile_info.look(arguments.model, arguments.info, arguments.graph, arguments.prefer_device)
+        return compile_info.look(arguments)
     from spyre_mlir.backend.directory import check_replaceable
 
     if arguments.emit is not None:
@@ -222,6 +222,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _compile(arguments: argparse.Namespace) -> int:
     from spyre_mlir.backend.whole_file import save_text
     from spyre_mlir.compiled import CompiledModel
+    from spyre_mlir.dynamic import with_sizes
     from spyre_mlir.pipeline import LEVELS, lower_to_ktir
     from spyre_mlir.progress import progress
     from spyre_mlir.text.render import module_text

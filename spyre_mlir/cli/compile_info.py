@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spyre_mlir.cli.support.dims import read_dims
 from spyre_mlir.cli.support.lists import print_list
 from spyre_mlir.cli.support.output import PendingOutput
 from spyre_mlir.errors import InputError
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from spyre_mlir.report.graph import Graph
 
 # What may stand beside them: where the model is, how much is told, and what decides what runs where.
-_ALLOWED = ("model", "info", "graph", "verbose", "prefer_device", "memory_limit")
+_ALLOWED = ("model", "info", "graph", "verbose", "prefer_device", "memory_limit", "dim")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -59,19 +60,20 @@ def drawing(path: str | None) -> tuple[PendingOutput, Callable[[Graph], str]] | 
     return PendingOutput(path), draws
 
 
-def look(model: str, info: bool, graph: str | None, prefer_device: bool) -> int:
+def look(arguments: argparse.Namespace) -> int:
     """Inspect a saved program."""
     from spyre_mlir.api import info as model_info
     from spyre_mlir.report.model_info import COLUMNS
 
-    drawn = drawing(graph)
+    model = str(arguments.model)
+    drawn, sizes = drawing(arguments.graph), read_dims(arguments.dim)
     if not Path(model).is_file():
         what = "this is no file" if Path(model).exists() else "there is no such file"
         raise InputError(what, where=model, hint="name a file that torch.export.save has written")
-    found = model_info(model, prefer_device=prefer_device)
+    found = model_info(model, prefer_device=arguments.prefer_device, sizes=sizes)
     if drawn is not None:
         pending, draws = drawn
         pending.deliver(draws(found.graph))
-    if info:
+    if arguments.info:
         print_list(COLUMNS, found.rows())
     return 0

@@ -75,7 +75,7 @@ def _run(options: argparse.Namespace) -> int:
         refuse_errors(Path(options.path), insist=options.no_check)
         return run_on_card(Path(options.path), read_inputs(options.input), options)
     from spyre_mlir.cli.support.overflows import say_overflows
-    from spyre_mlir.debug.named_inputs import argument_types, bound_inputs, check_names
+    from spyre_mlir.debug.named_inputs import argument_types, bound_inputs, check_names, place_limits
     from spyre_mlir.debug.stored_runs import seed_draws
     from spyre_mlir.machine.faults import FaultLog
     from spyre_mlir.machine.options import MachineOptions
@@ -100,7 +100,8 @@ def _run(options: argparse.Namespace) -> int:
     refuse_errors(path, insist=options.no_check or options.bisect)
     takes = argument_types(runnable.main) if runnable.takes is None else list(runnable.takes.items())
     check_names(names_in(options.input), [name for name, _ in takes])
-    inputs = bound_inputs(takes, read_inputs(options.input), runnable.values, runnable.held, options.seed)
+    limits, given = place_limits(runnable.main), read_inputs(options.input)
+    inputs = bound_inputs(takes, given, runnable.values, runnable.held, options.seed, limits)
     seed_draws(runnable.main, options.seed)
     if options.bisect:
         from spyre_mlir.cli.run_probe import bisect_directory

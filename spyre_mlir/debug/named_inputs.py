@@ -11,11 +11,14 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, i1
 from xdsl.ir import Attribute
 
 from spyre_mlir.choices import RANDOM_INTEGERS_BELOW
+from spyre_mlir.dialects.argument_notes import places_of
 from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.levels.run import find_function
 
 Array = NDArray[Any]
+
+_NO_LIMITS: Mapping[str, tuple[int, int]] = {}
 
 
 def argument_names(module: ModuleOp, which: str, count: int | None = None) -> list[str]:
@@ -39,6 +42,7 @@ def bound_inputs(
     stored: Mapping[str, Array],
     held: Collection[str],
     seed: int,
+    limits: Mapping[str, tuple[int, int]] = _NO_LIMITS,
 ) -> list[Array | None]:
     """Return a value per argument, in order.
 
@@ -48,6 +52,7 @@ def bound_inputs(
         stored: values that came with the program.
         held: arguments whose value the program has as the device has it; None stands for them.
         seed: of random values, for arguments without another.
+        limits: of arguments that name places the least and the largest random integer.
 
     Raises:
         InputError: a value is of no argument, or an argument's shape is not known.
@@ -59,7 +64,7 @@ def bound_inputs(
         value = given.get(name)
         if value is None and name not in held:
             value = stored.get(name)
-            value = random_argument(kind, random, name) if value is None else value
+            value = random_argument(kind, random, name, limits.get(name)) if value is None else value
         bound.append(value)
     return bound
 
@@ -80,8 +85,22 @@ def argument_types(module: ModuleOp) -> list[tuple[str, Attribute]]:
     return list(zip(argument_names(module, "arg_attrs"), types, strict=True))
 
 
-def random_argument(kind: Attribute, random: np.random.Generator, name: str) -> Array:
-    """Return a random value for an argument: floats uniform in [-1, 1), integers from 0 to 9.
+def place_limits(module: ModuleOp) -> dict[str, tuple[int, int]]:
+    """Return for arguments of main that name places the least and the largest random integer that names one."""
+    function, found = find_function(module, "main"), dict[str, tuple[int, int]]()
+    for number, name in enumerate(argument_names(module, "arg_attrs")):
+        asked = [one.limits({}) for one in places_of(function, number) if isinstance(one.size, int)]
+        low = max((0, *(least for least, _ in asked)))
+        high = min((low + RANDOM_INTEGERS_BELOW - 1, *(most for _, most in asked)))
+        if asked and low <= high:
+            found[name] = low, high
+    return found
+
+
+def random_argument(
+    kind: Attribute, random: np.random.Generator, name: str, limits: tuple[int, int] | None = None
+) -> Array:
+    """Return a random value for an argument: floats uniform in [-1, 1), integers from 0 to 9 or within limits.
 
     Raises:
         InputError: its shape is not known.
@@ -96,7 +115,8 @@ def random_argument(kind: Attribute, random: np.random.Generator, name: str) -> 
         return random.uniform(-1.0, 1.0, shape)
     if element == i1:
         return random.integers(0, 2, shape).astype(np.bool_)
-    return random.integers(0, RANDOM_INTEGERS_BELOW, shape)
+    low, high = limits or (0, RANDOM_INTEGERS_BELOW - 1)
+    return random.integers(low, high + 1, shape)
 
 
-__all__ = ["argument_names", "argument_types", "bound_inputs", "random_argument"]
+__all__ = ["argument_names", "argument_types", "bound_inputs", "place_limits", "random_argument"]

@@ -48,7 +48,7 @@ class TargetAttr(Data[SpyreSpec]):
 
 
 def _pair(parser: AttrParser) -> tuple[str, int]:
-    name = parser.parse_identifier("the name of a number of the card")
+    name = parser.parse_identifier(": the name of a number of the card")
     parser.parse_punctuation("=")
     return name, parser.parse_integer(allow_boolean=False)
 

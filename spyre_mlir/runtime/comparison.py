@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spyre_mlir.backend.stored import StoredBundle, read_bundle
-from spyre_mlir.debug.named_inputs import argument_types, bound_inputs
+from spyre_mlir.debug.named_inputs import argument_types, bound_inputs, place_limits
 from spyre_mlir.debug.stored_runs import own_draws, stored_program
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
@@ -171,7 +171,8 @@ def _program(stored: StoredBundle, given: Mapping[str, Array], seed: int) -> _Pr
         return _foreign(stored, given, seed)
     program = stored_program(stored)
     held = stored.weight_names()
-    inputs = bound_inputs(argument_types(program.host), given, stored.values(), held, seed)
+    types, limits = argument_types(program.host), place_limits(program.host)
+    inputs = bound_inputs(types, given, stored.values(), held, seed, limits)
     seen: dict[str, int] = {}
     launches: list[ExternalLaunch] = []
 

@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     i64,
 )
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 from xdsl.ir.affine import AffineExpr, AffineMap, AffineSet
 from xdsl.parser import Parser, ParserState
 from xdsl.parser.affine_parser import AffineParser
@@ -46,6 +46,7 @@ PRIVATE_NAMES = (
     "Parser._parse_builtin_densearray_attr",
     "Parser._parse_optional_string_attr",
     "Parser._get_op_by_name",
+    "Parser._parse_block",
     "Parser._parser_state",
     "Parser._current_token",
     "Parser._resume_from",
@@ -215,6 +216,11 @@ class InternalsParser(Parser):
     def _get_op_by_name(self, name: str) -> type[Operation]:
         found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
         return self.unknown_operation(name) if found is None else SHORT_FORMS.get(found, found)
+
+    def _parse_block(self) -> Block:
+        if self._current_token.kind is not MLIRTokenKind.CARET_IDENT:
+            self.raise_error("expected an operation, a block such as ^bb0, or the '}' that ends the region")
+        return super()._parse_block()
 
     def unknown_operation(self, name: str) -> NoReturn:
         """Report an operation that no loaded dialect defines."""

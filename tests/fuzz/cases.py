@@ -194,10 +194,12 @@ _FLAGS = {
     "opt": ("-p", "--pass-pipeline", "--list-passes", "-t", "mlir", "--split-input-file", "--print-op-generic", "-o",
             "decompose-aten", "builtin.module(", "fuse{", "--dump-dir", "--print-ir-after", "--verify-diagnostics"),
     "run": ("--input", "x=", "x=/dev/null", "--numerics", "device", "--seed", "-1", "--probe", "%0", "list", "--bisect",
-            "--time", "--trace", "--report", "--on-fault", "warn", "--nan", "fault", "--memory-limit", "0", "1T"),
+            "--time", "--trace", "--report", "--json", "--accuracy", "--to", "superdsc",
+            "--on-fault", "warn", "--nan", "fault", "--memory-limit", "0", "1T"),
     "translate": ("--check", "--superdsc-to-mlir", "--mlir-to-superdsc", "--target", "ktir", "-o", "--older-spaces"),
     "compile": ("--info", "--emit", "aten", "spyre.nest", "-o", "--target", "ktir", "--addresses", "concrete",
-                "--share-files", "--loops", "unroll", "--graph", "--levels", "--report", "--sdsc-version", "TS25"),
+                "--share-files", "--loops", "unroll", "--graph", "--levels", "--report", "--sdsc-version", "TS25",
+                "--json", "--explain", "--compare", "--dim", "s0=3"),
 }  # fmt: skip
 
 

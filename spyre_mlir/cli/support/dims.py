@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from spyre_mlir.cli.support.endings import TakesArguments
 from spyre_mlir.errors import InputError
-
-if TYPE_CHECKING:
-    from spyre_mlir.frontend import Program
 
 
 def add_dims(parser: TakesArguments) -> None:
@@ -38,20 +34,3 @@ def read_dims(texts: Sequence[str]) -> dict[str, int]:
             raise InputError(f"--dim gives {name} twice, {sizes[name]} and {number}", hint="give it once")
         sizes[name] = int(number)
     return sizes
-
-
-def with_sizes(program: Program, sizes: dict[str, int], *, keep_symbols: bool) -> Program:
-    """Return the program for these sizes; one with symbols stays as it is if that is allowed and no size is given.
-
-    Raises:
-        InputError: the program has no symbols, or other ones, or the sizes are not for it.
-    """
-    from spyre_mlir.dynamic import specialized
-
-    if program.origin is None:
-        if sizes:
-            raise InputError(
-                "the program has no symbols, so --dim means nothing", hint="export the model with dynamic_shapes"
-            )
-        return program
-    return program if keep_symbols and not sizes else specialized(program, sizes)

@@ -36,7 +36,7 @@ class IterDim:
 
 def parse_dim(parser: AttrParser) -> IterDim:
     """Reads ``name = extent`` or ``name = extent / split``."""
-    name = parser.parse_identifier("the name of an iteration dimension")
+    name = parser.parse_identifier(": the name of an iteration dimension")
     parser.parse_punctuation("=")
     start = parser.pos
     extent = parser.parse_integer(allow_boolean=False)
@@ -96,7 +96,7 @@ def parse_expr(parser: AttrParser) -> LinearExpr:
         if number is not None:
             const += sign * number
         else:
-            name = parser.parse_identifier("an iteration dimension or a number")
+            name = parser.parse_identifier(": an iteration dimension or a number")
             coefficient = 1
             if parser.parse_optional_punctuation("*") is not None:
                 coefficient = parser.parse_integer(allow_boolean=False)
@@ -207,7 +207,7 @@ class DeviceTensorType(Data[DeviceTensor], TypeAttribute):
             )
             parser.parse_keyword("x")
             at = parser.pos
-            form = parser.parse_identifier("a number format")
+            form = parser.parse_identifier(": a number format")
             if form not in formats.FORMATS:
                 parser.raise_error(
                     f"unknown format '{form}', expected one of {', '.join(formats.FORMATS)}", at, parser.pos
@@ -215,7 +215,7 @@ class DeviceTensorType(Data[DeviceTensor], TypeAttribute):
             layout, space = _parse_layout(parser, shape, formats.FORMATS[form].elements_per_stick())
             arrangement = "standard"
             if parser.parse_optional_punctuation(",") is not None:
-                arrangement = parser.parse_identifier("an element arrangement")
+                arrangement = parser.parse_identifier(": an element arrangement")
         tensor = DeviceTensor(shape, form, layout, space, arrangement)
         if (problem := _problem(tensor)) is not None:
             parser.raise_error(problem, start, parser.pos)
@@ -292,7 +292,7 @@ def _parse_layout(parser: AttrParser, shape: tuple[int, ...], lanes: int) -> tup
         elif parser.parse_optional_keyword("unit") is not None:
             unit_extent = parser.parse_integer(allow_boolean=False, allow_negative=False)
         else:
-            space = parser.parse_identifier("a memory space")
+            space = parser.parse_identifier(": a memory space")
             break
     try:
         return StickLayout(order, stick, extents, unit_extent), space

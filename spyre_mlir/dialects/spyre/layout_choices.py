@@ -77,14 +77,14 @@ class LayoutChoice:
 def _parsed_part(parser: AttrParser) -> tuple[str, object]:
     """Reads one part and its name."""
     read: dict[str, Callable[[], object]] = {
-        "lanes": lambda: parser.parse_identifier("a loop, or none"),
+        "lanes": lambda: parser.parse_identifier(": a loop, or none"),
         "stick": lambda: parse_dim_name(parser),
         "order": lambda: tuple(
             parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_dim_name(parser))
         ),
     }
     start = parser.pos
-    name = parser.parse_identifier("lanes, stick or order")
+    name = parser.parse_identifier(": lanes, stick or order")
     if name not in read:
         parser.raise_error(f"a layout has no part '{name}', expected lanes, stick or order", start, parser.pos)
     return name, read[name]()

@@ -11,6 +11,7 @@ import torch
 
 import spyre_mlir
 from spyre_mlir.cli import compile as compile_tool
+from spyre_mlir.errors import InputError
 
 Refused = Callable[..., str]
 
@@ -92,6 +93,16 @@ def test_info_in_python() -> None:
     text = str(info)
     assert "aten.special_bessel_j1 2" in text
     assert f"{2 * PARAMETERS:,}" in text
+
+
+def test_a_program_with_symbols_is_described_for_sizes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(tmp_path / "rows.pt2")
+    shapes = ({0: torch.export.Dim("rows", max=50)},)
+    torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.zeros(4, 64),), dynamic_shapes=shapes), path)
+    assert compile_tool.run([path, "--info", "--dim", "s0=33"]) == 0
+    assert "input\tinput\t\t8448\t" in capsys.readouterr().out
+    with pytest.raises(InputError, match="symbol s0 has no value"):
+        spyre_mlir.info(path)
 
 
 def test_tied_weights_count_once() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.debug.named_inputs import argument_names, argument_types, bound_inputs
+from spyre_mlir.debug.named_inputs import argument_names, argument_types, bound_inputs, place_limits
 from spyre_mlir.errors import InputError
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
@@ -15,6 +15,9 @@ func.func @main(%x: tensor<2x3xf32> {aten.name = "given"}, %n: tensor<4xi64>, %w
   func.return %x : tensor<2x3xf32>
 }
 """
+
+# Size of what integers are places of, and what the program adds to them.
+PLACES = {"few": (3, 0), "shifted": (3, -5), "many": (1000, 0), "none": (0, 0)}
 
 
 @pytest.fixture
@@ -44,3 +47,17 @@ def test_given_stored_held_and_random(module: ModuleOp) -> None:
     assert bools.dtype == np.bool_
     with pytest.raises(InputError, match="the program has no argument 'y'"):
         bound_inputs(types, {"y": x}, {}, (), 0)
+
+
+def test_random_integers_name_places_that_are_there() -> None:
+    places = 'aten.places = [{{op = "aten.gather", at = "", size = {0} : i64, plus = {1} : i64}}]'
+    arguments = [f"%{name}: tensor<64xi64> {{{places.format(*at)}}}" for name, at in PLACES.items()]
+    text = f"func.func @main({', '.join(arguments)}) -> () {{ func.return }}"
+    module = parse_module(text, make_context())
+    assert place_limits(module) == {"few": (0, 2), "shifted": (5, 7), "many": (0, 9)}
+    few, shifted, many, none = bound_inputs(argument_types(module), {}, {}, (), 0, place_limits(module))
+    assert few is not None
+    assert shifted is not None
+    assert many is not None
+    assert none is not None
+    assert (few.min(), few.max(), shifted.min(), shifted.max(), many.max(), none.max()) == (0, 2, 5, 7, 9, 9)

@@ -54,7 +54,7 @@ def context() -> Context:
 def test_list_is_complete():
     used = private_attributes(PACKAGE / "text" / "internals.py")
     assert used == {name.split(".")[1] for name in PRIVATE_NAMES}
-    assert len(PRIVATE_NAMES) == 13
+    assert len(PRIVATE_NAMES) == 14
 
 
 def test_no_other_text_or_cli_module_uses_private_names_of_xdsl():
@@ -157,6 +157,13 @@ def test_parse_optional_string_attr():
 def test_get_op_by_name():
     with pytest.raises(ParseError, match=r"did you mean 'test\.op'"):
         SpyreParser(context(), '"test.opp"() : () -> ()').parse_operation()
+
+
+def test_parse_block():
+    with pytest.raises(
+        ParseError, match=r"expected an operation, a block such as \^bb0, or the '}' that ends the region"
+    ):
+        SpyreParser(context(), '"test.op"() ({ "test.op"() : () -> ()').parse_operation()
 
 
 def test_parser_state():

@@ -146,3 +146,8 @@ def test_names_of_a_region_end_with_it(context: Context):
     parse_module(inner + "\n" + inner, context)
     with pytest.raises(ParseError, match="values used but not defined"):
         parse_module(inner + '\n"test.op"(%x) : (i32) -> ()', context)
+
+
+def test_a_type_that_ends_too_soon_says_what_comes_next():
+    with pytest.raises(ParseError, match="identifier expected: a number format"):
+        parse_module("func.func private @main(!spyre.tensor<[3] x >)", make_context())

@@ -114,6 +114,7 @@ class PlanPass(ModulePass):
         if not (self.together and divide_as_usual(block, choices)):
             for value in [op.output for op in kernels_in(block) if hinted_place(op.output) == "lx"]:
                 move_to(value, "lx")  # `place-lx` finds room for it, or refuses
+            record.us.append(None)
             return True
         slice_sums(block, choices)
         loops = _Loops(block, builder, self.shortest_us)
@@ -123,6 +124,7 @@ class PlanPass(ModulePass):
         for alloc in without_room(block, choices.spec):
             if hinted_place(alloc.result) != "lx":
                 move_to(alloc.result, "hbm")
+        record.us.append((loops.inside_us or 0.0) + others_us)
         return loops.inside_us is None or loops.inside_us + others_us <= loops.without_us
 
 

@@ -74,12 +74,14 @@ class PlanRecord:
         loops: that were tried.
         taken: the loops that were put around kernels, with their number, by the kernel before it was in a loop.
         origins: the kernel before it was in a loop, by the kernel in it.
+        us: predicted times of the functions, in order; None of one whose kernels are not planned together.
     """
 
     blocks: list[PlannedBlock] = field(default_factory=list[PlannedBlock])
     loops: list[TriedLoop] = field(default_factory=list[TriedLoop])
     taken: dict[Operation, tuple[Loops, int]] = field(default_factory=dict[Operation, tuple[Loops, int]])
     origins: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
+    us: list[float | None] = field(default_factory=list["float | None"])
 
     def moved(self, before: Sequence[Operation], after: Sequence[Operation]) -> None:
         """Note that kernels are now in loops, or around these; several may have been one."""
@@ -90,7 +92,7 @@ class PlanRecord:
 
     def start_again(self, blocks: int, ops: Mapping[Operation, Operation]) -> None:
         """Forget the divisions behind so many blocks, and the loops that were put; other ops stand for the kernels."""
-        del self.blocks[blocks:]
+        del self.blocks[blocks:], self.us[-1:]
         for number, loop in enumerate(self.loops):
             self.loops[number] = replace(loop, ops=[ops.get(self.origin(op), op) for op in loop.ops])
         for op in ops:

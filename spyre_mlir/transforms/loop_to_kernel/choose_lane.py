@@ -23,7 +23,7 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import written_block
 from spyre_mlir.transforms.loop_to_kernel.later_reads import weight_of
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import RELAID, LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import Lane, allowed_lanes, check_said
 
 # A copy and the re-laying of the copy, against reading in place: only the order of candidates depends on it.
@@ -41,7 +41,12 @@ _WIDE_STEPS = 3
 
 
 def read_cost(
-    versions: DeviceForms, index: IndexMap, lane: str | None, extents: Mapping[str, int], readers: int = 1
+    versions: DeviceForms,
+    index: IndexMap,
+    lane: str | None,
+    extents: Mapping[str, int],
+    readers: int = 1,
+    relaid: float = RELAID,
 ) -> float:
     """Return the sticks moved by reading a tensor with `lane` in the lanes, conversion and relayout included.
 
@@ -54,6 +59,7 @@ def read_cost(
         lane: the loop in the lanes.
         extents: of the nest's loops.
         readers: how many nests read the tensor.
+        relaid: as in `weight_of`.
     """
     stick = stick_for(index, lane, block_of(versions.format))
     if stick is None:
@@ -65,8 +71,9 @@ def read_cost(
     if versions.find(stick) is not None or versions.free_layout:
         return read
     if versions.origin is not None and not versions.buffers:
-        return whole + _sticks(versions.origin, stick) + read_cost(versions.origin, index, lane, extents, readers)
-    moved = _relaid(versions, stick) * (1 if versions.format == DL16.name else _WIDE_STEPS)
+        narrowed = whole + _sticks(versions.origin, stick)
+        return narrowed + read_cost(versions.origin, index, lane, extents, readers, relaid)
+    moved = _relaid(versions, stick, relaid) * (1 if versions.format == DL16.name else _WIDE_STEPS)
     return read + moved // shared
 
 
@@ -77,7 +84,9 @@ def _touched(index: IndexMap, lane: str | None, form: str, extents: Mapping[str,
     return rows * (-(-extents[lane] // block) * block // lanes_of(form) if lane in used else 1)
 
 
-def _by_fewer_cores(versions: DeviceForms, index: IndexMap, lane: str | None, cores: int, spec: SpyreSpec) -> float:
+def _by_fewer_cores(
+    versions: DeviceForms, index: IndexMap, lane: str | None, cores: int, spec: SpyreSpec, relaid: float
+) -> float:
     """Sticks per core that laying a placed input out again takes beyond `read_cost`, shared by so many cores.
 
     Its stick dimensions are divided by whole sticks, which leaves few rows or columns to few cores; and what has no
@@ -96,19 +105,19 @@ def _by_fewer_cores(versions: DeviceForms, index: IndexMap, lane: str | None, co
         loops = [DividedLoop(str(d), -(-e // lanes) if d in dims else e, kept=True) for d, e in extents.items()]
         return sticks / prod(divide(loops, [], spec).values())
 
-    relaid = _relaid(versions, stick)
+    moved = _relaid(versions, stick, relaid)
     copied = share(2 * placed.sticks, old) if extents[stick] % lanes else 0.0
-    return copied + share(relaid, old, stick) - relaid / cores
+    return copied + share(moved, old, stick) - moved / cores
 
 
-def _relaid(versions: DeviceForms, stick: int) -> float:
+def _relaid(versions: DeviceForms, stick: int, relaid: float) -> float:
     """Sticks read and written by a restickify, `weight_of` each.
 
     Where one side is sparse, both have a stick for every element.
     """
     source = versions.buffers[0]
     if UNIT not in (stick, source.layout.stick):
-        return weight_of(versions.format) * (source.sticks + _sticks(versions, stick))
+        return weight_of(versions.format, relaid) * (source.sticks + _sticks(versions, stick))
     dense = source.sticks if stick == UNIT else _sticks(versions, stick)
     return 2 * dense * lanes_of(versions.format)
 
@@ -168,7 +177,9 @@ def legal_lanes(op: loop.NestOp, form: str) -> list[Lane]:
     return found
 
 
-def cheapest_lane(op: loop.NestOp, forms: Forms, later: Later = lambda _value, _stick: 0.0) -> str | None:
+def cheapest_lane(
+    op: loop.NestOp, forms: Forms, later: Later = lambda _value, _stick: 0.0, relaid: float = RELAID
+) -> str | None:
     """Return the cheapest loop that may be in the lanes of the result; `later` is what a stick dimension costs then."""
     form, shape, found = forms.format, shape_of(op.result), list[tuple[float, str | None, int]]()
     lanes, allowed = block_of(form), allowed_lanes(op, legal_lanes(op, form))
@@ -177,12 +188,12 @@ def cheapest_lane(op: loop.NestOp, forms: Forms, later: Later = lambda _value, _
     for lane, stick in allowed:
         cost = write_cost(shape, stick, form)
         cost += sum(
-            read_cost(v, m.data, lane, op.space.extents, x.uses.get_length())
+            read_cost(v, m.data, lane, op.space.extents, x.uses.get_length(), relaid)
             for x, v, m in zip(op.inputs, forms.operands, op.input_maps, strict=True)
         )
         cores = usable_cores(op.space.data, op.reduced, lane, lanes, spec_at(op))
         operands = zip(forms.operands, op.input_maps, strict=True)
-        more = sum(_by_fewer_cores(v, m.data, lane, cores, spec_at(op)) for v, m in operands)
+        more = sum(_by_fewer_cores(v, m.data, lane, cores, spec_at(op), relaid) for v, m in operands)
         found.append((cost / cores + more, lane, stick))
     cores = spec_at(op).cores_per_card
     now = {stick: per_core * cores for per_core, _, stick in reversed(found)}
@@ -213,7 +224,8 @@ def lane_for(p: LayoutPlanner, op: loop.NestOp, forms: Forms) -> str | None:
     dest = written_block(p, op) if op.dest is None else p.of(op.dest).buffers[0]
     if dest is None:
         looks_ahead = op.combine is None and forms.format == DL16.name
-        lane = p.chosen.lanes[op] = cheapest_lane(op, forms, p.later) if looks_ahead else cheapest_lane(op, forms)
+        later = (p.later,) if looks_ahead else ()
+        lane = p.chosen.lanes[op] = cheapest_lane(op, forms, *later, relaid=p.relaid)
         return lane
     lane = p.chosen.lanes[op] = lane_of_result(op, dest.layout.stick, dest.block)
     check_said(op, (lane, dest.layout.stick), dest.layout.order, WRITTEN)

@@ -29,7 +29,7 @@ from spyre_mlir.transforms.loop_to_kernel.device_forms import WeightRoom
 from spyre_mlir.transforms.loop_to_kernel.emission import planned_results, returned_buffer, write_program
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import lower_blocks
 from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import RELAID, LayoutPlanner
 from spyre_mlir.transforms.loop_to_kernel.layout_text.argument_layouts import ArgumentLayouts, drop_layouts, say_layouts
 from spyre_mlir.transforms.loop_to_kernel.layout_text.hinted_layouts import say_hinted_layouts
 from spyre_mlir.transforms.loop_to_kernel.lowering import (
@@ -62,11 +62,12 @@ class FunctionPlan:
     region: PlannedRegion | None = None
     results: list[PlannedBuffer | None] = field(default_factory=list["PlannedBuffer | None"])
 
-    def finish(self, returned: func.ReturnOp, spec: SpyreSpec) -> None:
-        """Settle all layouts, once every op is planned."""
+    def finish(self, returned: func.ReturnOp, spec: SpyreSpec, *, checked: bool) -> None:
+        """Settle all layouts, once every op is planned, and check those of arguments if wanted."""
         if self.region is None:
             self.results = planned_results(self.planner, returned, spec)
-            self.planner.arguments.check(self.function, self.sent, self.results)
+            if checked:
+                self.planner.arguments.check(self.function, self.sent, self.results)
         else:
             self.region.settle(self.planner, returned, spec)
 
@@ -84,8 +85,9 @@ class FunctionPlan:
     def take_back(self) -> None:
         """Take the parts of nests that were made for the plan out of the function."""
         for part in reversed(self.planner.chosen.split):
-            part.detach()
-            part.erase()
+            if part.parent is not None:
+                part.detach()
+                part.erase()
 
     def write(self) -> None:
         """Replace the body by kernels."""
@@ -110,19 +112,22 @@ class PlansLayouts(ModulePass):
         keep_float32: as in `ConvertSpyreLoopToSpyreKernelPass`.
         keep_float32_in: the same.
         why: whether to note why layouts are as they are, and kernels inserted; for explanations.
+        relaid: for how many sticks one counts that a change of layout of DL16 moves, where layouts are chosen.
     """
 
     keep_float32: bool = False
     keep_float32_in: tuple[str, ...] = ()
     why: bool = False
+    relaid: float = RELAID
 
-    def planned(self, ctx: Context, module: ModuleOp) -> list[FunctionPlan]:
+    def planned(self, ctx: Context, module: ModuleOp, *, checked: bool = True) -> list[FunctionPlan]:
         """Plan every function of a module, the functions of regions before their first callers.
 
         Args:
             ctx: has the card.
             module: at the loop level; nothing is changed but that layouts which hints ask for are said, and that nests
                 have parts before them (`ChosenLayouts.split`).
+            checked: whether arguments have to have all the layouts that the text says, and no others.
 
         Raises:
             UnsupportedError, LoweringError: an op cannot be lowered.
@@ -131,10 +136,12 @@ class PlansLayouts(ModulePass):
         called = {call.callee.root_reference.data for call in module.walk() if isinstance(call, func.CallOp)}
         check_names(module, self.keep_float32_in)
         hinted = say_hinted_layouts(module)
-        conversion = _Conversion(spec_of(ctx, module), self.keep_float32, self.keep_float32_in, hinted)
+        conversion = _Conversion(spec_of(ctx, module), self.keep_float32, self.keep_float32_in, hinted, checked)
         for function in functions(module):
             if function.sym_name.data not in called:
-                conversion.plan(FunctionPlan(function, LayoutPlanner(keep_float32=self.keep_float32)))
+                conversion.plan(
+                    FunctionPlan(function, LayoutPlanner(keep_float32=self.keep_float32, relaid=self.relaid))
+                )
         return conversion.planned
 
 
@@ -146,6 +153,7 @@ class _Conversion:
     keep_float32: bool
     keep_float32_in: tuple[str, ...]
     hinted: Collection[Operation]
+    checked: bool
     regions: dict[str, PlannedRegion] = field(default_factory=dict[str, PlannedRegion])
     planned: list[FunctionPlan] = field(default_factory=list[FunctionPlan])
 
@@ -166,7 +174,7 @@ class _Conversion:
         planner.room = WeightRoom.of(weights, region=planner.given is not None)
         planner.origins = Origins(function, prepared, planner.given)
         planner.kept = kept_ops(function, self.keep_float32_in)
-        planner.later = LaterReads(function.body.block, keep_float32=self.keep_float32).cost
+        planner.later = LaterReads(function.body.block, keep_float32=self.keep_float32, relaid=planner.relaid).cost
         try_each(function.body.block, lambda op: self._op(op, made), lambda op: _stand_in(op, planner))
         self.planned.append(made)
 
@@ -202,7 +210,7 @@ class _Conversion:
                 p.items.append(PlannedHostOp(op, [returned_buffer(p, v) for v in op.operands]))
                 p.hosts.update(dict.fromkeys(op.results, False))
             case func.ReturnOp():
-                made.finish(op, self.spec)
+                made.finish(op, self.spec, checked=self.checked)
             case func.CallOp():
                 self._call(p, op)
             case _:

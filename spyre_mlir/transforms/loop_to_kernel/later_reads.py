@@ -15,17 +15,19 @@ from collections.abc import Mapping, Sequence
 from math import inf, prod
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from spyre_mlir.dialects.argument_notes import placed_results
 from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.spyre.layout_choices import LayoutChoice, layout_said
 from spyre_mlir.dialects.spyre.loop_blocks import PutOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import FP32
 from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout, round_up
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import RELAID, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import agrees
 from spyre_mlir.transforms.utils.nests.contractions import is_contraction
 
 Costs = Mapping[int, float]  # by stick dimension
@@ -34,22 +36,19 @@ Costs = Mapping[int, float]  # by stick dimension
 _COPIED = 8
 # Laying FP32 out again takes this many kernels.
 _WIDE_STEPS = 3
-# A change of layout goes through device memory; most other sticks stay in scratchpads, which are quicker. Separable
-# convolutions gain from 5.5 on, and scans up to 5.5. That of FP32 counts as three kernels already.
-_RELAID = 5.5
 
 
-def weight_of(form: str) -> float:
-    """Return for how many sticks one counts that a restickify of this format reads or writes."""
-    return 1 if form == FP32.name else _RELAID
+def weight_of(form: str, relaid: float = RELAID) -> float:
+    """Return for how many sticks one counts that a restickify of this format reads or writes, by that of DL16."""
+    return 1 if form == FP32.name else relaid
 
 
 class LaterReads:
     """Least costs of the tensors of a block, in sticks."""
 
-    def __init__(self, block: Block, *, keep_float32: bool = False) -> None:
-        """Looks at nothing yet; `keep_float32` as in the conversion."""
-        self._block, self._keep_float32 = block, keep_float32
+    def __init__(self, block: Block, *, keep_float32: bool = False, relaid: float = RELAID) -> None:
+        """Looks at nothing yet; `keep_float32` as in the conversion, `relaid` as in `weight_of`."""
+        self._block, self._keep_float32, self._weight = block, keep_float32, relaid
         self._costs: dict[SSAValue, Costs] | None = None
         self._returned, function = block.last_op, block.parent_op()
         self._placed = placed_results(function) if isinstance(function, FuncOp) else set[int]()
@@ -111,7 +110,7 @@ class LaterReads:
         # their readers share with them: counted as all lanes of the sparse side, so that little is laid out so.
         # What lies in device memory in the end is written there in any layout.
         returned = any(u.operation is self._returned and u.index in self._placed for u in value.uses)
-        each = 1 if returned else weight_of(form)
+        each = 1 if returned else weight_of(form, self._weight)
         moved = elements * (lanes + 1) if UNIT in (old, new) else each * 2 * elements / lanes
         return moved * (_WIDE_STEPS if form == FP32.name else 1)
 
@@ -159,7 +158,8 @@ class LaterReads:
             if may_write(index, shape, kept, extents, lanes):
                 stick = stick_for(index, kept, lanes)
                 found.append((lane, UNIT if stick is None else stick))
-        return found
+        said = _said(op)
+        return found if said is None else [one for one in found if agrees(said, one)] or found
 
     def _written(self, op: loop.NestOp, stick: int) -> float:
         form = self._form(op.result)
@@ -210,6 +210,14 @@ def _filling(op: loop.NestOp) -> list[loop.NestOp]:
 def _next_filler(op: loop.NestOp) -> loop.NestOp | None:
     users = (u.operation for u in op.result.uses)
     return next((u for u in users if isinstance(u, loop.NestOp) and u.dest is op.result), None)
+
+
+def _said(op: loop.NestOp) -> LayoutChoice | None:
+    """What the text says of the layout of a nest's result, or of the tensor that it fills a part of."""
+    maker: Operation = op
+    while isinstance(maker, loop.NestOp) and maker.dest is not None and isinstance(maker.dest.owner, Operation):
+        maker = maker.dest.owner
+    return layout_said(maker)
 
 
 def _is_product(op: loop.NestOp) -> bool:

@@ -41,6 +41,10 @@ from spyre_mlir.transforms.utils.numerics.integer_ranges import NARROW, Ranges, 
 RESTICKIFY_STEP = "restickify"
 CONVERT_STEP = "convert"
 
+# A change of layout goes through device memory; most other sticks stay in scratchpads, which are quicker. Separable
+# convolutions gain from 5.5 on, and scans up to 5.5. That of FP32 counts as three kernels already.
+RELAID = 5.5
+
 
 def lanes_of(form: str) -> int:
     """Return the elements per stick of a format."""
@@ -55,9 +59,9 @@ def block_of(form: str) -> int:
 class LayoutPlanner:
     """Planner of buffers and steps of one function; every method leaves a correct program."""
 
-    def __init__(self, *, keep_float32: bool = False) -> None:
-        """Starts with an empty plan; `keep_float32` stores float32 as it is."""
-        self.keep_float32, self.items = keep_float32, list[Item]()
+    def __init__(self, *, keep_float32: bool = False, relaid: float = RELAID) -> None:
+        """Starts with an empty plan; `keep_float32` stores float32 as it is, `relaid` as in `weight_of`."""
+        self.keep_float32, self.relaid, self.items = keep_float32, relaid, list[Item]()
         self.origins: Origins | None = None
         self.kept = set[Operation]()  # ops that keep float32 by name
         self.later: Callable[[SSAValue, int], float] = lambda _value, _stick: 0.0  # see `LaterReads.cost`

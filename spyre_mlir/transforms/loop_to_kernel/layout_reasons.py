@@ -29,7 +29,7 @@ from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import Chosen
 from spyre_mlir.transforms.loop_to_kernel.lowering import COLUMNS, fillable_sticks, gathered_lanes
 from spyre_mlir.transforms.loop_to_kernel.reductions import is_product
 
-BY_COST, BY_HINT, BY_TEXT, FORCED, INSERTED = "cost", "hint", "text", "forced", "inserted"
+BY_COST, BY_TRIAL, BY_HINT, BY_TEXT, FORCED, INSERTED = "cost", "trial", "hint", "text", "forced", "inserted"
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class LayoutReason:
     """Why a tensor lies as it does, or why a kernel was inserted.
 
     Attributes:
-        by: who chose: the cost, a hint, the text; or it is forced, or a reader needs a kernel that is inserted.
+        by: who chose: the cost, trials, a hint, the text; or it is forced, or a reader needs a kernel that is inserted.
         text: what forces it, or what it is inserted for; empty where `by` says all.
         legal: the layouts that there were, if there were several.
         op: number of the op of the loop level that makes the tensor, in the order of a walk.
@@ -69,6 +69,8 @@ class LayoutReason:
         match self.by:
             case "cost":
                 return f"by cost, of {len(self.legal)} legal ones"
+            case "trial":
+                return f"quickest in trials, of {len(self.legal)} legal ones"
             case "hint":
                 return "a hint asks for it"
             case "text":
@@ -100,9 +102,11 @@ def _read(note: Attribute) -> LayoutReason | None:
 def reason_of(chosen: ChosenLayouts, op: Operation) -> LayoutReason:
     """Return why the result of an op lies as it does, before the choice is written into the text."""
     buffer = chosen.made.get(op)
-    legal = () if buffer is None else tuple(_legal(op, buffer))
+    legal = () if buffer is None else tuple(legal_layouts(op, buffer))
     if op in chosen.hinted:
         return LayoutReason(BY_HINT, legal=legal)
+    if op in chosen.tried and len(legal) > 1:
+        return LayoutReason(BY_TRIAL, legal=legal)
     if layout_said(op) is not None:
         return LayoutReason(BY_TEXT, legal=legal)
     if len(legal) > 1:
@@ -111,7 +115,13 @@ def reason_of(chosen: ChosenLayouts, op: Operation) -> LayoutReason:
     return LayoutReason(FORCED, COLUMNS if product else "no other loop can walk the lanes")
 
 
-def _legal(op: Operation, buffer: PlannedBuffer) -> Iterable[LayoutChoice]:
+def legal_layouts(op: Operation, buffer: PlannedBuffer) -> Iterable[LayoutChoice]:
+    """Return the layouts that the result of an op may have, as far as they may be said.
+
+    Args:
+        op: at the loop level.
+        buffer: that was planned for its result.
+    """
     match op:
         case NestOp() if not is_product(op):
             return map(lane_choice, legal_lanes(op, buffer.format))
@@ -211,10 +221,12 @@ __all__ = [
     "BY_COST",
     "BY_HINT",
     "BY_TEXT",
+    "BY_TRIAL",
     "FORCED",
     "INSERTED",
     "KernelNotes",
     "LayoutReason",
+    "legal_layouts",
     "note_reasons",
     "reason_of",
 ]

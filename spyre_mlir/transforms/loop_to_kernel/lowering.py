@@ -98,7 +98,7 @@ def _fill_cost(p: LayoutPlanner, chain: Sequence[loop.NestOp], stick: int, shape
         for value, index in zip(op.inputs, op.input_maps, strict=True):
             known = value in p.versions
             reads += (
-                read_cost(p.form(value, form), index.data, lane, op.space.extents)
+                read_cost(p.form(value, form), index.data, lane, op.space.extents, relaid=p.relaid)
                 if known
                 else write_cost(shape_of(value), UNIT, form)
             )

@@ -77,7 +77,7 @@ class PlannedRegion:
         An argument is the host's if its kind is noted: it is one of the caller's arguments at every call.
         """
         self.renewed = written_arguments(op)
-        made = LayoutPlanner(keep_float32=caller.keep_float32)
+        made = LayoutPlanner(keep_float32=caller.keep_float32, relaid=caller.relaid)
         made.written |= {callee.body.block.args[argument] for argument, _ in self.renewed}
         made.given = given = dict[SSAValue, Known]()
         for number, (argument, value) in enumerate(zip(callee.body.block.args, op.arguments, strict=True)):

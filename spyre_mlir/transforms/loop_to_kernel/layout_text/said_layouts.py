@@ -32,6 +32,7 @@ class ChosenLayouts:
         made: buffers of results whose layouts were theirs to choose, by op.
         split: parts of nests, which stand before them, and the nests; see `split_write`.
         hinted: ops whose layouts hints ask for.
+        tried: ops whose layouts trials have found, by price.
         note: what is noted at the kernel of a step, if anything is; see `layout_reasons`.
     """
 
@@ -39,6 +40,7 @@ class ChosenLayouts:
     made: dict[Operation, PlannedBuffer] = field(default_factory=dict[Operation, PlannedBuffer])
     split: dict[Operation, Operation] = field(default_factory=dict[Operation, Operation])
     hinted: Collection[Operation] = ()
+    tried: Collection[Operation] = ()
     note: Callable[[PlannedKernel], Attribute | None] = lambda _: None
 
     def choices(self) -> dict[Operation, LayoutChoice]:
@@ -76,7 +78,7 @@ def allowed_lanes(op: Operation, legal: Sequence[Lane], why: str = "") -> list[L
     said = layout_said(op)
     if said is None:
         return list(legal)
-    fits = [lane for lane in legal if _agrees(said, lane_choice(lane))]
+    fits = [lane for lane in legal if agrees(said, lane)]
     if not fits:
         raise LayoutError(
             f"the layout of the result cannot be {LayoutChoice(said.lanes, said.stick)}{why and f': {why}'}",
@@ -131,8 +133,19 @@ def check_said(op: Operation, lane: Lane, order: Sequence[int], why: str) -> Non
         )
 
 
-def _agrees(said: LayoutChoice, legal: LayoutChoice) -> bool:
+def agrees(said: LayoutChoice, lane: Lane) -> bool:
+    """Return whether a loop in the lanes, with a stick dimension, is as it is said."""
+    legal = lane_choice(lane)
     return said.lanes in ("", legal.lanes) and said.stick in (None, legal.stick)
 
 
-__all__ = ["ChosenLayouts", "Lane", "allowed_lanes", "allowed_sticks", "check_said", "lane_choice", "put_in_order"]
+__all__ = [
+    "ChosenLayouts",
+    "Lane",
+    "agrees",
+    "allowed_lanes",
+    "allowed_sticks",
+    "check_said",
+    "lane_choice",
+    "put_in_order",
+]

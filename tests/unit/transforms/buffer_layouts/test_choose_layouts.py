@@ -13,8 +13,10 @@ from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopGatherOp, NestOp
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import module_text
+from spyre_mlir.transforms.loop_to_kernel.layout_reasons import LayoutReason
 from spyre_mlir.transforms.loop_to_kernel.layout_text.argument_layouts import drop_layouts
 from tests.unit.machine.modules import numbers
+from tests.unit.transforms.buffer_layouts.repair.programs import columns_less_their_greatest
 from tests.unit.transforms.levels import ops, passed
 
 CHOOSE, CONVERT = "choose-layouts", "convert-spyre-loop-to-spyre-kernel"
@@ -63,7 +65,7 @@ def test_every_nest_says_its_layout_and_nothing_else_changes() -> None:
 
 
 def test_the_conversion_makes_the_same_kernels_of_the_text_as_of_the_program() -> None:
-    text = module_text(passed(relu_and_sum(), CHOOSE))
+    text = module_text(passed(relu_and_sum(), CHOOSE, repair=False))
     assert module_text(passed(text, CONVERT)) == module_text(passed(relu_and_sum(), CONVERT))
 
 
@@ -245,3 +247,13 @@ def test_a_block_that_is_written_says_how_its_tensor_lies() -> None:
     assert device_tensor(ops(by_hand, KernelOp)[0].output).layout.stick == other
     with pytest.raises(LayoutError, match="cannot be stick 0"):
         passed(updated("{spyre.layout = #spyre.layout<stick 0>}"), CONVERT)
+
+
+def test_a_quicker_layout_is_found_by_trials() -> None:
+    """With 16 sticks of columns in the lanes half of the cores look for the greatest numbers."""
+    usual = passed(columns_less_their_greatest(), CHOOSE, repair=False)
+    better = passed(columns_less_their_greatest(), CHOOSE, why=True)
+    assert [choice and choice.lanes for choice in said(usual)] == ["n", "n", "n"]
+    assert [choice and choice.lanes for choice in said(better)] == ["m", "r", "m"]
+    reasons = [LayoutReason.taken_from(op) for op in ops(better, NestOp)]
+    assert {str(reason) for reason in reasons} == {"quickest in trials, of 3 legal ones"}

@@ -1,0 +1,1 @@
+"""Other layouts around changes of layout, tried on parts of a program and priced by the planner."""

@@ -1,0 +1,118 @@
+"""The search for better layouts around changes of layout, within a budget of work."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from spyre_mlir.dialects.ir.modules import copy_of, take_apart
+from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr, LayoutChoice
+from spyre_mlir.errors import SpyreError
+from spyre_mlir.transforms.buffer_layouts.repair.planned_layouts import PlannedLayouts, Spot
+from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing
+from spyre_mlir.transforms.buffer_layouts.repair.regions import LayoutRegion, region_around
+from spyre_mlir.transforms.buffer_layouts.repair.trials import Found, RegionTrials
+from spyre_mlir.transforms.convert_spyre_loop_to_spyre_kernel import ConvertSpyreLoopToSpyreKernelPass
+
+LEAST_STICKS = 512  # of a spot that is worth a trial
+MOST_IN_VAIN = 4  # regions in a row that gain nothing, after which no other is tried
+MOST_KERNELS = 2000  # planned in the trials of a module
+CLEAR_PART = 0.005  # of the time of a module, that regions have to gain
+CLEAR_LOSS = 0.01  # of the time of a function, that equal regions lose by layouts if they are worth a trial
+
+Choices = Mapping[Operation, LayoutChoice]
+
+
+@dataclass
+class LayoutSearch:
+    """The search in a module; equal regions are tried once.
+
+    Attributes:
+        module: at the loop level; its layouts are planned, and it is as before.
+        convert: the conversion to kernels, with its options.
+        pricing: gives prices.
+    """
+
+    module: ModuleOp
+    convert: ConvertSpyreLoopToSpyreKernelPass
+    pricing: LayoutPricing
+    _known: dict[Hashable, Found] = field(default_factory=dict[Hashable, Found])
+
+    def better(self, functions: Sequence[PlannedLayouts]) -> Choices:
+        """Return layouts of ops that are predicted to be quicker than those that the functions have."""
+        present = {op: choice for planned in functions for op, choice in planned.choices.items()}
+        regions = [one for planned in functions for one in self._regions(planned)]
+        taken = {op: choice for region, found in regions if region.whole for op, choice in _said(region, found)}
+        others = [(dict(_said(region, found)), found.gain_us) for region, found in regions if not region.whole]
+        if not others or (us := self._us({**present, **taken})) is None:
+            return taken
+        # What stays in scratchpads across the edge of a region is seen in the whole program alone.
+        together = {op: choice for one, _ in others for op, choice in one.items()}
+        every = together, sum(gain_us for _, gain_us in others)
+        for more, gain_us in (every, *([max(others, key=lambda one: one[1])] if len(others) > 1 else [])):
+            if gain_us < CLEAR_PART * sum(us):
+                break
+            after = self._us({**present, **taken, **more})
+            if after is not None and _is_less(us, after):
+                return {**taken, **more}
+        return taken
+
+    def _regions(self, planned: PlannedLayouts) -> Iterator[tuple[LayoutRegion, Found]]:
+        """Regions of a function that have better layouts, and these; none shares an op with another."""
+        done, changed, in_vain = set[Operation](), set[Operation](), 0
+        for spot in planned.spots:
+            if spot.sticks < LEAST_STICKS or in_vain >= MOST_IN_VAIN or self.pricing.kernels >= MOST_KERNELS:
+                return
+            if done.issuperset(spot.ops):
+                continue
+            region = region_around(spot.ops, planned)
+            done.update(spot.ops)
+            if region is None or not changed.isdisjoint(region.ops):
+                continue
+            done.update(region.ops)
+            if region.key in self._known:
+                found = self._known[region.key]
+            else:
+                found = self._known[region.key] = self._best(region, planned, spot)
+                in_vain = 0 if found.layouts else in_vain + 1
+            if found.layouts:
+                changed.update(region.ops)
+                yield region, found
+
+    def _best(self, region: LayoutRegion, planned: PlannedLayouts, spot: Spot) -> Found:
+        """The best layouts of a region, unless it loses little of the time of all."""
+        alike = [other for other in planned.spots if other.sticks == spot.sticks]
+        inside = [other for other in alike if not set(region.ops).isdisjoint(other.ops)]
+        worth_us = CLEAR_LOSS * planned.least_us(self.pricing.parameters) * len(inside) / len(alike)
+        return RegionTrials(region, self.convert, self.pricing).best(worth_us)
+
+    def _us(self, choices: Choices) -> list[float] | None:
+        """Predicted times of the functions of the module with layouts; None if they cannot be planned."""
+        module = copy_of(self.module)
+        for old, new in zip(self.module.walk(), module.walk(), strict=True):
+            if old in choices:
+                new.attributes[LAYOUT] = LayoutAttr(choices[old])
+        try:
+            functions = self.convert.planned(self.pricing.context, module, checked=False)
+            return self.pricing.full(module, functions)
+        except SpyreError:
+            return None
+        finally:
+            take_apart(module)
+
+
+def _is_less(before_us: Sequence[float], after_us: Sequence[float]) -> bool:
+    """Whether no function takes longer than before, and one takes less."""
+    pairs = list(zip(before_us, after_us, strict=True))
+    return all(after <= before for before, after in pairs) and any(after < before for before, after in pairs)
+
+
+def _said(region: LayoutRegion, found: Found) -> Iterator[tuple[Operation, LayoutChoice]]:
+    """All layouts of a region that has better ones: those that stay too, as others are chosen around them."""
+    return ((region.ops[number], choice) for number, choice in found.layouts.items())
+
+
+__all__ = ["LayoutSearch"]

@@ -1,0 +1,71 @@
+"""Where the layouts of a function may lose time."""
+
+from __future__ import annotations
+
+import pytest
+
+from spyre_mlir.dialects.spyre.layout_choices import NO_LOOP, LayoutChoice
+from spyre_mlir.dialects.spyre.loop import NestOp
+from spyre_mlir.hw.cost_parameters import CALIBRATED
+from spyre_mlir.transforms.buffer_layouts.repair.planned_layouts import is_slow
+from tests.unit.transforms.buffer_layouts.repair.programs import (
+    T,
+    columns_less_their_greatest,
+    function,
+    planned,
+    relu,
+)
+from tests.unit.transforms.levels import ops
+
+ROWS = "attributes {spyre.layout = #spyre.layout<lanes m>}"
+
+
+def test_a_tensor_that_is_laid_out_again_is_a_spot() -> None:
+    """An input of 1024 rows of 16 sticks for a nest with rows in the lanes, and its result back again."""
+    module, (layouts,) = planned(function(relu("out", "x", ROWS)))
+    (nest,) = ops(module, NestOp)
+    assert [(spot.sticks, spot.ops) for spot in layouts.spots] == [(2 * 1024 * 16, (nest,))] * 2
+    assert set(layouts.relaid_for.values()) == {nest}
+
+
+def test_layouts_that_the_text_says_are_not_open() -> None:
+    module, (layouts,) = planned(function(relu("0", "x", ROWS), relu("out", "0")))
+    first, second = ops(module, NestOp)
+    assert first not in layouts.open and [choice.lanes for choice in layouts.open[second]] == ["n", "m"]
+
+
+def test_a_nest_with_few_cores_is_a_spot() -> None:
+    """Columns in the lanes: 16 sticks of them may be divided, or the rows of the other nests."""
+    module, (layouts,) = planned(columns_less_their_greatest())
+    first, greatest, _ = ops(module, NestOp)
+    assert [spot.ops for spot in layouts.spots] == [(greatest,)]
+    assert is_slow(greatest, layouts.choices[greatest], layouts.open[greatest])
+    assert not is_slow(first, layouts.choices[first], layouts.open[first])
+
+
+def test_products_take_the_least_time_that_is_possible() -> None:
+    """1024 x 1024 x 1024 multiply-adds, 1,140 per nanosecond and core; to read the weight takes less."""
+    text = f"""func.func @main(%x: {T}, %w: {T} {{aten.kind = "parameter"}}) -> {T} {{
+      %0 = spyre.loop.nest [m = 1024, n = 1024, k = 1024] ins(%x[m, k] : {T}, %w[k, n] : {T}) -> [m, n] : {T}
+        reduce "arith.addf" {{
+        ^bb0(%e: f16, %f: f16):
+          %p = arith.mulf %e, %f : f16
+          spyre.loop.yield %p : f16
+        }}
+      func.return %0 : {T}
+    }}"""
+    _, (layouts,) = planned(text)
+    assert layouts.least_us(CALIBRATED) == pytest.approx(1024**3 / 1140 / 32 / 1000, rel=0.05)
+
+
+def test_a_nest_with_an_element_per_stick_is_slow() -> None:
+    module, (layouts,) = planned(columns_less_their_greatest())
+    first, *_ = ops(module, NestOp)
+    assert is_slow(first, LayoutChoice(NO_LOOP), layouts.open[first])
+
+
+def test_a_reader_says_how_it_reads() -> None:
+    module, (layouts,) = planned(columns_less_their_greatest())
+    first, greatest, _ = ops(module, NestOp)
+    assert [layout.stick for layout in layouts.read(first.result, greatest)] == [1]
+    assert str(first.result.type) == T

@@ -1,0 +1,61 @@
+"""Trials of layouts in a region."""
+
+from __future__ import annotations
+
+import pytest
+
+from spyre_mlir.dialects.spyre.layout_choices import LayoutChoice
+from spyre_mlir.transforms.buffer_layouts.repair import trials
+from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing
+from spyre_mlir.transforms.buffer_layouts.repair.regions import region_around
+from spyre_mlir.transforms.buffer_layouts.repair.trials import RegionTrials, is_clear_gain
+from tests.unit.transforms.buffer_layouts.repair.programs import (
+    CONVERT,
+    columns_less_their_greatest,
+    planned,
+    pricing,
+)
+
+
+def region_trials(prices: LayoutPricing | None = None) -> RegionTrials:
+    _, (layouts,) = planned(columns_less_their_greatest())
+    region = region_around(layouts.spots[0].ops, layouts)
+    assert region is not None
+    return RegionTrials(region, CONVERT, prices or pricing())
+
+
+def test_rows_in_the_lanes_of_all_nests_are_found_together() -> None:
+    """No single nest gains by it: each would be between two changes of layout."""
+    found = region_trials().best()
+    assert {n: choice.lanes for n, choice in found.layouts.items()} == {0: "m", 1: "r", 2: "m"}
+    assert found.gain_us > 5
+
+
+def test_the_same_layouts_are_priced_once() -> None:
+    tried = region_trials()
+    first = tried.tried(tried.region.present)
+    kernels = tried.pricing.kernels
+    assert first is not None and tried.tried({}) is None
+    assert tried.pricing.kernels == kernels
+
+
+def test_a_layout_that_nothing_can_have_is_no_trial() -> None:
+    assert region_trials().tried({0: LayoutChoice("z")}) is None
+
+
+def test_little_loss_is_not_worth_a_trial() -> None:
+    tried = region_trials()
+    assert tried.best(worth_us=1000.0).layouts == {} and tried.pricing.kernels == 3
+
+
+def test_a_budget_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trials, "WEIGHTS", ())
+    monkeypatch.setattr(trials, "KERNELS_AT_LEAST", 0)
+    monkeypatch.setattr(trials, "KERNELS_PER_US", 0.0)
+    tried = region_trials()
+    assert tried.best().layouts == {} and tried.pricing.kernels == 3
+
+
+def test_a_gain_is_clear_by_a_part_and_by_microseconds() -> None:
+    assert is_clear_gain(100.0, 98.9) and not is_clear_gain(100.0, 99.5)
+    assert is_clear_gain(10.0, 9.4) and not is_clear_gain(10.0, 9.6)

@@ -247,7 +247,11 @@ def fill(work: Work, p: CostParameters) -> float:
     """Part of the PE array that a core's rows occupy."""
     if work.product is None:
         return 1.0
-    rows = work.product.tile[0]
+    return filled_by(work.product.tile[0], p)
+
+
+def filled_by(rows: float, p: CostParameters) -> float:
+    """Part of the PE array that so many rows occupy."""
     return min(1.0, (rows / p.pe_fill_rows) ** p.pe_fill_exponent)
 
 

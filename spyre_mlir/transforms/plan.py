@@ -15,6 +15,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from math import inf
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -55,6 +56,7 @@ from spyre_mlir.transforms.utils.rebuild import functions
 
 WORTH_TRYING_US = 100.0  # of a group that fits the scratchpads: too little to gain for the time of the search
 NO_LOOPS = "options ask for no loops (tile=False, or concrete addresses without loops=unroll): change them or the hint"
+LAUNCH_US = 0.2  # of a launch that counts where loops are compared; in no predicted time: its length is not published
 
 
 @dataclass(frozen=True)
@@ -164,8 +166,11 @@ class _Loops:
             return
         self._slow = {op for op in kernels if self.choices.has_slow_batch(op)}
         times = dict(zip(kernels, flat.times, strict=True))
+        hopes = self._floors.hopes_us(kernels, [us + self._wide.us([op]) for op, us in times.items()], held)
         done = set[Operation]()
-        for op in kernels:
+        for op, hope in zip(kernels, hopes, strict=True):
+            if hope <= CLEAR_GAIN * max(self.shortest_us, 0):
+                break  # no group from here on gains clearly
             if op in done:
                 continue
             trials = [
@@ -251,20 +256,29 @@ class _Loops:
         return self.choices.spec
 
     def _best(self, trials: Sequence[Trial]) -> tuple[float, Trial | None]:
-        """The loops that gain most, of equals the first, with their gain; None if none gain clearly."""
-        best, most = None, (0.0, 0)
+        """The loops that gain most, of equals the first, with their gain; None if none gain clearly.
+
+        Of loops that gain alike those with few launches are better, so each launch counts a little against a gain.
+        """
+        best, gain, most = None, 0.0, (-inf, 0)
+        each = max(0.0, LAUNCH_US - self.choices.parameters.kernel_fixed_us)
+
+        def most_gained(trial: Trial) -> float:
+            return trial.usual_us - trial.least_us - each * trial.launches
+
         # The most promising first, so that most of the others need not be built.
-        for number, trial in sorted(enumerate(trials), key=lambda pair: pair[1].least_us - pair[1].usual_us):
-            if trial.usual_us - trial.least_us < most[0]:
+        for number, trial in sorted(enumerate(trials), key=lambda pair: -most_gained(pair[1])):
+            if most_gained(trial) < most[0]:
                 self.record.loops.append(trial.told())
                 continue
-            most_us = trial.usual_us - max(clear_gain_us(trial.usual_us), most[0])
-            us = self._known_us(trial, most_us)
-            self.record.loops.append(trial.told(us, most_us))
-            gain = 0.0 if us is None else trial.usual_us - us
-            if gain > clear_gain_us(trial.usual_us) and (gain, -number) > most:
-                best, most = trial, (gain, -number)
-        return most[0], best
+            least_gain = max(clear_gain_us(trial.usual_us), most[0] + each * trial.launches)
+            us = self._known_us(trial, trial.usual_us - least_gain)
+            self.record.loops.append(trial.told(us, trial.usual_us - least_gain))
+            gained = 0.0 if us is None else trial.usual_us - us
+            worth = gained - each * trial.launches, -number
+            if gained > clear_gain_us(trial.usual_us) and worth > most:
+                best, gain, most = trial, gained, worth
+        return gain, best
 
     def _trials(self, group: RowGroup, times: Mapping[kernel.KernelOp, float]) -> Iterator[Trial]:
         """Loops around the first kernels of a group that may gain clearly."""

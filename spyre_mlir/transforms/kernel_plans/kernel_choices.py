@@ -20,7 +20,7 @@ from spyre_mlir.dialects.spyre.core_view import local_slices
 from spyre_mlir.dialects.spyre.hints import HINT, HintError, hint_of
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.dialects.superdsc.model.work import WorkByDivision
-from spyre_mlir.hw.cost import Work, roofline_us, total_us
+from spyre_mlir.hw.cost import Work, arithmetic_us, filled_by, roofline_us, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US, CostParameters
 from spyre_mlir.hw.division import Refusal, divide, divisions, divisors, judged_divisions
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
@@ -130,9 +130,11 @@ class KernelChoices:
         product = found[0].work.product
         if product is None:
             return min(self.prices.us(c, local) for c in found)
-        # In a loop its rate and its fill may be better than in one piece.
+        # In a loop its rate may be better than in one piece; no loop gives it more rows to fill the array with.
         outside = sum(o.bytes for n, o in enumerate(found[0].work.operands) if n not in local)
-        return roofline_us(product.macs, outside, self.parameters, self.spec)
+        filled = filled_by(product.rows * product.shared_batch, self.parameters)
+        arithmetic = arithmetic_us(product.macs, self.parameters, self.spec) / filled
+        return max(arithmetic, roofline_us(product.macs, outside, self.parameters, self.spec))
 
     def trip_floor_us(self, op: kernel.KernelOp, cuts: Mapping[str, int], local: frozenset[int]) -> float:
         """Return a time that no division of a kernel is below in one trip of loops around it.

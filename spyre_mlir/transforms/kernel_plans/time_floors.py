@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from xdsl.ir import SSAValue
 
@@ -32,6 +33,13 @@ class TimeFloors:
     def us(self, ops: Sequence[kernel.KernelOp], internal: Container[SSAValue]) -> float:
         """Return the least time of kernels in any loops, if some buffers stay in the scratchpads throughout."""
         return sum([self.kernel_us(op, local) for op, local in zip(ops, local_operands(ops, internal), strict=True)])
+
+    def hopes_us(
+        self, ops: Sequence[kernel.KernelOp], times: Sequence[float], internal: Container[SSAValue]
+    ) -> list[float]:
+        """Return for each kernel what loops around any kernels from it on can save at most of their times."""
+        saved = [max(0.0, us - self.us([op], internal)) for op, us in zip(ops, times, strict=True)]
+        return list(accumulate(reversed(saved)))[::-1]
 
     def kernel_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
         """Return the least time of a kernel in any loops, if some operands stay in the scratchpads throughout."""

@@ -46,6 +46,12 @@ class Trial:
     usual_us: float
     least_us: float
 
+    @property
+    def launches(self) -> int:
+        """How often kernels run: each of them in every trip."""
+        within = 1 if self.inner is None else self.inner.trips
+        return len(self.group.ops) * within * sum(span.trips for span in self.spans)
+
     def identity(self, is_widened: Callable[[SSAValue], bool]) -> Hashable:
         """Return what the predicted time of the loops follows from: the same for equal kernels elsewhere.
 

@@ -6,12 +6,15 @@ what is left is an exact sum of integers:
     g = floor(float(w) * -2**-16)        about -h - 1
     r = float(w + int(g * 2**16))        l, less a small multiple of 2**16
     k = floor(r * 2**-16)                that multiple
-    h = k - g
+    h = k - g,  l = r - k * 2**16
 
 Rounding may make `g` a neighbour, which `k` makes good again, so that how the conversion rounds does not matter. The
-factor is less than 2**-16 by one place of float32, which keeps `g * 2**16` inside of 32 bits. Halves are two bytes and
-bytes are two nibbles, by `floor` and a difference each. A digit is moved to both sides of 0 before `floor` where it is
-the upper one, else behind the difference, in the step that scales it. No integer overflows on the way.
+factor is less than 2**-16 by four places of float32, which keeps `g * 2**16` inside of 32 bits.
+
+Halves are two bytes and bytes are two nibbles, in three steps each: `floor(x * 2**-8 + s)` is the upper one, and `x` less
+256 times that the lower one, where the shift `s` gives both their signs. A shift of `g` gives the upper half its sign,
+and one of `g * 2**16` the lower half, if it is a multiple of 128: float32 does not have other sums. So the lower half of
+words of nibbles stays 8 too large, and the last of its digits takes a step more. No integer overflows on the way.
 
 Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
 """
@@ -28,7 +31,7 @@ from xdsl.ir import SSAValue
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.loop import DIGITS
 from spyre_mlir.dialects.tensors import shape_of
-from spyre_mlir.hw.few_bits import NIBBLE, Words
+from spyre_mlir.hw.few_bits import BYTE, NIBBLE, Words
 from spyre_mlir.hw.formats import DL16, FP32, INT32
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr, StickLayout
@@ -39,9 +42,10 @@ from spyre_mlir.transforms.loop_to_kernel.layout_planner import CONVERT_STEP, La
 
 _ADD = "addi32toi32"
 _SCALE = "batchnormfwd"
-_HALF_BITS = 16
-# -2**-16, nearer to 0 by one place of float32.
-_TO_UPPER = -(2.0**-16) * (1 - 2.0**-24)
+_HALF = 2**16
+# -2**-16, nearer to 0 by four places of float32: a shift added to the product does not round it up again.
+_TO_UPPER = -(2.0**-16) * (1 - 2.0**-22)
+_WHOLE = 128  # of as many float32 has any multiple up to 2**31
 
 
 # Plans the last steps to a digit, which follow when it is asked for.
@@ -104,6 +108,30 @@ def packed_digit(p: LayoutPlanner, op: loop.NestOp) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class _Shifts:
+    """What the host adds to digits, and what steps cannot take back.
+
+    Attributes:
+        lower: what it adds to the lower half of a word.
+        upper: to the upper half, of which the first digit has its sign.
+        byte: the least sum of a byte's digits, each times what it counts.
+        excess: what the lower half keeps of the shift, which float32 takes in multiples of `_WHOLE` alone.
+    """
+
+    lower: int
+    upper: int
+    byte: int
+    excess: int
+
+    @classmethod
+    def of(cls, words: Words) -> _Shifts:
+        """The shifts of words."""
+        byte = words.least * sum(1 << place for place in range(0, BYTE, words.bits))
+        lower = -byte * ((1 << BYTE) + 1)
+        return cls(lower, lower + words.least * (_HALF >> words.bits), byte, lower % _WHOLE)
+
+
 class _Unpacking:
     """The steps from words to their digits, in buffers of one layout."""
 
@@ -113,65 +141,64 @@ class _Unpacking:
         self.space, self.index = p.whole(self.shape)
 
     def run(self) -> list[_Digit]:
-        """Plan what all digits share: DL16 of each byte or nothing but a part of it; the highest digit comes first."""
-        nibbles = self.weight.words.bits == NIBBLE
-        lower, upper = self._halves()
-        scaled = self._step("mul", lower, 256.0) if nibbles else self._scaled(lower, 256.0, -128.0)
-        third = self._step("floor", scaled)
-        made = [self._narrow(third), self._narrow(self._step("sub", scaled, third))]
-        first = self._step("floor", scaled := self._step("mul", upper, 2.0**-8))
-        top, rest = self._narrow(first), self._narrow(self._step("sub", scaled, first))
-        if nibbles:
-            return [
-                *self._nibbles(top, 2.0**-4, 0.0),
-                *self._nibbles(rest, 16.0, -8.0),
-                *self._nibbles(made[0], 2.0**-4, -8.0),
-                *self._nibbles(made[1], 16.0, -8.0),
-            ]
-        return [
-            lambda: top,
-            partial(self._scaled, rest, 256.0, -128.0),
-            lambda: made[0],
-            partial(self._scaled, made[1], 256.0, -128.0),
-        ]
+        """Plan what all digits share: DL16 of each byte; the highest digit comes first."""
+        bits, shift = self.weight.words.bits, _Shifts.of(self.weight.words)
+        upper, lower = self._halves(shift)
+        halves = [*self._parts(upper, BYTE, shift.byte), *self._parts(lower, BYTE, shift.byte + shift.excess)]
+        made = [self._converted(byte, DL16.name) for byte in halves]
+        if bits != NIBBLE:
+            return [partial(_same, byte) for byte in made]
+        return [digit for byte in made[:-1] for digit in self._nibbles(byte)] + self._last_nibbles(made[-1])
 
-    def _halves(self) -> tuple[PlannedBuffer, PlannedBuffer]:
-        """The lower half of words as a part of 1, and the upper one with its sign."""
+    def _halves(self, shift: _Shifts) -> tuple[PlannedBuffer, PlannedBuffer]:
+        """The halves of words as integers with their signs, the lower one with its excess."""
         # Words are read twice, from device memory once.
         words = self._step(COPY, self._sent())
-        about = self._step("floor", self._step("mul", self._converted(words, FP32.name), _TO_UPPER))
-        less = self._converted(self._step("mul", about, 2.0**_HALF_BITS), INT32.name)
+        about = self._step("floor", self._scaled(self._converted(words, FP32.name), _TO_UPPER, 1 + shift.upper))
+        added = _HALF * (1 - (1 + shift.upper)) - shift.lower + shift.excess
+        less = self._converted(self._scaled(about, _HALF, added), INT32.name)
         rest = self._converted(self._step(_ADD, words, less), FP32.name)
-        scaled = self._step("mul", rest, 2.0**-_HALF_BITS)
-        multiple = self._step("floor", scaled)
-        return self._step("sub", scaled, multiple), self._step("sub", multiple, about)
+        multiple = self._step("floor", self._scaled(rest, 1 / _HALF, (shift.lower - shift.excess) / _HALF))
+        return self._step("sub", multiple, about), self._scaled(multiple, -_HALF, rest)
 
-    def _nibbles(self, byte: PlannedBuffer, factor: float, shift: float) -> list[_Digit]:
-        """The two digits of bytes, of which the upper one is whole after a factor, and has its sign after a shift."""
+    def _parts(self, source: PlannedBuffer, bits: int, least: int) -> tuple[PlannedBuffer, PlannedBuffer]:
+        """The upper and the lower part of integers, of which the lower one has so many bits from its least number."""
+        upper = self._step("floor", self._scaled(source, 2.0**-bits, -least * 2.0**-bits))
+        return upper, self._scaled(upper, -(2.0**bits), source)
+
+    def _nibbles(self, byte: PlannedBuffer) -> list[_Digit]:
+        """The two digits of bytes."""
+
+        @cache
+        def parts() -> tuple[PlannedBuffer, PlannedBuffer]:
+            return self._parts(byte, NIBBLE, Words(NIBBLE).least)
+
+        return [lambda: parts()[0], lambda: parts()[1]]
+
+    def _last_nibbles(self, byte: PlannedBuffer) -> list[_Digit]:
+        """The two digits of bytes that are too large by the least of a digit."""
 
         @cache
         def scaled() -> PlannedBuffer:
-            return self._scaled(byte, factor, shift)
+            return self._step("mul", byte, 2.0**-NIBBLE)
 
         @cache
         def upper() -> PlannedBuffer:
             return self._step("floor", scaled())
 
-        return [upper, lambda: self._scaled(self._step("sub", scaled(), upper()), 16.0, -8.0)]
+        least = Words(NIBBLE).least
+        return [upper, lambda: self._scaled(self._step("sub", scaled(), upper()), 2.0**NIBBLE, least)]
 
-    def _scaled(self, source: PlannedBuffer, factor: float, shift: float) -> PlannedBuffer:
+    def _scaled(self, source: PlannedBuffer, factor: float, shift: PlannedBuffer | float) -> PlannedBuffer:
         """A multiple with something added, in one step."""
-        numbers = [self.planner.number(number, source.format) for number in (factor, shift)]
-        return self._add(_SCALE, [source, *numbers], source.format)
+        added = shift if isinstance(shift, PlannedBuffer) else self.planner.number(float(shift), source.format)
+        return self._add(_SCALE, [source, self.planner.number(float(factor), source.format), added], source.format)
 
     def _sent(self) -> PlannedBuffer:
         layout = StickLayout.published(self.shape, self.stick, block_of(INT32.name))
         moves = (self.weight.move(), self.weight.words)
         host = self.weight.host
         return self.planner.define(PlannedBuffer(self.shape, INT32.name, layout, host, zero_padding=True, moves=moves))
-
-    def _narrow(self, source: PlannedBuffer) -> PlannedBuffer:
-        return self._converted(source, DL16.name)
 
     def _converted(self, source: PlannedBuffer, form: str) -> PlannedBuffer:
         return self._add(CONVERT_STEP, [source], form)
@@ -188,6 +215,10 @@ class _Unpacking:
         through: list[Use] = [(b, self.index if b.shape else none) for b in operands]
         self.planner.step(function, self.space, through, (made, self.index))
         return made
+
+
+def _same(digit: PlannedBuffer) -> PlannedBuffer:
+    return digit
 
 
 __all__ = ["PackedWeight", "packed_digit"]

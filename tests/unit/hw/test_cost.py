@@ -9,7 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spyre_mlir.hw.certainty import Tag
-from spyre_mlir.hw.cost import Bottleneck, CostKind, MatmulLoops, Traffic, Work, cost, roofline_us, total_us
+from spyre_mlir.hw.cost import (
+    Bottleneck,
+    CostKind,
+    MatmulLoops,
+    Traffic,
+    Work,
+    cost,
+    filled_by,
+    roofline_us,
+    total_us,
+)
 from spyre_mlir.hw.cost_parameters import (
     CALIBRATED,
     LAWS,
@@ -106,7 +116,7 @@ def test_an_operand_of_many_cores_is_loaded_once_and_delivered() -> None:
 
 def test_few_rows_leave_the_array_empty() -> None:
     work = product(256, 4096, 4096, (1, 32, 1, 1))
-    assert cost(work).fill == pytest.approx((8 / 64) ** 0.35)
+    assert cost(work).fill == pytest.approx((8 / 64) ** 0.35) == filled_by(8, CALIBRATED)
     assert cost(product(2048, 4096, 4096)).fill == 1.0
     assert cost(work).compute == pytest.approx(256 * 4096 * 4096 / 32 / 1140 / 0.48296816 / 1000)
     assert cost(work, PEAK).fill == 1.0

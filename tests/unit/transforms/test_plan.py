@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,9 +31,10 @@ from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
+from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
-from spyre_mlir.transforms.plan import PlanPass
+from spyre_mlir.transforms.plan import LAUNCH_US, PlanPass
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
 from tests.unit.transforms.test_place_lx import softmax
@@ -344,3 +346,29 @@ def test_kernels_that_two_cores_share_at_most_are_not_divided_anew(length: int) 
     x, model = torch.linspace(-1, 1, length), FunctionModel(lambda x: (x.softmax(0), x.var(0)))
     compiled = spyre_mlir.compile(model, (x,), numerics="exact", cache=False)
     torch.testing.assert_close(compiled(x), model(x))
+
+
+@pytest.mark.parametrize(("each", "launches"), [(0.0, 32), (LAUNCH_US, 29)])
+def test_loops_that_gain_alike_have_few_launches(monkeypatch: pytest.MonkeyPatch, each: float, launches: int) -> None:
+    """Weights of eight-bit floats in blocks: 0.8 us of 1,080 are not worth three launches more."""
+    monkeypatch.setattr("spyre_mlir.transforms.plan.LAUNCH_US", each)
+    with torch.device("meta"):
+        shapes = (12800, 4096), (12800, 4096), (4096, 12800)
+        weights = [torch.zeros(shape, dtype=torch.float8_e4m3fn) for shape in shapes]
+        model, x = Gated(weights), torch.zeros(1, 4096, dtype=torch.float16)
+    lowered = lower(import_program(model, (x,)).module, make_context())
+    timeline = module_timeline(lowered.modules["superdsc"])
+    assert sum(k.work.trips for k in timeline.kernels) == launches
+    assert timeline.total_us == pytest.approx(1080, rel=0.01)
+
+
+class Gated(nn.Module):
+    """An MLP with a gate."""
+
+    def __init__(self, weights: Sequence[Tensor]) -> None:
+        super().__init__()
+        self.weights = nn.ParameterList(nn.Parameter(w, requires_grad=False) for w in weights)
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate, up, down = (w.half().t() for w in self.weights)
+        return (torch.nn.functional.silu(x @ gate) * (x @ up)) @ down

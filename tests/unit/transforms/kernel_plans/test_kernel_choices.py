@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from math import prod
 
+import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.planning.divisions import OUTSIDE
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
+from tests.unit.transforms.kernel_plans.test_row_blocks import product
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 
@@ -89,6 +91,14 @@ def test_the_floor_is_the_time_with_everything_at_hand() -> None:
     inside = sum(choices.floor_us(op, frozenset(range(len(op.operands)))) for op in found)
     # Five kernels of 8,388,608 elements on 32 vector units of 70.4 elements a nanosecond.
     assert inside < outside and inside >= 5 * 8192 * 1024 / 32 / 70.4 / 1000 * 0.99
+
+
+def test_no_loop_gives_a_product_more_rows() -> None:
+    """So few rows leave the array as empty as they do in one piece: 256 x 64 multiply-adds for each of 8 rows."""
+    choices, found = chosen(product(8, weight="f16"))
+    op = next(op for op in found if op.is_product)
+    floor = choices.floor_us(op, frozenset(range(len(op.operands))))
+    assert floor == pytest.approx(8 * 256 * 64 / 1140 / 32 / 1000 / (8 / 64) ** 0.35)
 
 
 def test_no_trip_is_quicker_than_its_floor() -> None:

@@ -25,6 +25,14 @@ def test_what_a_trial_tells() -> None:
     assert clear_gain_us(told.usual_us) == CLEAR_GAIN * 20.0
 
 
+def test_every_trip_launches_every_kernel() -> None:
+    first, *others = ops(passed(softmax(8192, 1024), "divide-work"), KernelOp)
+    group = grow(first, others)[0].first(3)
+    inside = Trial(group, (TripSpan.of_all(4),), InnerLoop(2, ["n"]), usual_us=20.0, least_us=10.0)
+    unequal = Trial(group, (TripSpan(3, 32, 100), TripSpan(1, 4, 100, start=96)), None, 20.0, 10.0)
+    assert (inside.launches, unequal.launches) == (3 * 4 * 2, 3 * (3 + 1))
+
+
 def test_trials_of_equal_kernels_are_equal() -> None:
     """Of two softmax programs alike; not of one with other sizes, nor of one whose third kernel reads the input."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,9 @@ def test_every_digit_of_every_word_comes_back(bits: int, rounding: str) -> None:
     given = np.concatenate([random, all_ends], axis=1).astype(np.int8)
     found = run(kernels[: last + 1], words.apply(given).astype(np.int64), rounding)
     assert len(found) == words.count
+    before = next(number for number, op in enumerate(kernels) if _of_words(op))
+    steps = [op for op in kernels[before + 1 : last + 1] if not op.is_product and prod(op.space.extents.values()) > 320]
+    assert len(steps) == (21 if bits == 8 else 34), "each takes as long as all words do"
     for number, digit in enumerate(found):
         np.testing.assert_array_equal(digit, given[number])
 

@@ -11,10 +11,10 @@ what is left is an exact sum of integers:
 Rounding may make `g` a neighbour, which `k` makes good again, so that how the conversion rounds does not matter. The
 factor is less than 2**-16 by four places of float32, which keeps `g * 2**16` inside of 32 bits.
 
-Halves are two bytes and bytes are two nibbles, in three steps each: `floor(x * 2**-8 + s)` is the upper one, and `x` less
-256 times that the lower one, where the shift `s` gives both their signs. A shift of `g` gives the upper half its sign,
-and one of `g * 2**16` the lower half, if it is a multiple of 128: float32 does not have other sums. So the lower half of
-words of nibbles stays 8 too large, and the last of its digits takes a step more. No integer overflows on the way.
+Halves are two bytes and bytes are two nibbles, in three steps each: `floor(x * 2**-8 + s)` is the upper one, and `x`
+less 256 times that the lower one, where the shift `s` gives both their signs. A shift of `g` gives the upper half its
+sign, and one of `g * 2**16` the lower half, if it is a multiple of 128: float32 does not have other sums. So the lower
+half of words of nibbles stays 8 too large, and the last of its digits takes a step more. No integer overflows.
 
 Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
 """
@@ -144,11 +144,15 @@ class _Unpacking:
         """Plan what all digits share: DL16 of each byte; the highest digit comes first."""
         bits, shift = self.weight.words.bits, _Shifts.of(self.weight.words)
         upper, lower = self._halves(shift)
-        halves = [*self._parts(upper, BYTE, shift.byte), *self._parts(lower, BYTE, shift.byte + shift.excess)]
-        made = [self._converted(byte, DL16.name) for byte in halves]
+        last = self._bytes(lower, shift.byte + shift.excess)
+        made = [*self._bytes(upper, shift.byte), *last]
         if bits != NIBBLE:
             return [partial(_same, byte) for byte in made]
         return [digit for byte in made[:-1] for digit in self._nibbles(byte)] + self._last_nibbles(made[-1])
+
+    def _bytes(self, half: PlannedBuffer, least: int) -> list[PlannedBuffer]:
+        """The two bytes of a half; narrow before the other half is taken apart, so that few wide buffers are held."""
+        return [self._converted(byte, DL16.name) for byte in self._parts(half, BYTE, least)]
 
     def _halves(self, shift: _Shifts) -> tuple[PlannedBuffer, PlannedBuffer]:
         """The halves of words as integers with their signs, the lower one with its excess."""

@@ -26,8 +26,8 @@ from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP
 from spyre_mlir.transforms.plan import PlanPass
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.hints import settle_hints
-from spyre_mlir.transforms.utils.launches import launch_numbers
-from spyre_mlir.transforms.utils.widened_weights import widens_any
+from spyre_mlir.transforms.utils.kernels.launches import launch_numbers
+from spyre_mlir.transforms.utils.kernels.widened_weights import widens_any
 
 
 @dataclass(frozen=True)

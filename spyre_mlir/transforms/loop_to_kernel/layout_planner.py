@@ -40,9 +40,8 @@ from spyre_mlir.transforms.utils.numerics.integer_ranges import NARROW, Ranges, 
 
 RESTICKIFY_STEP = "restickify"
 CONVERT_STEP = "convert"
-
-# A change of layout goes through device memory; most other sticks stay in scratchpads, which are quicker. Separable
-# convolutions gain from 5.5 on, and scans up to 5.5. That of FP32 counts as three kernels already.
+# A change of layout goes through device memory, most other sticks stay in scratchpads. Separable convolutions gain from
+# 5.5 on, scans up to 5.5. That of FP32 counts as three kernels already.
 RELAID = 5.5
 
 

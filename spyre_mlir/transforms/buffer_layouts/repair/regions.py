@@ -51,7 +51,7 @@ class LayoutRegion:
 
     @property
     def key(self) -> tuple[str, tuple[tuple[int, LayoutChoice], ...]]:
-        """What equal regions have in common."""
+        """Key that equal regions share."""
         return str(self.module), tuple(self.present.items())
 
 

@@ -44,7 +44,7 @@ NOTHING = Found({}, 0.0)
 
 
 @dataclass(frozen=True)
-class Trial:
+class RegionTrial:
     """A region with layouts.
 
     Attributes:
@@ -105,7 +105,9 @@ class RegionTrials:
             return NOTHING
         return Found(best.layouts, before - after)
 
-    def tried(self, said: Mapping[int, LayoutChoice], relaid: float = RELAID, most_us: float = inf) -> Trial | None:
+    def tried(
+        self, said: Mapping[int, LayoutChoice], relaid: float = RELAID, most_us: float = inf
+    ) -> RegionTrial | None:
         """Return the region with these layouts; None if that is no quicker than `most_us`, known, or not possible.
 
         Args:
@@ -134,7 +136,7 @@ class RegionTrials:
             take_apart(module)
         if price is None or price.us + edges_us >= most_us:
             return None
-        return Trial(layouts, price.us + edges_us, price.lost_us + edges_us, near)
+        return RegionTrial(layouts, price.us + edges_us, price.lost_us + edges_us, near)
 
     def _us(self, layouts: Layouts) -> float | None:
         """Predicted time with loops."""
@@ -169,7 +171,7 @@ class RegionTrials:
         slow = [n for n, choice in layouts.items() if is_slow(ops[n], choice, self.region.open[n])]
         return tuple(n for n in dict.fromkeys([*beside, *slow]) if n in layouts)
 
-    def _beside(self, best: Trial) -> Iterator[Layouts]:
+    def _beside(self, best: RegionTrial) -> Iterator[Layouts]:
         """Layouts beside the best: an op near a spot has another, and the others follow, are chosen, or keep theirs."""
         now, followers = best.layouts, Followers(self.region.ops, self.region.open)
         moves = [(n, c) for n in best.near for c in self.region.open[n] if not _is_part(c, now[n])]

@@ -60,12 +60,12 @@ def test_the_text_has_the_plans_and_the_reasons(gated: CompiledModel, rows: Comp
 def test_the_text_has_the_layouts_and_the_hints_that_ask_for_them(
     columns: CompiledModel, hinted_columns: CompiledModel
 ) -> None:
-    lines = str(columns.explain("sdsc_0")).splitlines()
-    assert "  layout: by cost, of 3 legal ones" in lines
+    lines = str(columns.explain("sdsc_1")).splitlines()
+    assert "  layout: quickest in trials, of 3 legal ones" in lines
     assert "layouts of the result, us of all kernels of the program by engine" in lines
-    assert any(line.startswith("  chosen   lanes d1, stick 1, order [1, 0] ") for line in lines)
-    asked = next(line for line in lines if line.startswith('  2. hint(layout={"stick": 0}) asks for it'))
-    now, other, *_ = (one.price for one in columns.explain("sdsc_0").kernels[0].layouts)
+    assert any(line.startswith("  chosen   lanes d0, stick 0, order [0, 1] ") for line in lines)
+    asked = next(line for line in lines if line.startswith('  2. hint(layout={"stick": 1}) asks for it'))
+    now, other, *_ = (one.price for one in columns.explain("sdsc_1").kernels[0].layouts)
     assert now is not None and other is not None
     assert ("us quicker by this price" in asked) == (other.total < now.total)
     assert "  inserted: relufwd at conftest.py:" in str(hinted_columns.explain("sdsc_0"))

@@ -40,8 +40,7 @@ from spyre_mlir.transforms.utils.numerics.integer_ranges import NARROW, Ranges, 
 
 RESTICKIFY_STEP = "restickify"
 CONVERT_STEP = "convert"
-# A change of layout goes through device memory, most other sticks stay in scratchpads. Separable convolutions gain from
-# 5.5 on, scans up to 5.5. That of FP32 counts as three kernels already.
+# By device memory, where most other sticks stay in scratchpads. Separable convolutions gain from 5.5 on, scans up to it.
 RELAID = 5.5
 
 

@@ -29,6 +29,8 @@ from spyre_mlir.transforms.utils.hints import settle_hints
 from spyre_mlir.transforms.utils.kernels.launches import launch_numbers
 from spyre_mlir.transforms.utils.kernels.widened_weights import widens_any
 
+MOST_IN_FULL = 150  # kernels of a module
+
 
 @dataclass(frozen=True)
 class LayoutPrice:
@@ -94,6 +96,28 @@ class LayoutPricing:
             most_us: the highest price of interest.
         """
         self._write(module, [function])
+        return self._quick(module, function, most_us)
+
+    def full(self, module: ModuleOp, functions: Sequence[FunctionPlan]) -> list[float] | None:
+        """Return the times of planned functions as pass `plan` predicts them; None if it does not plan one of them.
+
+        Loops are left out of a module of more than `MOST_IN_FULL` kernels.
+
+        Args:
+            module: of the functions; it is lowered.
+            functions: all of its functions.
+        """
+        self._write(module, functions)
+        kernels = sum(len(kernels_in(function.function.body.block)) for function in functions)
+        if kernels > MOST_IN_FULL:
+            prices = [self._quick(module, function, inf) for function in functions]
+            times = [price.us for price in prices if price is not None]
+        else:
+            self.kernels += kernels
+            times = [us for us in PlanPass(numbers=self.numbers).recorded(self.context, module).us if us is not None]
+        return times if len(times) == len(functions) else None
+
+    def _quick(self, module: ModuleOp, function: FunctionPlan, most_us: float) -> LayoutPrice | None:
         choices = self._known(module)
         block = function.function.body.block
         ops = kernels_in(block)
@@ -110,18 +134,6 @@ class LayoutPricing:
             busy = kernel.candidates[number].work.cores / cores
             lost_us += us if isinstance(op, RestickifyOp) or _is_sparse(op) else us * (1 - busy)
         return LayoutPrice(found.us, lost_us, len(ops))
-
-    def full(self, module: ModuleOp, functions: Sequence[FunctionPlan]) -> list[float] | None:
-        """Return the times of planned functions as pass `plan` predicts them; None if it does not plan one of them.
-
-        Args:
-            module: of the functions; it is lowered.
-            functions: all of its functions.
-        """
-        self._write(module, functions)
-        self.kernels += sum(len(kernels_in(function.function.body.block)) for function in functions)
-        times = [us for us in PlanPass(numbers=self.numbers).recorded(self.context, module).us if us is not None]
-        return times if len(times) == len(functions) else None
 
     def _write(self, module: ModuleOp, functions: Sequence[FunctionPlan]) -> None:
         for function in functions:

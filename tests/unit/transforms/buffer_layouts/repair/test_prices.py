@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spyre_mlir.hw.cost_parameters import CALIBRATED
+from spyre_mlir.transforms.buffer_layouts.repair import prices
 from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPrice, LayoutPricing, edge_us
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.buffer_layouts.repair.programs import (
@@ -21,10 +22,10 @@ ROWS = "attributes {spyre.layout = #spyre.layout<lanes m>}"
 MB = 1024 * 1024 * 2 / 1e6
 
 
-def quick(text: str, most_us: float = float("inf"), prices: LayoutPricing | None = None) -> LayoutPrice | None:
+def quick(text: str, most_us: float = float("inf"), by: LayoutPricing | None = None) -> LayoutPrice | None:
     module = passed(text)
     (planned,) = CONVERT.planned(make_context(), module)
-    return (prices or pricing()).quick(module, planned, most_us)
+    return (by or pricing()).quick(module, planned, most_us)
 
 
 def test_an_element_wise_function_takes_what_the_memory_takes() -> None:
@@ -63,7 +64,7 @@ def test_what_is_too_long_has_no_price() -> None:
 
 def test_numbers_of_the_cost_model_may_be_given() -> None:
     usual = quick(function(relu("out", "x")))
-    slow = quick(function(relu("out", "x")), prices=LayoutPricing(make_context(), ("hbm_gb_per_s=75",)))
+    slow = quick(function(relu("out", "x")), by=LayoutPricing(make_context(), ("hbm_gb_per_s=75",)))
     assert usual is not None and slow is not None and slow.us > 1.5 * usual.us
 
 
@@ -71,3 +72,11 @@ def test_small_programs_have_the_same_price_in_full() -> None:
     module, text = passed(columns_less_their_greatest()), columns_less_their_greatest()
     full, price = pricing().full(module, CONVERT.planned(make_context(), module)), quick(text)
     assert full is not None and price is not None and full == [pytest.approx(price.us)]
+
+
+def test_loops_are_left_out_of_large_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prices, "MOST_IN_FULL", 2)
+    monkeypatch.setattr(prices.PlanPass, "recorded", None)
+    module, price = passed(columns_less_their_greatest()), quick(columns_less_their_greatest())
+    found = pricing().full(module, CONVERT.planned(make_context(), module))
+    assert price is not None and found == [price.us]

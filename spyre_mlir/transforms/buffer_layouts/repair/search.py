@@ -19,7 +19,7 @@ from spyre_mlir.transforms.convert_spyre_loop_to_spyre_kernel import ConvertSpyr
 
 LEAST_STICKS = 512  # of a spot that is worth a trial
 MOST_IN_VAIN = 4  # regions in a row that gain nothing, after which no other is tried
-MOST_KERNELS = 2000  # planned in the trials of a module
+MOST_KERNELS = 800  # planned in the trials of a module
 CLEAR_PART = 0.005  # of the time of a module, that regions have to gain
 CLEAR_LOSS = 0.01  # of the time of a function, that equal regions lose by layouts if they are worth a trial
 

@@ -43,6 +43,7 @@ from spyre_mlir.frontend.lowering.plugin_conversion import ImportBuild, converte
 from spyre_mlir.frontend.lowering.promotion import (
     AS_THEY_ARE,
     NUMBERS,
+    as_limit,
     computes_in,
     held,
     in_float32,
@@ -239,6 +240,8 @@ class NodeLowering:
         wanted = operand_dtype(entry, node, bound)
         tensors = {p.name for p in entry.params if p.is_tensor} - AS_THEY_ARE
         bound = {n: BoundArgument(held(b.value, wanted), b.is_default) if n in tensors else b for n, b in bound.items()}
+        if entry.name.startswith("clamp"):
+            bound = {n: BoundArgument(as_limit(b.value, wanted), b.is_default) for n, b in bound.items()}
         numbers, kind = {p.name for p in entry.params if p.kind in NUMBERS}, computes_in(entry, node, wanted)
         bound = {
             n: BoundArgument(in_float32(b.value, kind), b.is_default) if n in numbers else b for n, b in bound.items()

@@ -62,6 +62,11 @@ def held(value: T, dtype: torch.dtype | None) -> T | int:
     return (value - limits.min) % 2**limits.bits + limits.min
 
 
+def as_limit(value: T, dtype: torch.dtype | None) -> T | int:
+    """Return a limit of `clamp` as torch converts it: an integer below 0 wraps in a type without signs."""
+    return held(value, dtype) if dtype is torch.uint8 and type(value) is int and value < 0 else value
+
+
 def in_float32(value: T, dtype: torch.dtype | None) -> T:
     """Return a number as in eager float32 arithmetic: rounded once, before it is combined with a tensor."""
     if dtype is not torch.float32 or type(value) not in (int, float):

@@ -154,6 +154,35 @@ def test_a_saved_program_rounds_its_integers(tmp_path: Path) -> None:
     assert torch.equal(got[0], BEYOND == FLOATS) and torch.equal(got[1], (BEYOND + 1) - FLOATS)
 
 
+LEAST = torch.tensor([-(2**31), -(2**31), 2**31 - 1, 7, -7], dtype=torch.int32)
+EXTREMES: dict[str, tuple[Function, torch.Tensor]] = {
+    "truncated quotients": (lambda a: (torch.div(a, 3, rounding_mode="trunc"), torch.fmod(a, 3), a // 3), LEAST),
+    "truncated by a tensor": (
+        lambda a: (torch.div(a, a // 2 + 5, rounding_mode="trunc"), torch.fmod(a, a // 3)),
+        LEAST,
+    ),
+    "truth of the least": (lambda a: (a.any(), a.all(), a.all(0)), torch.tensor([-128, 0], dtype=torch.int8)),
+    "limit below 0 of bytes": (
+        lambda a: (a.clamp(min=-3), a.clamp(max=-3)),
+        torch.tensor([0, 255, 7], dtype=torch.uint8),
+    ),
+}
+
+
+@pytest.mark.parametrize(("function", "numbers"), EXTREMES.values(), ids=EXTREMES)
+def test_the_ends_of_integer_types(function: Function, numbers: torch.Tensor) -> None:
+    check(function, numbers)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int64])
+def test_shifts_by_any_count(dtype: torch.dtype) -> None:
+    """Beyond the places of bits, and by numbers below 0, all bits are gone, or copies of the sign."""
+    kind = torch.iinfo(dtype)
+    a = torch.tensor([kind.min, kind.max, 5, 5, 100, kind.max, kind.min, 3, 3]).to(dtype)
+    counts = torch.tensor([1, 7, 7, kind.bits - 1, kind.bits, kind.bits - 2, kind.bits - 1, 0, -1]).to(dtype)
+    check(lambda a, n: (a << n, a >> n, a >> kind.bits - 1, a << kind.bits - 1, 1 << (n & 3)), a, counts)
+
+
 def test_the_device_still_refuses_what_it_cannot_hold() -> None:
     a = torch.tensor([2**40])
     with pytest.raises(InputError, match=r"1,099,511,627,776"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import reduce
 from operator import add, mul
 
@@ -25,9 +25,14 @@ def _split(b: Build, x: Value) -> tuple[Value, Value]:
     return half, x - half * 2
 
 
+def _bits(x: Value) -> int:
+    """The bits of an integer type."""
+    return (SHORT_BITS | {"i32": 32}).get(x.element, 64)
+
+
 def _and_number(b: Build, x: Value, mask: int) -> Value:
     """x & mask: remainders by powers of two, one per end of a run of ones."""
-    bits = (SHORT_BITS | {"i32": 32}).get(x.element, 64)
+    bits = _bits(x)
     signed = not x.element.startswith("u")
     mask %= 2**bits
     out: Value | None = None
@@ -156,14 +161,28 @@ def bitwise_xor(b: Build, self: Value, other: Value) -> Value:
     return (self - both) + (other - both)
 
 
-def _power_of_two(b: Build, count: Value) -> Value | int:
-    """2 to a small whole number, bit by bit of the exponent: a product of choices, so it is exact."""
-    return 2 ** int(count.number) if count.number is not None else reduce(mul, _choices(b, count))
+def _shifted(
+    b: Build, x: Value, count: Value, most: int, shift: Callable[[Value | int], Value], beyond: Value | int
+) -> Value:
+    """`shift` by 2 to `count`, and `beyond` where the count is below 0 or above `most`."""
+    if count.number is not None:
+        known = int(count.number)
+        return shift(2**known) if 0 <= known <= most else x * 0 + beyond
+    bounds = b.bounds(count)
+    if bounds is not None and bounds[0] >= 0 and bounds[1] <= most:
+        return shift(_power_of_two(b, count, bounds[1]))
+    inside = count.clamp(min=0, max=most)
+    return inside.ne(count).where(beyond, shift(_power_of_two(b, inside, most)))
 
 
-def _choices(b: Build, count: Value) -> Iterator[Value]:
+def _power_of_two(b: Build, count: Value, most: int) -> Value:
+    """2 to a whole number up to `most`, bit by bit of the exponent: a product of choices, so it is exact."""
+    return reduce(mul, _choices(b, count, max(1, most.bit_length())))
+
+
+def _choices(b: Build, count: Value, bits: int) -> Iterator[Value]:
     """Per bit of a whole number, 2 to the power of that bit where it is set, else 1."""
-    for place in range(5):
+    for place in range(bits):
         count, one = _split(b, count)
         yield one * (2**2**place - 1) + 1
 
@@ -192,14 +211,25 @@ _RIGHT = [name.replace("left", "right") for name in _LEFT]
 
 @ATEN.composed(aten=[*_LEFT, "__lshift__.Tensor", "__lshift__.Scalar"], promote=True, ulps=1)
 def left_shift(b: Build, self: Value, other: Value) -> Value:
-    """self times 2 to `other`."""
-    return self * _power_of_two(b, other)
+    """self times 2 to `other`; 0 where that is no place of a bit."""
+    x = self if self.number is None else number(b, self.number, other)
+    most = _bits(x) - 1
+
+    def scaled(power: Value | int) -> Value:
+        beyond = isinstance(power, int) and power == 2**most and not x.element.startswith("u")
+        return x * (-power if beyond else power)  # the place of the sign
+
+    return _shifted(b, x, other, most, scaled, 0)
 
 
 @ATEN.composed(aten=[*_RIGHT, "__rshift__.Tensor", "__rshift__.Scalar"], promote=True, ulps=1)
 def right_shift(b: Build, self: Value, other: Value) -> Value:
-    """self divided by 2 to `other`, rounded towards minus infinity."""
-    return floor_division(b, self, _power_of_two(b, other))
+    """self divided by 2 to `other`, rounded towards minus infinity; what is beyond the last bit is the sign."""
+    x = self if self.number is None else number(b, self.number, other)
+    signed = not x.element.startswith("u")
+    most = _bits(x) - 1 - signed  # a signed type has no 2 to the place of its sign
+    sign = -b.cast(x.lt(0), like=x) if signed else 0
+    return _shifted(b, x, other, most, lambda power: floor_division(b, x, power), sign)
 
 
 _WHOLE = Sample(((3, 65),), low=-99.0, high=99.0, whole=True)

@@ -87,6 +87,15 @@ def _with_room(b: Build, x: Value, y: Divisor, compute: Callable[[Build, Value, 
     return b.cast(compute(b, x, y), element)
 
 
+def _with_magnitudes(b: Build, x: Value, y: Divisor, compute: Callable[[Build, Value, Divisor], Value]) -> Value:
+    """The same for computations on magnitudes: that of the least number of 32 bits has no place in them."""
+    x, y = _operands(b, x, y)
+    if x.element != "i32":
+        return _with_room(b, x, y, compute)
+    y = b.cast(y, "i64") if isinstance(y, Value) else y
+    return b.cast(compute(b, b.cast(x, "i64"), y), "i32")
+
+
 def floor_division(b: Build, x: Value, y: Divisor) -> Value:
     """The largest integer not above x / y."""
     x, y = _operands(b, x, y)
@@ -101,7 +110,7 @@ def floor_division(b: Build, x: Value, y: Divisor) -> Value:
 
 def truncated_division(b: Build, x: Value, y: Divisor) -> Value:
     """x / y without its fraction."""
-    return _with_room(b, x, y, _truncated)
+    return _with_magnitudes(b, x, y, _truncated)
 
 
 def _truncated(b: Build, x: Value, y: Divisor) -> Value:
@@ -148,7 +157,7 @@ def _floored_rest(b: Build, x: Value, y: Divisor) -> Value:
 @ATEN.composed(aten=["fmod.Tensor", "fmod.Scalar"], promote=True, ulps=8)
 def fmod(b: Build, self: Value, other: Value) -> Value:
     """Remainder of a division rounded towards 0; it has the sign of `self`."""
-    return _with_room(b, self, other, _truncated_rest)
+    return _with_magnitudes(b, self, other, _truncated_rest)
 
 
 def _truncated_rest(b: Build, x: Value, y: Divisor) -> Value:

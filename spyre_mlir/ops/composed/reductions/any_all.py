@@ -15,6 +15,11 @@ def _answer(b: Build, self: Value, truth: Value) -> Value:
     return b.cast(truth, "ui8") if self.element == "ui8" else truth
 
 
+def _zero_or_one(b: Build, self: Value) -> Value:
+    """Whether elements are 0, as floats: the magnitude of the least integer of a type is that integer, below 0."""
+    return b.cast(self if self.is_bool else self.ne(0), "f32")
+
+
 @ATEN.composed(aten=["any", "any.dim", "any.dims"], ulps=0)
 def any_of(b: Build, self: Value, *, dim: Ints | None = None, keepdim: bool = False) -> Value:
     """1 if an element over `dim` is not 0, else 0."""
@@ -23,7 +28,7 @@ def any_of(b: Build, self: Value, *, dim: Ints | None = None, keepdim: bool = Fa
     if dim == ():
         return _answer(b, self, b.cast(self, "i1"))
     # The magnitude keeps what is not a number, which counts as true.
-    size = b.cast(self, "f32") if self.is_bool else abs(self)
+    size = abs(self) if self.is_float else _zero_or_one(b, self)
     largest = size.amax(dims_of(self, dim), keepdim=keepdim)
     return _answer(b, self, largest.ne(0))
 
@@ -35,14 +40,8 @@ def all_of(b: Build, self: Value, *, dim: Ints | None = None, keepdim: bool = Fa
         return _answer(b, self, b.full(folded_shape(self, dim, keepdim), 1, "i1"))
     if dim == ():
         return _answer(b, self, b.cast(self, "i1"))
-    if self.is_float:
-        # The smallest magnitude would hide a 0 beside what is not a number.
-        size = b.cast(self.ne(0.0), "f32")
-    elif self.is_bool:
-        size = b.cast(self, "f32")
-    else:
-        size = abs(self)
-    smallest = size.amin(dims_of(self, dim), keepdim=keepdim)
+    # The smallest magnitude would hide a 0 beside what is not a number.
+    smallest = _zero_or_one(b, self).amin(dims_of(self, dim), keepdim=keepdim)
     return _answer(b, self, smallest.ne(0))
 
 

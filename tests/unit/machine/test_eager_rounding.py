@@ -174,7 +174,7 @@ def test_the_ends_of_integer_types(function: Function, numbers: torch.Tensor) ->
     check(function, numbers)
 
 
-@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int64])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int64])
 def test_shifts_by_any_count(dtype: torch.dtype) -> None:
     """Beyond the places of bits, and by numbers below 0, all bits are gone, or copies of the sign."""
     kind = torch.iinfo(dtype)

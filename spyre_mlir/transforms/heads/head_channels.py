@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import isfinite
 
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.transforms.heads.moved_channels import turn_of
 from spyre_mlir.transforms.utils.aten_ops import arguments_of
 
 LINEAR = "linear"
 ATTENTION = "scaled_dot_product_attention"
 _PRODUCTS = ("matmul", "bmm")
+_ROTATIONS = ("cat", "add.Tensor", "mul.Tensor")
 
 
 @dataclass
@@ -31,6 +33,9 @@ class Heads:
         joined: tensors whose last dimension has the channels of all heads, side by side.
         steps: ops that write or read these tensors.
         met: the other factor of each product that sums over channels, with its dimension of channels.
+        turns: ops that put the second half of the channels, with its sign changed, before the first.
+        tables: the other factors of steps that multiply each channel by a number of its own.
+        sums: ops that add two of these tensors.
     """
 
     linear: AtenOp
@@ -42,6 +47,14 @@ class Heads:
     joined: set[SSAValue] = field(default_factory=set[SSAValue])
     steps: set[AtenOp] = field(default_factory=set[AtenOp])
     met: list[tuple[SSAValue, int]] = field(default_factory=list[tuple[SSAValue, int]])
+    turns: set[AtenOp] = field(default_factory=set[AtenOp])
+    tables: set[SSAValue] = field(default_factory=set[SSAValue])
+    sums: set[AtenOp] = field(default_factory=set[AtenOp])
+
+    @property
+    def unit(self) -> int:
+        """How many channels stay side by side: those of a head, or of half a head where halves change places."""
+        return self.channels // 2 if self.turns else self.channels
 
 
 def heads_of(view: AtenOp) -> Heads | None:
@@ -93,22 +106,35 @@ def _weights_alone(linear: AtenOp) -> bool:
 
 def _followed(found: Heads) -> bool:
     """Follow the channels through all readers of the view; return whether every one keeps them apart or sums them."""
-    waiting = [found.view.results[0]]
+    waiting, done = [found.view.results[0]], set[SSAValue]()
     while waiting:
         value = waiting.pop()
+        if value in done:
+            continue
+        done.add(value)
         for use in list(value.uses):
-            op = use.operation
-            if not isinstance(op, AtenOp) or len(op.results) != 1 or not _follows(found, op, use.index):
+            op = _end_of_turn(use.operation, value)
+            if not isinstance(op, AtenOp) or len(op.results) != 1 or not _follows(found, op, value, use.index):
                 return False
             found.steps.add(op)
             if op.results[0] in found.axes or op.results[0] in found.joined:
                 waiting.append(op.results[0])
-    return True
+    added = {v for op in found.sums for v in op.operands}
+    return added <= found.axes.keys() and not found.tables & found.axes.keys()
 
 
-def _follows(found: Heads, op: AtenOp, place: int) -> bool:
-    """Whether an op keeps the channels of an operand apart, or sums over them; notes their dimension in the result."""
-    value, result = op.operands[place], op.results[0]
+def _end_of_turn(op: Operation, heads: SSAValue) -> Operation:
+    """The op that ends a turn of heads by halves which another op begins; that op if there is none."""
+    last = op
+    while isinstance(last, AtenOp) and last.overload in ("slice.Tensor", "neg") and last.results[0].has_one_use():
+        last = next(iter(last.results[0].uses)).operation
+    turned = turn_of(last) if last is not op and isinstance(last, AtenOp) else None
+    return last if turned == (heads, shape_of(heads)[-1] // 2) else op
+
+
+def _follows(found: Heads, op: AtenOp, value: SSAValue, place: int) -> bool:
+    """Whether an op keeps the channels of a tensor apart, or sums over them; notes their dimension in the result."""
+    result = op.results[0]
     shape, made = shape_of(value), shape_of(result)
     if op.on_host or hint_of(op) is not None:
         return False
@@ -120,10 +146,30 @@ def _follows(found: Heads, op: AtenOp, place: int) -> bool:
     if op.overload == "view" and axis == -1 and len(shape) > 1 and made[-1] == shape[-2] * shape[-1] != shape[-1]:
         found.joined.add(result)
         return True
-    after = _product(found, op, place, axis) if op.overload in (*_PRODUCTS, ATTENTION) else _moved(op, axis)
+    if op.overload in (*_PRODUCTS, ATTENTION):
+        after = _product(found, op, place, axis)
+    elif axis == -1 and made == shape and op.overload in _ROTATIONS and len(op.operands) == 2:
+        after = _rotated(found, op, value, place)
+    else:
+        after = _moved(op, axis)
     if after is not None and after < 0:
         found.axes[result] = after
     return after is not None
+
+
+def _rotated(found: Heads, op: AtenOp, value: SSAValue, place: int) -> int | None:
+    """Where channels are after a step of rotary positions, which notes it; None if it is another step."""
+    if op.overload == "cat":
+        turn = turn_of(op)
+        if turn is not None and turn[0] is value:
+            found.turns.add(op)
+            return -1
+        return -1 if any(0 in shape_of(v) for v in op.operands) else None
+    if op.overload == "add.Tensor":
+        found.sums.add(op)
+        return -1 if arguments_of(op)["alpha"] == 1 else None
+    found.tables.add(op.operands[1 - place])
+    return -1 if shape_of(op.operands[1 - place])[-1:] == shape_of(value)[-1:] else None
 
 
 def _product(found: Heads, op: AtenOp, place: int, axis: int) -> int | None:

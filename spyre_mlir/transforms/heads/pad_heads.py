@@ -11,7 +11,8 @@ becomes a layer whose weight has 12 times 64 rows, of which 32 are 0:
 ```
 A stick of 64 numbers that holds parts of two heads is split by inserted kernels that compute nothing; a padded one is
 not. The host pads the weights when it lays them out. The zeros of values go on to the layer behind attention, whose
-weight has columns of zeros for them; those of queries and keys end in the sum of their products.
+weight has columns of zeros for them; those of queries and keys end in the sum of their products. Where rotary
+positions exchange the halves of a head, zeros follow each half, and each is whole sticks.
 
 Decision: docs/decisions/0186-heads-have-whole-sticks.md
 Decision: docs/decisions/0176-padded-heads-make-nan-of-infinities.md
@@ -37,6 +38,7 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.sticks import round_up
 from spyre_mlir.transforms.heads.head_channels import ATTENTION, LINEAR, Heads, heads_of, sliced_columns
+from spyre_mlir.transforms.heads.moved_channels import turn_of
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
 from spyre_mlir.transforms.utils.rebuild import functions
 
@@ -76,7 +78,7 @@ def _gains(function: func.FuncOp, heads: Heads) -> bool:
         if number < 0 or kind_of(function, number) not in PREPARED_KINDS or number in written:
             return False
     *rows, _ = shape_of(heads.linear.results[0])
-    summed, padded = shape_of(heads.linear.operands[0])[-1], round_up(heads.channels, _LANES)
+    summed, padded = shape_of(heads.linear.operands[0])[-1], _full(heads)
     # Where heads are narrower than half a stick, most of what is computed would be zeros.
     if heads.channels % _LANES == 0 or padded > 2 * heads.channels:
         return False
@@ -85,11 +87,23 @@ def _gains(function: func.FuncOp, heads: Heads) -> bool:
     return prod(rows) * heads.channels * _ACCESSES > (padded - heads.channels) * summed
 
 
+def _full(heads: Heads) -> int:
+    """How many channels a padded head has."""
+    return heads.channels // heads.unit * round_up(heads.unit, _LANES)
+
+
 def _with_padded_factors(found: list[Heads]) -> list[Heads]:
-    """The heads whose products over channels have both factors padded; without some, others lose theirs."""
+    """The heads whose products over channels have both factors padded alike; without some, others lose theirs.
+
+    Heads that are multiplied by others, channel by channel, are left out: they may have their zeros elsewhere.
+    """
     while True:
-        axes = {value: axis for heads in found for value, axis in heads.axes.items()}
-        kept = [heads for heads in found if all(axes.get(value) == axis for value, axis in heads.met)]
+        axes = {value: (axis, heads.unit) for heads in found for value, axis in heads.axes.items()}
+        kept = [
+            heads
+            for heads in found
+            if all(axes.get(v) == (axis, heads.unit) for v, axis in heads.met) and not heads.tables & axes.keys()
+        ]
         if len(kept) == len(found):
             return kept
         found = kept
@@ -105,6 +119,7 @@ class _Padding:
         self._joined = {value: heads for heads in found for value in heads.joined}
         self._steps = {op for heads in found for op in heads.steps}
         self._layers = {heads.linear for heads in found}
+        self._turns = {op for heads in found for op in heads.turns}
         self._new = dict[SSAValue, SSAValue]()
 
     def rewrite(self, ops: list[AtenOp]) -> None:
@@ -135,12 +150,12 @@ class _Padding:
     def _padded_view(self, op: AtenOp, heads: Heads) -> SSAValue:
         """The padded heads, from a layer of their own."""
         writer = AtenWriter(op)
-        columns = self._layer(writer, heads.linear, (heads.first, heads.end), heads.channels)
+        columns = self._layer(writer, heads.linear, (heads.first, heads.end), heads.unit)
         *size, _ = shape_of(op.results[0])
-        return writer.call("view", self=columns, size=(*size, round_up(heads.channels, _LANES)))
+        return writer.call("view", self=columns, size=(*size, _full(heads)))
 
     def _layer(self, writer: AtenWriter, layer: AtenOp, taken: tuple[int, int], channels: int = 0) -> SSAValue:
-        """A layer of some columns; with `channels`, zeros follow those of each head."""
+        """A layer of some columns; with `channels`, zeros follow so many of them, again and again."""
         args = arguments_of(layer)
         for name in ("weight", "bias"):
             if (given := args[name]) is not None:
@@ -150,28 +165,46 @@ class _Padding:
 
     def _padded_op(self, op: AtenOp) -> SSAValue:
         """The same op on padded operands."""
+        if op.overload == "cat":
+            return self._joined_halves(op)
         args = arguments_of(op)
         names = [name for name, value in args.items() if isinstance(value, SSAValue)]
         weight = args.get("weight")
-        args |= {name: self._new.get(args[name], args[name]) for name in names}
         result, writer = op.results[0], AtenWriter(op)
+        if op.overload == "mul.Tensor" and len(names) == 2:
+            unit = self._axes[result][1].unit
+            for name in (name for name in names if args[name] not in self._new):
+                args[name] = _padded(writer, args[name], len(shape_of(args[name])) - 1, unit)
+        args |= {name: self._new.get(args[name], args[name]) for name in names}
         if op.overload in ("view", "expand"):
             args["size"] = self._size(result)
         if op.overload == ATTENTION and args["scale"] is None:
             args["scale"] = shape_of(op.operands[0])[-1] ** -0.5
         if op.overload == LINEAR and weight is not None:
-            args["weight"] = _padded(writer, weight, 1, self._joined[op.operands[0]].channels)
+            args["weight"] = _padded(writer, weight, 1, self._joined[op.operands[0]].unit)
         return writer.call(op.overload, op, **args)
+
+    def _joined_halves(self, op: AtenOp) -> SSAValue:
+        """Halves of padded heads that change places, each of whole sticks; heads alone if op appends nothing to them."""
+        if op not in self._turns or (turn := turn_of(op)) is None:
+            return next(self._new[v] for v in op.operands if v in self._new)
+        writer, heads = AtenWriter(op), self._new[turn[0]]
+        full = shape_of(heads)[-1]
+        first, second = (
+            writer.call("slice.Tensor", self=heads, dim=-1, start=start, end=start + full // 2, step=1)
+            for start in (0, full // 2)
+        )
+        return writer.call("cat", tensors=[writer.call("neg", self=second), first], dim=-1)
 
     def _size(self, value: SSAValue) -> tuple[int, ...]:
         """The shape of a tensor with padded channels."""
         size = list(shape_of(value))
         if value in self._joined:
-            channels = self._joined[value].channels
-            size[-1] = size[-1] // channels * round_up(channels, _LANES)
+            heads = self._joined[value]
+            size[-1] = size[-1] // heads.channels * _full(heads)
         else:
             axis, heads = self._axes[value]
-            size[axis] = round_up(heads.channels, _LANES)
+            size[axis] = _full(heads)
         return tuple(size)
 
 
@@ -184,7 +217,7 @@ def _rows(writer: AtenWriter, weight: SSAValue, taken: tuple[int, int]) -> SSAVa
 
 
 def _padded(writer: AtenWriter, weight: SSAValue, dim: int, channels: int) -> SSAValue:
-    """A weight with zeros after the channels of each head, along its dimension of channels; the host makes it."""
+    """A weight with zeros after so many channels, along its dimension of channels; the host makes it."""
     shape, full = shape_of(weight), round_up(channels, _LANES)
     before, heads, behind = shape[:dim], shape[dim] // channels, shape[dim + 1 :]
     pad = (0, 0) * len(behind) + (0, full - channels)

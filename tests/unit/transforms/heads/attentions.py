@@ -83,6 +83,31 @@ class Rotated(Attention):
         return self.joined(scaled_dot_product_attention(self.turned(q), self.turned(k), v, mask))
 
 
+class ByTable(Rotated):
+    """Queries and keys are turned by a position's angle, with channels behind them of which there are none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        angles = torch.outer(torch.arange(ROWS), torch.linspace(1.0, 0.1, self.channels // 2)).repeat(1, 2)
+        self.cos, self.sin = angles.cos().half(), angles.sin().half()
+
+    @override
+    def turned(self, x: Tensor) -> Tensor:
+        half = self.channels // 2
+        turned = torch.cat([-x[..., half:], x[..., :half]], dim=-1)
+        rotated = x * self.cos.to(x.dtype) + turned * self.sin.to(x.dtype)
+        return torch.cat([rotated, x[..., self.channels :]], dim=-1)
+
+
+class Multiplied(Rotated):
+    """Queries are multiplied by keys that are turned, channel by channel."""
+
+    @override
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        q, k, _ = (self.split(part) for part in self.qkv(x).chunk(3, dim=-1))
+        return self.joined(q * self.turned(k))
+
+
 class Stacked(Rotated):
     """One layer whose columns are queries, keys and values of all heads, as vision transformers have it."""
 

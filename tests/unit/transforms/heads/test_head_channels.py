@@ -22,6 +22,13 @@ def found(model: torch.nn.Module) -> list[Heads]:
     return [heads for op in ops if (heads := heads_of(op)) is not None]
 
 
+HALF = 16
+
+
+def turned(v: Tensor) -> Tensor:
+    return torch.cat([-v[..., HALF:], v[..., :HALF]], -1)
+
+
 class Changed(Attention):
     """Values that something happens to."""
 
@@ -43,7 +50,19 @@ def test_columns_of_a_layer_are_known() -> None:
     ]
 
 
-@pytest.mark.parametrize("change", [lambda v: v * 0.5, lambda v: v / 4, lambda v: v.contiguous()[:, :, :32]])
+TABLE = torch.arange(32.0).half()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda v: v * 0.5,
+        lambda v: v / 4,
+        lambda v: v.contiguous()[:, :, :32],
+        lambda v: v * TABLE + turned(v),
+        lambda v: torch.cat([v, v[..., 32:]], -1),
+    ],
+)
 def test_heads_whose_channels_are_by_themselves_are_found(change: Callable[[Tensor], Tensor]) -> None:
     assert len(found(Changed(change))) == 3
 
@@ -58,6 +77,12 @@ def test_heads_whose_channels_are_by_themselves_are_found(change: Callable[[Tens
         lambda v: torch.cat([v[..., 16:], v[..., :16]], -1),
         lambda v: v.exp(),
         lambda v: v * float("inf"),
+        lambda v: v * v,
+        lambda v: v * TABLE[:, None],
+        lambda v: v + TABLE,
+        lambda v: torch.add(v, v, alpha=2),
+        lambda v: torch.cat([-v[..., 8:], v[..., :8]], -1),
+        lambda v: torch.cat([v, turned(v)], -1)[..., :32],
     ],
 )
 def test_heads_whose_channels_meet_stay(change: Callable[[Tensor], Tensor]) -> None:

@@ -16,7 +16,17 @@ from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import lower
 from spyre_mlir.transforms.heads.pad_heads import PadHeadsPass
 from spyre_mlir.universe import make_context
-from tests.unit.transforms.heads.attentions import Attention, Crossed, Rotated, Sliced, Stacked, WrittenOut, given
+from tests.unit.transforms.heads.attentions import (
+    Attention,
+    ByTable,
+    Crossed,
+    Multiplied,
+    Rotated,
+    Sliced,
+    Stacked,
+    WrittenOut,
+    given,
+)
 
 MASK = torch.zeros(2, 1, 32, 32).masked_fill(torch.arange(32) > 25, -1e4).half()
 
@@ -28,6 +38,8 @@ MODELS = {
     "written out": WrittenOut(),
     "repeated keys": WrittenOut(shared=2),
     "rotated": Rotated(),
+    "rotated by a table": ByTable(),
+    "multiplied": Multiplied(),
     "stacked": Stacked(),
     "sliced": Sliced(),
 }
@@ -57,13 +69,14 @@ def layers(module: ModuleOp) -> list[tuple[int, ...]]:
         ("heads of 96", [(256, 64)] * 3 + [(64, 256)]),
         ("shared keys", [(256, 64), (128, 64), (128, 64), (64, 256)]),
         ("written out", [(256, 64)] * 3 + [(64, 256)]),
-        ("rotated", [(192, 64), (192, 64), (256, 64), (64, 256)]),
+        ("rotated", [(256, 64)] * 3 + [(64, 256)]),
+        ("rotated by a table", [(256, 64)] * 3 + [(64, 256)]),
+        ("multiplied", [(576, 64), (64, 192)]),
         ("stacked", [(768, 64), (64, 256)]),
         ("sliced", [(256, 64)] * 3 + [(64, 256)]),
     ],
 )
 def test_weights_have_whole_sticks_for_each_head(name: str, weights: list[tuple[int, ...]]) -> None:
-    """Of heads that are turned, values alone."""
     module, _ = padded(MODELS[name].half().eval(), given())
     assert layers(module) == weights
 
@@ -117,7 +130,7 @@ def test_an_infinity_of_the_host_times_zero_is_zero() -> None:
     assert (got - wanted).abs().max() < 0.01 * wanted.abs().max()
 
 
-@pytest.mark.parametrize("name", ["plain", "repeated keys", "rotated"])
+@pytest.mark.parametrize("name", ["plain", "repeated keys", "rotated by a table"])
 def test_every_level(name: str) -> None:
     model, inputs = MODELS[name].half().eval(), (given(), MASK)
     compiled = spyre_mlir.compile(model, inputs)

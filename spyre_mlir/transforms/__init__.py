@@ -56,10 +56,8 @@ _FOLDERS: dict[str, str] = {
     **dict.fromkeys(
         ("place-inputs", "choose-layouts", "view-copies", "order-batches", "forward-results"), "buffer_layouts"
     ),
-    **dict.fromkeys(("fold-padding", "convolve-rows"), "convolutions"),
     **dict.fromkeys(("cut-rows", "cut-columns", "split-products", "join-parts"), "cut_nests"),
-    "spread-experts": "experts",
-    **dict.fromkeys(("turn-heads", "pad-heads"), "heads"),
+    **dict.fromkeys(("spread-experts", "turn-heads", "pad-heads", "fold-padding", "convolve-rows"), "aten_forms"),
 }
 
 

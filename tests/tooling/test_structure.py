@@ -18,6 +18,7 @@ MODULES = sorted(p for p in PACKAGE.rglob("*.py") if p.name != "__init__.py")
 MOST_FILES, MOST_LINES, LEAST_MIRRORED = 20, 400, 0.95
 # Op classes of two dialects share no name; type aliases and type variables are local to their modules.
 PASS_HELPERS = {
+    "aten_forms",
     "aten_to_loop",
     "loop_to_kernel",
     "kernel_to_superdsc",
@@ -26,10 +27,7 @@ PASS_HELPERS = {
     "regions",
     "utils",
     "buffer_layouts",
-    "convolutions",
     "cut_nests",
-    "experts",
-    "heads",
 }
 TASKS = tomllib.loads((TESTS / "tooling" / "navigation.toml").read_text(encoding="utf-8"))["task"]
 LEAST_GUESSED = 36
@@ -76,10 +74,8 @@ def test_unit_tests_are_of_a_module() -> None:
 
 def test_transforms_holds_passes_and_folders_of_their_helpers() -> None:
     transforms = PACKAGE / "transforms"
-    folders_of_passes = (transforms, *(transforms / name for name in ("buffer_layouts", "convolutions", "cut_nests")))
+    folders_of_passes = (transforms, *(transforms / name for name in ("aten_forms", "buffer_layouts", "cut_nests")))
     passes = {path.stem for folder in folders_of_passes for path in folder.glob("*.py")} - {"__init__"}
-    passes |= {path.stem for path in (transforms / "experts").glob("spread_*.py")}
-    passes |= {path.stem for word in ("pad", "turn") for path in (transforms / "heads").glob(f"{word}_*.py")}
     assert passes == {name.replace("-", "_") for name in PASSES}
     assert {f.name for f in folders() if f.parent == PACKAGE / "transforms"} == PASS_HELPERS
 

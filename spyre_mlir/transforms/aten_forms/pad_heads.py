@@ -37,8 +37,8 @@ from spyre_mlir.dialects.aten_arguments import WIDENED
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.sticks import round_up
-from spyre_mlir.transforms.heads.head_channels import ATTENTION, LINEAR, Heads, heads_of, sliced_columns
-from spyre_mlir.transforms.heads.moved_channels import turn_of
+from spyre_mlir.transforms.aten_forms.recognition.head_channels import ATTENTION, LINEAR, Heads, heads_of, sliced_columns
+from spyre_mlir.transforms.aten_forms.recognition.moved_channels import turn_of
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
 from spyre_mlir.transforms.utils.rebuild import functions
 

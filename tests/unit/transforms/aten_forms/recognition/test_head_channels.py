@@ -11,8 +11,8 @@ from typing_extensions import override
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.frontend import import_program
-from spyre_mlir.transforms.heads.head_channels import Heads, heads_of
-from tests.unit.transforms.heads.attentions import Attention, Sliced, given
+from spyre_mlir.transforms.aten_forms.recognition.head_channels import Heads, heads_of
+from tests.unit.transforms.aten_forms.attentions import Attention, Sliced, given
 
 
 def found(model: torch.nn.Module) -> list[Heads]:

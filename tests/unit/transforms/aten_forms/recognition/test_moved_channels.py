@@ -11,9 +11,9 @@ from xdsl.ir import BlockArgument
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.frontend import import_program
-from spyre_mlir.transforms.heads.moved_channels import turn_of
+from spyre_mlir.transforms.aten_forms.recognition.moved_channels import turn_of
 from tests.functions import FunctionModel
-from tests.unit.transforms.heads.rotations import halves, pairs
+from tests.unit.transforms.aten_forms.rotations import halves, pairs
 
 
 def turns(function: Callable[[Tensor], Tensor], *shape: int) -> list[tuple[bool, int]]:

@@ -28,7 +28,7 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import TERMS
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM, groups_at_once
-from spyre_mlir.transforms.experts.sorted_rows import SortedRows, has_rows, sorted_rows
+from spyre_mlir.transforms.aten_forms.recognition.sorted_rows import SortedRows, has_rows, sorted_rows
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
 from spyre_mlir.transforms.utils.rebuild import functions
 

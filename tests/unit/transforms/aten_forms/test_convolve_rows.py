@@ -17,8 +17,8 @@ from spyre_mlir.dialects.spyre.kernel import RestickifyOp
 from spyre_mlir.frontend import import_program
 from spyre_mlir.ops.composed.nn.row_convolution import CONVOLVE_ROWS
 from spyre_mlir.pipeline import lower
+from spyre_mlir.transforms.aten_forms.convolve_rows import ConvolveRowsPass
 from spyre_mlir.transforms.buffer_layouts.place_inputs import PlaceInputsPass
-from spyre_mlir.transforms.convolutions.convolve_rows import ConvolveRowsPass
 from spyre_mlir.universe import make_context
 
 

@@ -13,7 +13,7 @@ from torch.nn import functional as F  # noqa: N812 # as PyTorch's own pages call
 import spyre_mlir
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.frontend import import_program
-from spyre_mlir.transforms.convolutions.fold_padding import FoldPaddingPass
+from spyre_mlir.transforms.aten_forms.fold_padding import FoldPaddingPass
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
 

@@ -13,9 +13,9 @@ from spyre_mlir.dialects.spyre.kernel import ComputeOp
 from spyre_mlir.frontend import import_program
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import lower
-from spyre_mlir.transforms.experts.spread_experts import SpreadExpertsPass
+from spyre_mlir.transforms.aten_forms.spread_experts import SpreadExpertsPass
 from spyre_mlir.universe import make_context
-from tests.unit.transforms.experts.mixtures import Mixture, inputs
+from tests.unit.transforms.aten_forms.mixtures import Mixture, inputs
 
 
 def test_products_have_a_row_for_each_token() -> None:

@@ -31,7 +31,7 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
-from spyre_mlir.transforms.heads.moved_channels import turn_of
+from spyre_mlir.transforms.aten_forms.recognition.moved_channels import turn_of
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread
 from spyre_mlir.transforms.utils.rebuild import functions
 

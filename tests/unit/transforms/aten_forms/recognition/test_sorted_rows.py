@@ -8,9 +8,9 @@ from torch import Tensor
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.frontend import import_program
 from spyre_mlir.text.parser import SpyreParser
-from spyre_mlir.transforms.experts.sorted_rows import SortedRows, sorted_rows
+from spyre_mlir.transforms.aten_forms.recognition.sorted_rows import SortedRows, sorted_rows
 from spyre_mlir.universe import make_context
-from tests.unit.transforms.experts.mixtures import Given, Mixture, inputs
+from tests.unit.transforms.aten_forms.mixtures import Given, Mixture, inputs
 
 
 def found_in(text: str) -> list[SortedRows]:

@@ -14,9 +14,9 @@ from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.frontend import import_program
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import lower
-from spyre_mlir.transforms.heads.pad_heads import PadHeadsPass
+from spyre_mlir.transforms.aten_forms.pad_heads import PadHeadsPass
 from spyre_mlir.universe import make_context
-from tests.unit.transforms.heads.attentions import (
+from tests.unit.transforms.aten_forms.attentions import (
     Attention,
     ByTable,
     Crossed,
@@ -150,6 +150,21 @@ def test_heads_that_would_gain_nothing_stay(model: Attention, rows: int) -> None
     before = layers(import_program(model.half().eval(), (x,)).module)
     module, _ = padded(model.half().eval(), x)
     assert layers(module) == before
+
+
+def test_heads_whose_weights_are_inputs_stay() -> None:
+    """Their weights are not laid out at load, so each call would pad them."""
+    model = Attention().half().eval()
+
+    class GivenWeights(torch.nn.Module):
+        def forward(self, x: torch.Tensor, weights: dict[str, torch.Tensor]) -> torch.Tensor:
+            return torch.func.functional_call(model, weights, (x,))
+
+    given_weights = {name: value.detach() for name, value in model.named_parameters()}
+    program = import_program(GivenWeights(), (given(), given_weights))
+    before = layers(program.module)
+    PadHeadsPass().apply(make_context(), program.module)
+    assert before == layers(program.module) == [(128, 64)] * 3 + [(64, 128)]
 
 
 def test_the_host_pads_weights_whatever_room_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

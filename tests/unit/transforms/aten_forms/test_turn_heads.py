@@ -11,10 +11,10 @@ from spyre_mlir.dialects.spyre.kernel import RestickifyOp
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import lower
-from spyre_mlir.transforms.heads.turn_heads import TurnHeadsPass
+from spyre_mlir.transforms.aten_forms.turn_heads import TurnHeadsPass
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
-from tests.unit.transforms.heads.rotations import Rotary, Turn, halves, heads, pairs
+from tests.unit.transforms.aten_forms.rotations import Rotary, Turn, halves, heads, pairs
 
 
 def products(model: torch.nn.Module, x: torch.Tensor) -> list[str]:

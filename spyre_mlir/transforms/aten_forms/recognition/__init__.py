@@ -1,0 +1,1 @@
+"""Recognition of heads, of turned channels, and of experts among operations at the aten level."""

@@ -1,1 +1,0 @@
-"""Passes that choose the forms of convolutions, by what stands around them."""

@@ -1,1 +1,0 @@
-"""Attention heads at the aten level: which weights make them, and how many channels they have on the card."""

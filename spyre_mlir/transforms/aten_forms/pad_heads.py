@@ -37,7 +37,13 @@ from spyre_mlir.dialects.aten_arguments import WIDENED
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.sticks import round_up
-from spyre_mlir.transforms.aten_forms.recognition.head_channels import ATTENTION, LINEAR, Heads, heads_of, sliced_columns
+from spyre_mlir.transforms.aten_forms.recognition.head_channels import (
+    ATTENTION,
+    LINEAR,
+    Heads,
+    heads_of,
+    sliced_columns,
+)
 from spyre_mlir.transforms.aten_forms.recognition.moved_channels import turn_of
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
 from spyre_mlir.transforms.utils.rebuild import functions
@@ -185,7 +191,7 @@ class _Padding:
         return writer.call(op.overload, op, **args)
 
     def _joined_halves(self, op: AtenOp) -> SSAValue:
-        """Halves of padded heads that change places, each of whole sticks; heads alone if op appends nothing to them."""
+        """Halves of padded heads that change places, of whole sticks; heads alone if op appends nothing."""
         if op not in self._turns or (turn := turn_of(op)) is None:
             return next(self._new[v] for v in op.operands if v in self._new)
         writer, heads = AtenWriter(op), self._new[turn[0]]

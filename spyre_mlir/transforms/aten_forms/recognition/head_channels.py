@@ -10,7 +10,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import shape_of
-from spyre_mlir.transforms.heads.moved_channels import turn_of
+from spyre_mlir.transforms.aten_forms.recognition.moved_channels import turn_of
 from spyre_mlir.transforms.utils.aten_ops import arguments_of
 
 LINEAR = "linear"

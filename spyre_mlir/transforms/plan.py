@@ -109,8 +109,9 @@ class PlanPass(ModulePass):
             cut_rows(block, choices.is_widened, choices.parameters)
             repeat_weights(block, choices.is_widened, choices.spec, choices.parameters)
             choices.moved()
+        hinted_us = 0.0
         if self.together and self.loops:
-            put_hinted_loops(block, builder)
+            hinted_us = put_hinted_loops(block, builder)
         else:
             refuse_untiled(kernels_in(block), NO_LOOPS)
         if not (self.together and divide_as_usual(block, choices)):
@@ -126,7 +127,7 @@ class PlanPass(ModulePass):
         for alloc in without_room(block, choices.spec):
             if hinted_place(alloc.result) != "lx":
                 move_to(alloc.result, "hbm")
-        record.us.append((loops.inside_us or 0.0) + others_us)
+        record.us.append(hinted_us + (loops.inside_us or 0.0) + others_us)
         return loops.inside_us is None or loops.inside_us + others_us <= loops.without_us
 
 

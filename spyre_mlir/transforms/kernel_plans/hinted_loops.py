@@ -37,29 +37,33 @@ MOST_SHOWN = 12  # numbers of trips in a message
 NOT_IN_ORDER = "its blocks are not side by side in every operand"
 
 
-def put_hinted_loops(block: Block, builder: GroupLoops) -> None:
-    """Put kernels into the loops that their hints ask for.
+def put_hinted_loops(block: Block, builder: GroupLoops) -> float:
+    """Put kernels into the loops that their hints ask for, and return the predicted time of all loops, in us.
 
     Raises:
         HintError: a kernel cannot run in such a loop.
         LoweringError: no division of a kernel in the loop is legal.
     """
+    total_us = 0.0
     for op in kernels_in(block):
         if op.parent_block() is not block:
             continue  # in the loop of a kernel before it
         trips = {name: n for name, n in hinted_tile(op).items() if n > 1}
         if trips:
             _check(op, trips, builder.choices.spec)
-            builder.put(_quickest(op, trips, builder))
+            us, quickest = _quickest(op, trips, builder)
+            builder.put(quickest)
+            total_us += us
+    return total_us
 
 
-def _quickest(op: kernel.KernelOp, trips: Mapping[str, int], builder: GroupLoops) -> Trial:
-    """The quickest of the loops that a hint allows."""
+def _quickest(op: kernel.KernelOp, trips: Mapping[str, int], builder: GroupLoops) -> tuple[float, Trial]:
+    """The quickest of the loops that a hint allows, with its time."""
     trials = [trial for group in grow(op, ops_from(op.next_op), builder.rows) for trial in _trials(group, trips)]
     if not trials:
         raise _refused(op, trips, builder.choices.spec, _why_none(op, trips))
     alone = {other: _usual_us(other, builder) for trial in trials for other in trial.group.ops}
-    best: tuple[float, Trial] | None = None
+    best: tuple[float, float, Trial] | None = None
     for trial in trials:
         inside = trial.group.ops
         timed = replace(trial, usual_us=sum(alone[other] for other in inside))
@@ -67,13 +71,13 @@ def _quickest(op: kernel.KernelOp, trips: Mapping[str, int], builder: GroupLoops
         builder.record.loops.append(replace(timed.told(us, inf), hinted=True))
         rest = sum(alone[other] for other in alone if other not in inside)
         if us is not None and (best is None or us + rest < best[0]):
-            best = us + rest, timed
+            best = us + rest, us, timed
     if best is None:
         builder.check(trials[0])
         raise _refused(
             op, trips, builder.choices.spec, "no division of the kernels in the loop keeps what hints ask for"
         )
-    return best[1]
+    return best[1:]
 
 
 def _why_none(op: kernel.KernelOp, trips: Mapping[str, int]) -> str:

@@ -11,6 +11,8 @@ from spyre_mlir.dialects.spyre.hints import HintError
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.spyre.static_loop import enclosing_loops, loop_bounds
 from spyre_mlir.machine.levels.run import run_function
+from spyre_mlir.transforms.plan import PlanPass
+from spyre_mlir.universe import make_context
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 from tests.unit.transforms.test_plan import chain, numpy_softmax
@@ -57,6 +59,14 @@ def test_kernels_that_ask_for_other_trips_have_loops_of_their_own() -> None:
     assert len(ops(module, ForOp)) == 2
     x = np.random.default_rng(1).uniform(-1, 1, (64, 128))
     np.testing.assert_allclose(run_function(module, [x])[0], numpy_softmax(x), rtol=1e-12)
+
+
+def test_the_time_of_hinted_loops_counts_in_that_of_a_function() -> None:
+    """Where all fits the scratchpads, loops only begin kernels more often."""
+    asked = [(f, "m = 8") for f in ("max", "sub", "exp", "sum", "realdiv")]
+    texts = softmax(64, 128), hinted(softmax(64, 128), *asked)
+    (alone,), (looped,) = (PlanPass().recorded(make_context(), passed(text)).us for text in texts)
+    assert alone is not None and looped is not None and looped > alone > 0
 
 
 @pytest.mark.parametrize("said", ["b = 2, m = 8", "m = 8, b = 2"])

@@ -15,7 +15,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
-from math import exp, log2
+from math import exp, log2, prod
 
 from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK, CostParameters
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
@@ -245,9 +245,7 @@ def arithmetic_us(macs: int, p: CostParameters = PEAK, spec: SpyreSpec = SPYRE) 
 
 def fill(work: Work, p: CostParameters) -> float:
     """Part of the PE array that a core's rows occupy."""
-    if work.product is None:
-        return 1.0
-    return filled_by(work.product.tile[0], p)
+    return 1.0 if work.product is None else filled_by(work.product.tile[0], p)
 
 
 def filled_by(rows: float, p: CostParameters) -> float:
@@ -380,8 +378,7 @@ def ring_ns(work: Work, p: CostParameters) -> float:
     if work.product is None or work.product.splits[3] == 1:
         return 0.0
     b, m, n, k = work.product.splits
-    elements = work.macs / work.product.depth / (b * m * n)
-    return (k - 1) * elements * p.ring_partial_sum_ns_per_element
+    return (k - 1) * (work.macs / work.product.depth / (b * m * n)) * p.ring_partial_sum_ns_per_element
 
 
 def scratchpad_ns(work: Work, p: CostParameters) -> float:
@@ -393,8 +390,7 @@ def reread_ns(work: Work, p: CostParameters) -> float:
     """Return the time of re-reading matmul operands: the tile is large and the result divided over many cores."""
     if work.product is None:
         return 0.0
-    rows, columns = work.product.tile
-    excess = rows * columns - p.reread_from_tile_elements
+    excess = prod(work.product.tile) - p.reread_from_tile_elements
     if excess <= 0:
         return 0.0
     _, m, n, _ = work.product.splits

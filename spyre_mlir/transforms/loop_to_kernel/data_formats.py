@@ -23,7 +23,7 @@ from spyre_mlir.hw.formats import DL16, FP32, INDEX
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.hardware_functions import picks
 from spyre_mlir.ops.table import OpEntry
-from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, stored_format
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, elements_of, stored_format
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from spyre_mlir.transforms.utils.numerics.integer_ranges import (
@@ -180,7 +180,7 @@ def _step(
     """One element-by-element function over whole buffers of one layout, and a number."""
     first = operands[0]
     made = p.fresh(first.shape, first.format, first.layout.stick)
-    space, index = p.whole(first.shape)
+    space, index = elements_of(first.shape)
     through: list[tuple[PlannedBuffer, IndexMap]] = [(b, index) for b in operands]
     if number is not None:
         through.append((p.number(number, first.format), tuple[LinearExpr, ...]()))

@@ -168,10 +168,6 @@ class LayoutPlanner:
             return True
         return inside(self.ranges.of(home.host), NARROW)
 
-    def whole(self, shape: tuple[int, ...]) -> tuple[tuple[IterDim, ...], IndexMap]:
-        """Return loops over all elements of a tensor, and their map."""
-        return elements_of(shape)
-
     def some(self, versions: DeviceForms) -> PlannedBuffer:
         """Return a buffer of the tensor in any available layout."""
         if versions.buffers:
@@ -189,7 +185,7 @@ class LayoutPlanner:
         made = self.fresh(versions.shape, versions.format, stick)
         if pairs:
             made.pad(stick, block_of(FP8.name))
-        space, index = self.whole(versions.shape)
+        space, index = elements_of(versions.shape)
         function = COPY if source.format == made.format else CONVERT_STEP
         self.step(function, space, [(source, index)], (made, index), element=next(iter(versions.elements), None))
         versions.buffers.append(made)
@@ -208,7 +204,7 @@ class LayoutPlanner:
             return buffer
         begun = buffer.shape[stick] % buffer.block
         if 0 < begun <= HALF_SLICE and stick not in buffer.filled:
-            _, index = self.whole(buffer.shape)
+            _, index = elements_of(buffer.shape)
             self.filled_tail((buffer, index), stick, buffer.shape[stick], 0.0)
         return buffer
 
@@ -326,7 +322,7 @@ class LayoutPlanner:
         made = self.fresh(source.shape, source.format, source.layout.stick)
         if layout is not None:
             made.layout, made.fixed = layout, True
-        space, index = self.whole(source.shape)
+        space, index = elements_of(source.shape)
         self.step(COPY, space, [(source, index)], (made, index))
         return made
 

@@ -33,6 +33,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     PlannedBuffer,
     PlannedCall,
     PlannedKernel,
+    elements_of,
     stored_format,
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
@@ -227,7 +228,7 @@ def _handed_over(p: LayoutPlanner, versions: DeviceForms, parameter: PlannedBuff
     if source.constant is None and not _is_relaid(p, source) and source.fix(layout):
         return source
     made = _like(p, PlannedBuffer(parameter.shape, parameter.format, _dense(p, layout)))
-    space, index = p.whole(source.shape)
+    space, index = elements_of(source.shape)
     p.step(COPY, space, [(source, index)], (made, index))
     versions.buffers.append(made)
     return made

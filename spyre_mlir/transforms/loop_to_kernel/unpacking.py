@@ -36,7 +36,7 @@ from spyre_mlir.hw.formats import DL16, FP32, INT32
 from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr, StickLayout
 from spyre_mlir.ops.hardware_functions import COPY
-from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, Use
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, Use, elements_of
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import CONVERT_STEP, LayoutPlanner, block_of
 
@@ -138,7 +138,7 @@ class _Unpacking:
     def __init__(self, p: LayoutPlanner, weight: PackedWeight, stick: int) -> None:
         self.planner, self.weight, self.stick = p, weight, stick
         self.shape = weight.shape
-        self.space, self.index = p.whole(self.shape)
+        self.space, self.index = elements_of(self.shape)
 
     def run(self) -> list[_Digit]:
         """Plan what all digits share: DL16 of each byte; the highest digit comes first."""

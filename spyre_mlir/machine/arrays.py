@@ -102,7 +102,9 @@ def as_numbers(values: Array, element: Attribute, *, narrow: bool = False) -> Ar
     """
     if narrow and values.dtype == np.float32 and numpy_type(element) is np.float64:
         return np.asarray(values, order="C")
-    return in_width(np.asarray(values).astype(numpy_type(element), order="C", copy=False), element)
+    with np.errstate(invalid="ignore"):  # a float beyond all integers becomes one without a warning, as in torch
+        made = np.asarray(values).astype(numpy_type(element), order="C", copy=False)
+    return in_width(made, element)
 
 
 def in_width(values: Array, element: Attribute) -> Array:

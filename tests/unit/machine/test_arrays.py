@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import (
     Float8E4M3FNType,
@@ -201,3 +202,8 @@ def test_a_contraction_is_what_einsum_says(axes: str) -> None:
 def test_a_contraction_that_is_no_matrix_product_is_refused(left: str, right: str, out: str) -> None:
     with pytest.raises(ValueError, match="no matrix product"):
         contract(np.zeros((2,) * len(left)), np.zeros((2,) * len(right)), left, right, out)
+
+
+def test_floats_beyond_all_integers_become_one_in_silence() -> None:
+    values = np.array([np.nan, np.inf, 1e20, 2.5])
+    assert np.array_equal(as_numbers(values, i64), torch.from_numpy(values).long().numpy())

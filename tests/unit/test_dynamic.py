@@ -180,3 +180,16 @@ def test_symbols_are_kept_if_that_is_allowed() -> None:
     assert with_sizes(program, {"s0": 7}, keep_symbols=True).inputs[0].shape == (7, 8)
     with pytest.raises(InputError, match="symbol s0 has no value"):
         with_sizes(program, {})
+
+
+class Banded(nn.Module):
+    """Selects between a tensor of one number and positions, which are known for each size."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        places = torch.arange(x.shape[0])
+        return x + torch.where(places < 4, torch.tensor(3).type_as(places), places)
+
+
+def test_a_tensor_of_one_number_among_positions() -> None:
+    banded = spyre_mlir.compile(Banded(), (torch.zeros(7),), dynamic_shapes=({0: Dim("rows", max=50)},))
+    assert torch.equal(banded(torch.zeros(9)), Banded()(torch.zeros(9)))

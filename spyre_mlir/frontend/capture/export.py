@@ -9,6 +9,7 @@ import zipfile
 from ast import literal_eval
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
 
@@ -47,6 +48,8 @@ from spyre_mlir.frontend.torch_private import (
     schema_of,
     tree_map,
 )
+
+_FIXES = "Suggested fixes:"
 
 # What torch cannot trace, because it traces without the values of tensors.
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
@@ -233,7 +236,8 @@ def _traced(
         if derivatives:
             does = "torch cannot take the derivatives of"
             hint = "see if model(*args) works alone; take derivatives inside of torch.cond and loops, not of them"
-        raise ImportProgramError(f"{does} {name}: {reason_of(error)}", where=raised_at(error), hint=hint) from error
+        said, fixes = _of_sizes(error)
+        raise ImportProgramError(f"{does} {name}: {said}", where=raised_at(error), hint=fixes or hint) from error
     check_settings(exported, noted)
     return exported
 
@@ -293,6 +297,17 @@ def reason_of(error: Exception) -> str:
 def first_line(error: Exception) -> str:
     """Return the first line of what an error says."""
     return str(error).strip().split("\n", 1)[0]
+
+
+def _of_sizes(error: Exception) -> tuple[str, str | None]:
+    """What an error says, with reasons and the ranges that torch suggests if it is about sizes."""
+    lines = str(error).strip().split("\n")
+    if not lines[0].startswith("Constraints violated"):
+        return reason_of(error), None
+    reasons = [f"\n  {line.removeprefix('  - ').split('. If ')[0]}" for line in lines if line.startswith("  - ")]
+    behind = lines[lines.index(_FIXES) + 1 :] if _FIXES in lines else []
+    fixes = [line.strip() for line in takewhile(lambda line: line.startswith("  "), behind)]
+    return "".join([lines[0].split("!")[0], *reasons]), f"as torch suggests, {'; '.join(fixes)}" if fixes else None
 
 
 def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:

@@ -7,7 +7,7 @@ Decision: docs/decisions/0121-no-value-decides-an-import.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, cast
@@ -156,9 +156,31 @@ def _run(node: Node, values: Mapping[Node, object]) -> object:
     if "device" in kwargs:
         kwargs = {**kwargs, "device": _CPU}
     with torch.no_grad():
-        value = cast(Operator, node.target)(*args, **kwargs)
+        try:
+            value = cast(Operator, node.target)(*args, **kwargs)
+        except RuntimeError:  # torch takes numbers for the tensors of `mul` and its like, and of no other operator
+            if (tensors := _tensors_of(node, args)) is None:
+                raise
+            value = cast(Operator, node.target)(*tensors, **kwargs)
     # What nobody set is 0, so that a model gives the same program at every import.
     return value.zero_() if _name(node).startswith(_UNSET) and isinstance(value, torch.Tensor) else value
+
+
+def _tensors_of(node: Node, args: Sequence[object]) -> list[object] | None:
+    """Arguments with tensors for numbers; None if a number stands for no tensor.
+
+    In text that was imported, a number stands for a tensor of one number that the program makes.
+    """
+    made, target = node.meta.get("val"), cast(object, node.target)
+    if not isinstance(made, torch.Tensor) or not isinstance(target, OpOverload):
+        return None
+    takes = [str(argument.type) == "Tensor" for argument in schema_of(cast(Operator, target)).arguments[: len(args)]]
+    numbers = [takes_it and isinstance(arg, int | float) for arg, takes_it in zip(args, takes, strict=True)]
+    if not any(numbers):
+        return None
+    return [
+        torch.tensor(arg, dtype=made.dtype) if is_number else arg for arg, is_number in zip(args, numbers, strict=True)
+    ]
 
 
 def _name(node: Node) -> str:

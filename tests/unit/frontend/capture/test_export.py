@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch._higher_order_ops.while_loop import while_loop
 
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
-from spyre_mlir.frontend.capture.export import clone_examples, first_line, load_pt2, reason_of
+from spyre_mlir.frontend.capture.export import clone_examples, export_model, first_line, load_pt2, reason_of
 from tests.functions import FunctionModel
 from tests.unit.frontend.graphs import exported
 
@@ -119,3 +119,17 @@ def test_what_is_no_saved_program_is_refused(content: bytes | None, message: str
     assert refused.value.where == str(path)
     with pytest.raises(ImportProgramError, match="this is no file"):
         load_pt2(tmp_path)
+
+
+class Ends(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x[:3] + x[-3:]
+
+
+def test_sizes_that_a_model_does_not_take_are_said_with_a_range() -> None:
+    shapes = ({0: torch.export.Dim("rows", min=2, max=9)},)
+    with pytest.raises(
+        ImportProgramError, match=r"\(rows\)\n  Not all values of rows = .* satisfy .* 3 <= "
+    ) as refused:
+        export_model(Ends(), (torch.zeros(7),), {}, dynamic_shapes=shapes)
+    assert refused.value.hint == "as torch suggests, rows = Dim('rows', min=3, max=9)"

@@ -7,6 +7,7 @@ inside, and what they sum over the rows may grow from trip to trip. Of the loops
 gains most is taken, if it gains clearly. Kernels that are divided already stay as they are.
 
 Decision: docs/decisions/0129-kernels-are-planned-together.md
+Decision: docs/decisions/0188-of-loops-that-gain-alike-few-launches.md
 """
 
 from __future__ import annotations

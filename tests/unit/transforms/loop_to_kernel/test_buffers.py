@@ -12,11 +12,12 @@ import torch
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dialects.spyre.attributes import IterDim
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.formats import DL16
-from spyre_mlir.hw.sticks import StickLayout
-from spyre_mlir.transforms.loop_to_kernel.buffers import BlockBuffer, PlannedBuffer
+from spyre_mlir.hw.sticks import LinearExpr, StickLayout
+from spyre_mlir.transforms.loop_to_kernel.buffers import BlockBuffer, PlannedBuffer, elements_of
 from tests.functions import FunctionModel
 from tests.unit.transforms.loop_to_kernel.planning import tensor
 
@@ -151,3 +152,9 @@ def test_it_is_a_tile_at_a_number_of_the_host() -> None:
     assert (number.size.value.data, number.extent.value.data) == (64, 256)
     assert (tile.dim.value.data, tile.step.value.data) == (0, 64)
     assert tile.result.type == made.type
+
+
+def test_loops_over_a_whole_tensor_leave_out_single_elements() -> None:
+    space, index = elements_of((4, 1, 6))
+    assert space == (IterDim("d0", 4), IterDim("d2", 6))
+    assert index == (LinearExpr.of("d0"), LinearExpr(), LinearExpr.of("d2"))

@@ -218,12 +218,6 @@ def test_some_buffer_is_the_first_or_has_the_last_dimension_in_the_lanes() -> No
     assert p.some(versions) is first
 
 
-def test_loops_over_a_whole_tensor_leave_out_single_elements() -> None:
-    space, index = LayoutPlanner().whole((4, 1, 6))
-    assert space == (IterDim("d0", 4), IterDim("d2", 6))
-    assert index == (LinearExpr.of("d0"), LinearExpr(), LinearExpr.of("d2"))
-
-
 def test_an_operand_in_the_layout_that_a_lane_wants() -> None:
     p = LayoutPlanner()
     versions = p.of(sent(p, 33, 70))

@@ -184,7 +184,12 @@ def _choices(b: Build, count: Value, bits: int) -> Iterator[Value]:
     """Per bit of a whole number, 2 to the power of that bit where it is set, else 1."""
     for place in range(bits):
         count, one = _split(b, count)
-        yield one * (2**2**place - 1) + 1
+        weight = 2**2**place
+        if weight < _MOST:
+            yield one * (weight - 1) + 1
+        else:  # one less than it is no number of the device
+            root = one * (2**2 ** (place - 1) - 1) + 1
+            yield root * root
 
 
 @ATEN.composed(aten=["bitwise_and.Scalar", "bitwise_and.Scalar_Tensor"], promote=True, ulps=1)

@@ -17,6 +17,7 @@ sign, and one of `g * 2**16` the lower half, if it is a multiple of 128: float32
 half of words of nibbles stays 8 too large, and the last of its digits takes a step more. No integer overflows.
 
 Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
+Decision: docs/decisions/0188-of-loops-that-gain-alike-few-launches.md
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from spyre_mlir.report.explanation.planned_program import NamedKernel, named_ker
 from spyre_mlir.report.tables import listing
 from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.text.render import value_names
+from spyre_mlir.transforms.utils.hints import has_tile
 
 _SHOWN_READERS = 2
 _COLUMNS: Mapping[str, JustifyMethod] = {
@@ -179,7 +180,8 @@ def _rows(
         elif isinstance(op, func.CallOp):
             yield PlannedRow(depth, "", f"call {op.callee.root_reference.data}")
         elif isinstance(op, scf.ForOp):
-            yield PlannedRow(depth, "", f"{loop_bounds(op).trips} trips")
+            asked = any(isinstance(inner, kernel.KernelOp) and has_tile(inner) for inner in op.walk())
+            yield PlannedRow(depth, "", f"{loop_bounds(op).trips} trips{', as a hint asks' if asked else ''}")
             yield from _rows(op.body.block, depth + 1, texts, named)
 
 
@@ -245,7 +247,7 @@ def _readers(op: kernel.KernelOp) -> str:
     users = [use.operation for use in uses_with_tiles(op.output)]
     names = dict.fromkeys(u.function_name for u in users if isinstance(u, kernel.KernelOp) and u is not op)
     if not names:
-        return ""
+        return ", for the host" if any(isinstance(user, kernel.FromDeviceOp) for user in users) else ""
     shown: Sequence[str] = list(names)[:_SHOWN_READERS]
     return f", for {' and '.join(shown)}{' and more' if len(names) > len(shown) else ''}"
 

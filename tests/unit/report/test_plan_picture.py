@@ -49,8 +49,8 @@ func.func @main(%x: tensor<512x128xf16>) -> tensor<512x128xf16> {
 )
 
 
-def rows() -> dict[str, tuple[PlannedRow, ...]]:
-    module = parse_module(PROGRAM, make_context(), "plan.mlir")
+def rows(program: str = PROGRAM) -> dict[str, tuple[PlannedRow, ...]]:
+    module = parse_module(program, make_context(), "plan.mlir")
     return {function.name: function.rows for function in plan_picture(module, ModuleOp([])).functions}
 
 
@@ -68,6 +68,17 @@ def test_the_main_function_comes_first_and_calls_are_counted() -> None:
     module = parse_module(PROGRAM, make_context(), "plan.mlir")
     found = plan_picture(module, ModuleOp([])).functions
     assert [(one.name, one.calls, one.kernels) for one in found] == [("main", 0, 4), ("layers", 2, 1)]
+
+
+def test_loops_that_hints_ask_for_say_so_and_what_the_host_reads_too() -> None:
+    hinted = PROGRAM.replace(
+        "outs(%ot[m, n] : !rows)", "outs(%ot[m, n] : !rows) attributes {spyre.hint = {tile = {m = 4}}}"
+    )
+    assert rows(hinted)["layers"][0].what == "4 trips, as a hint asks"
+    for_host = PROGRAM.replace("from_device %last", "from_device %s")
+    assert rows(for_host)["main"][2].rearranged == "stick 1 to 0, for abs"
+    last = for_host.replace("ins(%s[m, n] : !turned)", "ins(%last[m, n] : !turned)")
+    assert rows(last)["main"][2].rearranged == "stick 1 to 0, for the host"
 
 
 def test_kernels_stand_inside_their_loops() -> None:

@@ -138,7 +138,7 @@ class LayoutPricing:
     def _write(self, module: ModuleOp, functions: Sequence[FunctionPlan]) -> None:
         for function in functions:
             function.write()
-        for pass_ in (ViewCopiesPass(), OrderBatchesPass()):
+        for pass_ in (ViewCopiesPass(numbers=self.numbers), OrderBatchesPass(numbers=self.numbers)):
             pass_.apply(self.context, module)
 
     def _known(self, module: ModuleOp) -> KernelChoices:

@@ -349,6 +349,9 @@ def load_pt2(path: str | Path) -> ExportedProgram:
             else "this is no .pt2 file: not a zip archive"
         )
         raise ImportProgramError(what, where=str(file), hint=hint)
+    if _is_of_torch_save(file):
+        hint += "; weights go after --weights, or to bind()"
+        raise ImportProgramError("torch.save has written this file, not torch.export.save", where=str(file), hint=hint)
     with torch_noise_hidden() as hidden:
         check_archive(file)
         try:
@@ -362,6 +365,15 @@ def load_pt2(path: str | Path) -> ExportedProgram:
                 hint = "import the module that registers it first; a plugin does so for the command line"
             raise ImportProgramError(what, where=str(file), hint=hint) from error
     return program
+
+
+def _is_of_torch_save(file: Path) -> bool:
+    """Return whether a zip archive is a pickle of `torch.save`, such as a state dict or a whole module."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return any(re.fullmatch(r"[^/]+/data\.pkl", name) for name in archive.namelist())
+    except (zipfile.BadZipFile, OSError, UnicodeDecodeError):  # refused by name elsewhere
+        return False
 
 
 def _unknown_operator(logged: list[logging.LogRecord]) -> str | None:

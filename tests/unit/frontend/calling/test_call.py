@@ -277,7 +277,7 @@ def test_files_that_are_no_programs(tmp_path: Path, caplog: pytest.LogCaptureFix
         ("folder", "this is no file"),
         ("short", "truncated"),
         ("text", "not a zip archive"),
-        ("weights", "no .pt2 file"),
+        ("weights", "torch.save has written this file"),
     ):
         with pytest.raises(ImportProgramError, match=message) as caught:
             import_program(tmp_path / f"{name}.pt2")

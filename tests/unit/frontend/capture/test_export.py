@@ -133,3 +133,9 @@ def test_sizes_that_a_model_does_not_take_are_said_with_a_range() -> None:
     ) as refused:
         export_model(Ends(), (torch.zeros(7),), {}, dynamic_shapes=shapes)
     assert refused.value.hint == "as torch suggests, rows = Dim('rows', min=3, max=9)"
+
+
+def test_a_file_of_torch_save_is_named(tmp_path: Path) -> None:
+    torch.save(nn.Linear(2, 2).state_dict(), tmp_path / "weights.pt2")
+    with pytest.raises(ImportProgramError, match=r"torch\.save has written this file, not torch\.export\.save"):
+        load_pt2(tmp_path / "weights.pt2")

@@ -193,3 +193,28 @@ class Banded(nn.Module):
 def test_a_tensor_of_one_number_among_positions() -> None:
     banded = spyre_mlir.compile(Banded(), (torch.zeros(7),), dynamic_shapes=({0: Dim("rows", max=50)},))
     assert torch.equal(banded(torch.zeros(9)), Banded()(torch.zeros(9)))
+
+
+class Typed(nn.Module):
+    """Adds rows of a weight that a buffer names; positions of another buffer choose among its names for each size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = nn.Embedding(3, 4)
+        self.register_buffer("places", torch.arange(50)[None], persistent=False)
+        self.register_buffer("types", torch.arange(50)[None] % 3, persistent=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        types = self.types.expand(x.shape[0], -1).gather(1, self.places[:, : x.shape[1]].expand(x.shape[0], -1))
+        return x[..., None] + self.rows(types)
+
+
+def test_weights_that_meet_buffers_of_the_program_with_symbols() -> None:
+    model = Typed()
+    typed = spyre_mlir.compile(
+        model, (torch.zeros(2, 7),), dynamic_shapes=({1: Dim("n", max=50)},), numerics="exact", host_fallback="allow"
+    )
+    x = torch.rand(2, 9)
+    torch.testing.assert_close(typed(x), model(x))
+    other = Typed()
+    torch.testing.assert_close(typed.bind(other.state_dict())(x), other(x))

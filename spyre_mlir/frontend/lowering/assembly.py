@@ -71,7 +71,8 @@ def assemble(
     lowering.finish([r.node for r in signature.results])
     places = named_places(live, signature, sizes) if places is None else places
     tensors = {s.argument.name: s.value for s in signature.slots if s.value is not None} | dict(earlier.leaves)
-    ahead = {leaf for r in lowering.recipes.values() if r.weight_leaves for leaf in r.leaves}
+    # Constants of a program with symbols may meet weights in those that are made from it.
+    ahead = {leaf for r in lowering.recipes.values() if r.weight_leaves or origin is not None for leaf in r.leaves}
     return Program(
         module=_module(name, signature, lowering, sizes, places),
         name=name,

@@ -90,7 +90,10 @@ def _with(program: Program, found: Tensors, *, stored: bool) -> Program:
     leaves = {**program.read_ahead, **found}
     made = CurrentValues(values, program.recipes, leaves, stored=stored)
     model = bound_model(program.reference, {**found, **{n: v for n, v in values.items() if n in found}}, program.ties)
-    return replace(program, values=made, read_ahead=made.leaves, reference=model, stored=stored)
+    read = made.leaves
+    if program.origin is not None:
+        read = {n: leaves[n] for recipe in program.recipes.values() for n in recipe.leaves if n in leaves}
+    return replace(program, values=made, read_ahead=read, reference=model, stored=stored)
 
 
 def _renamed(tensors: dict[str, torch.Tensor], rename: Rename | None) -> dict[str, torch.Tensor]:

@@ -208,11 +208,18 @@ def _candidate(op: Operation, launches: Launches) -> Candidate | None:
 
 
 def _copies(op: Operation, points: dict[Operation, int], launches: Launches) -> list[Candidate]:
-    """Copies of what the host sends, or of a tile: one for each way of slicing it that readings of a launch share."""
-    if not isinstance(op, kernel.ToDeviceOp | TileOp) or (block := op.parent_block()) is None:
+    """Copies of a tensor that stays in HBM: one for each way of slicing it that readings of a launch share.
+
+    It is what the host sends, a tile, or a buffer that one kernel writes before and whose users see several slices of it.
+    Products read a buffer while they multiply, so they need no copy of it.
+    """
+    if not isinstance(op, kernel.ToDeviceOp | TileOp | kernel.AllocOp) or (block := op.parent_block()) is None:
         return []
-    writers = (u.operation for u in uses_with_tiles(buffer_behind(op.result)) if is_written(u))
-    if any(ancestor_in(block, w).parent_block() is block for w in writers):
+    writers = [u.operation for u in uses_with_tiles(buffer_behind(op.result)) if is_written(u)]
+    made = isinstance(op, kernel.AllocOp)
+    if made and (len(writers) != 1 or writers[0].parent_block() is not block or _candidate(op, launches) is not None):
+        return []
+    if not made and any(ancestor_in(block, w).parent_block() is block for w in writers):
         return []
     groups: list[Candidate] = []
     tensor = op.compact() if isinstance(op, TileOp) else None
@@ -220,6 +227,8 @@ def _copies(op: Operation, points: dict[Operation, int], launches: Launches) -> 
     for use in uses:
         user = use.operation
         if not isinstance(user, kernel.ComputeOp) or user not in points:
+            continue
+        if made and (points[user] <= points[writers[0]] or user.is_product):
             continue
         try:
             view = user.core_view(use.index, tensor)

@@ -210,7 +210,7 @@ def _candidate(op: Operation, launches: Launches) -> Candidate | None:
 def _copies(op: Operation, points: dict[Operation, int], launches: Launches) -> list[Candidate]:
     """Copies of a tensor that stays in HBM: one for each way of slicing it that readings of a launch share.
 
-    It is what the host sends, a tile, or a buffer that one kernel writes before and whose users see several slices of it.
+    It is what the host sends, a tile, or a buffer of which one kernel writes other slices than its readers take.
     Products read a buffer while they multiply, so they need no copy of it.
     """
     if not isinstance(op, kernel.ToDeviceOp | TileOp | kernel.AllocOp) or (block := op.parent_block()) is None:

@@ -258,3 +258,20 @@ def test_every_second_element_of_what_cores_divide_is_read_from_device_memory() 
     model = FunctionModel(lambda x: (x[:, :, ::2].relu(), x[:, :, ::2].exp(), x[:, :, ::2] * 2))
     compiled = compile_model(model, (x,), numerics="exact")
     torch.testing.assert_close(compiled(x), model(x))
+
+
+def test_a_buffer_is_copied_for_readers_of_other_slices_than_its_writers() -> None:
+    """A gather divides over 2 cores; what reads the words divides over more, and shares one copy."""
+
+    def normed(ids: Tensor, words: Tensor) -> Tensor:
+        x = torch.nn.functional.embedding(ids, words)
+        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1.0)
+
+    inputs = torch.arange(64) % 32, torch.randn(32, 256).half()
+    compiled = compile_model(FunctionModel(normed), inputs)
+    kernels = [
+        op for op in parse_module(compiled.mlir("spyre.kernel"), make_context()).walk() if isinstance(op, KernelOp)
+    ]
+    gathered = next(op for op in kernels if op.name.endswith("gather")).output
+    assert [device_tensor(op.output).space for op in kernels if gathered in op.inputs] == ["lx"]
+    assert compiled.verify(*inputs)

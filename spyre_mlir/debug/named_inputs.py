@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, i1
 from xdsl.ir import Attribute
+from xdsl.traits import SymbolTable
 
 from spyre_mlir.choices import RANDOM_INTEGERS_BELOW
 from spyre_mlir.dialects.argument_notes import places_of
@@ -86,8 +87,14 @@ def argument_types(module: ModuleOp) -> list[tuple[str, Attribute]]:
 
 
 def place_limits(module: ModuleOp) -> dict[str, tuple[int, int]]:
-    """Return for arguments of main that name places the least and the largest random integer that names one."""
-    function, found = find_function(module, "main"), dict[str, tuple[int, int]]()
+    """Return for arguments of main that name places the least and the largest random integer that names one.
+
+    A module without a main, such as a KTIR program, has none.
+    """
+    found = dict[str, tuple[int, int]]()
+    if SymbolTable.lookup_symbol(module, "main") is None:
+        return found
+    function = find_function(module, "main")
     for number, name in enumerate(argument_names(module, "arg_attrs")):
         asked = [one.limits({}) for one in places_of(function, number) if isinstance(one.size, int)]
         low = max((0, *(least for least, _ in asked)))

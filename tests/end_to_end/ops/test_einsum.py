@@ -14,7 +14,7 @@ from spyre_mlir.choices import InputLayouts
 CASES: dict[str, tuple[list[tuple[int, ...]], int, int]] = {
     "bhid,bhjd->bhij": ([(2, 4, 32, 64), (2, 4, 48, 64)], 2, 4),  # tests/lit/expressible/einsum.mlir
     "bij,jk->bik": ([(2, 3, 64), (64, 128)], 2, 2),
-    "bij,bij->b": ([(2, 3, 64), (2, 3, 64)], 5, 6),
+    "bij,bij->b": ([(2, 3, 64), (2, 3, 64)], 4, 6),
     "ij->ji": ([(3, 64)], 1, 2),
     "i,j->ij": ([(5,), (70,)], 1, 3),
 }

@@ -32,7 +32,7 @@ OF_SMALL_NUMBERS = {
 
 # Constraints on values, which a sample does not give: test_resampling.py, native/test_collectives.py, and below.
 BY_VALUES = {
-    "resample": {"C2", "C3"},
+    "resample": {"C2", "C3", "C4"},
     "embedding": {"C2"},
     "all_gather_into_tensor": {"C1"},
     "reduce_scatter_tensor": {"C3"},

@@ -10,7 +10,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import shape_of
-from spyre_mlir.transforms.aten_forms.recognition.moved_channels import turn_of
+from spyre_mlir.transforms.aten_forms.recognition.moved_channels import NEG, turn_of
 from spyre_mlir.transforms.utils.aten_ops import arguments_of
 
 LINEAR = "linear"
@@ -126,7 +126,7 @@ def _followed(found: Heads) -> bool:
 def _end_of_turn(op: Operation, heads: SSAValue) -> Operation:
     """The op that ends a turn of heads by halves which another op begins; that op if there is none."""
     last = op
-    while isinstance(last, AtenOp) and last.overload in ("slice.Tensor", "neg") and last.results[0].has_one_use():
+    while isinstance(last, AtenOp) and last.overload in ("slice.Tensor", NEG) and last.results[0].has_one_use():
         last = next(iter(last.results[0].uses)).operation
     turned = turn_of(last) if last is not op and isinstance(last, AtenOp) else None
     return last if turned == (heads, shape_of(heads)[-1] // 2) else op

@@ -12,9 +12,11 @@ from xdsl.ir import SSAValue
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.ops.native import pointwise
 
+(NEG,) = pointwise.neg.overloads
 _LAST = ("cat", "view")  # ops that end a turn
-_MOVES = (*_LAST, "stack", "slice.Tensor", "neg", "unsqueeze", "squeeze.dims", "clone")
+_MOVES = (*_LAST, "stack", "slice.Tensor", NEG, "unsqueeze", "squeeze.dims", "clone")
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,11 @@ def _step(op: AtenOp, whole: tuple[int, ...]) -> _Moved | None:
         case "slice.Tensor":
             taken = (*(slice(None),) * behind, slice(said["start"], said["end"], said["step"]))
             made = first[taken]
-        case "neg":
+        case name if name == NEG:
             made = -first
         case _:
             made = first.reshape(shape_of(op.results[0])[rank:])
     return _Moved(known[0].source, made)
 
 
-__all__ = ["turn_of"]
+__all__ = ["NEG", "turn_of"]

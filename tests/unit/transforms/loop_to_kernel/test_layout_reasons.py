@@ -17,8 +17,8 @@ CHOOSE, CONVERT = "choose-layouts", "convert-spyre-loop-to-spyre-kernel"
 LANES = (LayoutChoice("n", 1), LayoutChoice("m", 0), LayoutChoice("none", UNIT))
 
 
-def at_nests(text: str) -> list[LayoutReason | None]:
-    return [LayoutReason.taken_from(op) for op in ops(passed(text, CHOOSE, why=True), NestOp)]
+def at_nests(text: str, *, repair: bool = True) -> list[LayoutReason | None]:
+    return [LayoutReason.taken_from(op) for op in ops(passed(text, CHOOSE, why=True, repair=repair), NestOp)]
 
 
 def at_kernels(text: str) -> list[tuple[str, LayoutReason | None]]:
@@ -32,9 +32,14 @@ def test_nothing_is_noted_that_nobody_asked_for() -> None:
 
 
 def test_a_choice_by_cost_lists_the_legal_layouts() -> None:
-    relu, total = at_nests(relu_and_sum())
+    relu, total = at_nests(relu_and_sum(), repair=False)
     assert relu == LayoutReason("cost", legal=LANES) and str(relu) == "by cost, of 3 legal ones"
     assert total is not None and total.by == "cost" and len(total.legal) == 3
+
+
+def test_a_choice_by_trials_lists_the_legal_layouts() -> None:
+    relu, _ = at_nests(relu_and_sum())
+    assert relu == LayoutReason("trial", legal=LANES) and str(relu) == "quickest in trials, of 3 legal ones"
 
 
 @pytest.mark.parametrize(

@@ -63,14 +63,17 @@ class ArgumentLayouts:
         return stick if not sticks or stick in sticks else sticks[0]
 
     def order(self, buffer: PlannedBuffer) -> PlannedBuffer:
-        """Order the dimensions of what the host sends as it is said; return the buffer."""
+        """Order the dimensions of what the host sends as it is said; return the buffer.
+
+        Of several orders for its stick dimension it keeps its own, or has the first.
+        """
         said: Sequence[LayoutChoice] = ()
         if buffer.host is not None and not buffer.moves:
             said = self.arguments.get(buffer.host, ())
-        for choice in said:
-            if choice.order and choice.stick in (None, buffer.layout.stick):
-                buffer.layout, buffer.ordered = choice.in_order(buffer.layout), True
-                break
+        fitting = [choice for choice in said if choice.order and choice.stick in (None, buffer.layout.stick)]
+        layouts = [choice.in_order(buffer.layout) for choice in fitting]
+        if layouts:
+            buffer.layout, buffer.ordered = buffer.layout if buffer.layout in layouts else layouts[0], True
         return buffer
 
     def check(self, function: FuncOp, sent: Iterable[PlannedBuffer], results: Sequence[PlannedBuffer | None]) -> None:

@@ -6,13 +6,18 @@ import re
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType, i64
 from xdsl.dialects.func import FuncOp
+from xdsl.utils.test_value import create_ssa_value
 
 from spyre_mlir.dialects.spyre.kernel import FromDeviceOp, KernelOp, RestickifyOp, ToDeviceOp, device_tensor
-from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutError
+from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutChoice, LayoutError
+from spyre_mlir.hw.formats import FP32
+from spyre_mlir.hw.sticks import StickLayout
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import module_text
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
+from spyre_mlir.transforms.loop_to_kernel.layout_text.argument_layouts import ArgumentLayouts
 from tests.unit.machine.modules import numbers
 from tests.unit.transforms.levels import ops, passed
 
@@ -138,3 +143,13 @@ def test_a_tensor_that_is_sent_twice_says_both_layouts() -> None:
     with pytest.raises(LayoutError, match="%w is read in another layout, too: stick 1") as refused:
         passed(one, CONVERT)
     assert refused.value.hint is not None and refused.value.hint.startswith("say all of them: stick 0")
+
+
+@pytest.mark.parametrize("own", [(0, 1), (1, 0)])
+def test_of_several_orders_that_are_said_a_tensor_keeps_its_own(own: tuple[int, int]) -> None:
+    """An argument that is sent once as indices and once as numbers may lie otherwise each time."""
+    host = create_ssa_value(TensorType(i64, [2, 16]))
+    said = [LayoutChoice(stick=1, order=order) for order in ((0, 1), (1, 0))]
+    buffer = PlannedBuffer((2, 16), FP32.name, StickLayout(own, 1, (2, 32)), host)
+    assert ArgumentLayouts({host: said}).order(buffer).layout.order == own
+    assert ArgumentLayouts({host: said[:1]}).order(buffer).layout.order == (0, 1)

@@ -73,10 +73,11 @@ class LayoutSearch:
             if region is None or not changed.isdisjoint(region.ops):
                 continue
             done.update(region.ops)
-            if region.key in self._known:
-                found = self._known[region.key]
+            key = region.key  # the text of the region
+            if key in self._known:
+                found = self._known[key]
             else:
-                found = self._known[region.key] = self._best(region, planned, spot)
+                found = self._known[key] = self._best(region, planned, spot)
                 in_vain = 0 if found.layouts else in_vain + 1
             if found.layouts:
                 changed.update(region.ops)

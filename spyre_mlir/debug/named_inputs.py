@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, i1
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.traits import SymbolTable
 
@@ -91,10 +92,9 @@ def place_limits(module: ModuleOp) -> dict[str, tuple[int, int]]:
 
     A module without a main, such as a KTIR program, has none.
     """
-    found = dict[str, tuple[int, int]]()
-    if SymbolTable.lookup_symbol(module, "main") is None:
+    function, found = SymbolTable.lookup_symbol(module, "main"), dict[str, tuple[int, int]]()
+    if not isinstance(function, FuncOp):
         return found
-    function = find_function(module, "main")
     for number, name in enumerate(argument_names(module, "arg_attrs")):
         asked = [one.limits({}) for one in places_of(function, number) if isinstance(one.size, int)]
         low = max((0, *(least for least, _ in asked)))

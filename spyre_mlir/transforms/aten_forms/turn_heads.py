@@ -38,7 +38,7 @@ from spyre_mlir.transforms.utils.rebuild import functions
 _LANES = DL16.elements_per_stick()
 # A product of more channels has a matrix that is no longer small beside them.
 _MOST = 4 * _LANES
-WIDENING = "_to_copy"
+_WIDENING = "_to_copy"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _turn(op: AtenOp) -> None:
     writer = AtenWriter(op)
     made = _product(writer, narrow, distance)
     if widened is not None:
-        made = writer.call(WIDENING, widened, **{**widened.arguments(), "self": made})
+        made = writer.call(_WIDENING, widened, **{**widened.arguments(), "self": made})
     turned.replace_all_uses_with(made)
     erase_unread(op)
 
@@ -89,7 +89,7 @@ def _gains(channels: int, distance: int) -> bool:
 def _widened(heads: SSAValue) -> AtenOp | None:
     """The op that widens heads to float32, before which they can be turned as well as behind it."""
     op = heads.owner
-    if not isinstance(op, AtenOp) or op.overload != WIDENING or element_of(heads) != f32:
+    if not isinstance(op, AtenOp) or op.overload != _WIDENING or element_of(heads) != f32:
         return None
     return op if hint_of(op) is None and not op.on_host else None
 

@@ -178,9 +178,13 @@ def _tensors_of(node: Node, args: Sequence[object]) -> list[object] | None:
     numbers = [takes_it and isinstance(arg, int | float) for arg, takes_it in zip(args, takes, strict=True)]
     if not any(numbers):
         return None
-    return [
-        torch.tensor(arg, dtype=made.dtype) if is_number else arg for arg, is_number in zip(args, numbers, strict=True)
-    ]
+    return [_tensor(arg, made.dtype) if is_number else arg for arg, is_number in zip(args, numbers, strict=True)]
+
+
+def _tensor(number: object, result: torch.dtype) -> torch.Tensor:
+    """A number as a tensor: in the type of the result where that has it, as of a comparison's it has not."""
+    kind = torch.tensor(number).dtype
+    return torch.tensor(number, dtype=result if torch.can_cast(kind, result) and kind is not torch.bool else kind)
 
 
 def _name(node: Node) -> str:

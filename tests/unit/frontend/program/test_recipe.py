@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 import torch
+from torch._ops import OpOverload
 from torch.fx import Graph, Node
 
 from spyre_mlir.frontend.capture.folding.constant_folding import Folded
@@ -48,6 +50,27 @@ def test_the_value_is_no_part_of_the_memory_of_a_buffer() -> None:
     given.zero_()
     assert value.tolist() == [2, 3]
     assert value.untyped_storage().nbytes() == 8
+
+
+@pytest.mark.parametrize(
+    ("op", "before", "number", "expected"),
+    [
+        (aten.eq.Tensor, [3, 5, 7], 5, [False, True, False]),
+        (aten.lt.Tensor, [0, 1, 2], 0.5, [True, False, False]),
+        (aten.logical_and.default, [0, 4, 0], 2, [False, True, False]),
+        (aten.minimum.default, [3, 5, 7], 4, [3, 4, 4]),
+        (aten.minimum.default, [3.0, 5.0], 4.5, [3.0, 4.5]),
+    ],
+)
+def test_a_number_in_place_of_a_tensor_keeps_its_value(
+    op: OpOverload, before: list[float], number: float, expected: list[float]
+) -> None:
+    graph = Graph()
+    table = graph.placeholder("table")
+    made = graph.call_function(op, (table, number))
+    made.meta["val"] = torch.tensor(expected, device="meta")
+    recipe = Folded([table, made], {}, {table: "table"}).recipe(made)
+    assert recipe.value({"table": torch.tensor(before)}).tolist() == expected
 
 
 def test_equal_recipes_have_equal_keys() -> None:

@@ -29,6 +29,8 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec, spec_with
 
 PassOptions = Mapping[str, Mapping[str, object]]
+# An option that the pipeline adds to every pass: whether the pass runs.
+ENABLED = "enabled"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _OPTIONS_HERE = "**choices: options, the fields of `CompileOptions`."
@@ -142,14 +144,14 @@ class CompileOptions:
         True,
         "write one position of an argument into the block around it, where it lies, instead of making a new tensor; "
         "the host says where the block starts. Off, and with addresses in files, the new value is a tensor of its own",
-        sets=("update-in-place", "enabled"),
+        sets=("update-in-place", ENABLED),
     )
     packed_weights: bool = _option(
         True,
         "weights of 8-bit integers that products read are words of four on the card, or of eight if four bits hold "
         "them: a half and a quarter of the bytes of float16. Kernels take the words apart in the scratchpads; bound "
         "later, the numbers must fit these bits. Off, the weights are sent as DL16",
-        sets=("pack-weights", "enabled"),
+        sets=("pack-weights", ENABLED),
     )
     inputs: InputLayouts = _option(
         "default",
@@ -301,7 +303,7 @@ class CompileOptions:
             chosen.pop("outline-regions", None)  # equal layers may differ in what they keep
             chosen["decompose-aten"]["name_operators"] = True
         if self.addresses == "concrete":
-            chosen["update-in-place"]["enabled"] = False  # an address in a file is the same in every call
+            chosen["update-in-place"][ENABLED] = False  # an address in a file is the same in every call
         if self.addresses == "concrete" and self.loops == "loop":
             chosen["plan"]["loops"] = False  # an address in a file does not advance
         return chosen

@@ -21,9 +21,10 @@ from spyre_mlir.backend.stored import PROGRAM_FILE
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
 from spyre_mlir.errors import ReadError
 from spyre_mlir.options import PassOptions
-from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, StageRecord, lower_last
+from spyre_mlir.pipeline import LEVELS, Lowered, StageRecord, lower_last
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import PrecisionLosses
+from spyre_mlir.transforms.utils.host_fallback import HostStep
 
 _NAME = "cache entry"
 _QUICKLY = 1  # of zlib's levels: texts are repetitive, and shrink to a tenth

@@ -20,7 +20,7 @@ from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.layout_choices import LAYOUT
 from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.options import PassOptions
-from spyre_mlir.pipeline import LEVELS, STAGES, pass_factories, passes_to
+from spyre_mlir.pipeline import LEVELS, STAGES, made_passes, passes_to
 from spyre_mlir.text.render import verify_module
 
 
@@ -114,8 +114,8 @@ def lower_on(module: ModuleOp, context: Context, to: str, options: PassOptions |
         InputError: as `remaining_passes`.
         UnsupportedError, LoweringError: the program cannot be lowered.
     """
-    for name in remaining_passes(module, to):
-        pass_factories()[name]()(**(options or {}).get(name, {})).apply(context, module)
+    for one in made_passes(remaining_passes(module, to), options or {}):
+        one.apply(context, module)
     verify_module(module)
 
 

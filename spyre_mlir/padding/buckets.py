@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.padding.growth import Pair, refusal
 from spyre_mlir.padding.proof import prove
-from spyre_mlir.pipeline import OFF, lower
+from spyre_mlir.pipeline import OFF, QUICKER_FORMS, lower
 from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.universe import make_context
 
@@ -23,20 +23,6 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 _LEVEL = "spyre.loop"
-
-# Passes that choose a quicker form by the extents; what a program computes is the same without them.
-_QUICKER = (
-    "spread-experts",
-    "pad-heads",
-    "fold-padding",
-    "convolve-rows",
-    "scale-results",
-    "split-products",
-    "update-in-place",
-    "forward-copies",
-    "join-parts",
-    "pack-weights",
-)
 
 
 def check_bucket(larger: Program, size: int, smaller: Sequence[tuple[Program, int]], options: CompileOptions) -> None:
@@ -63,7 +49,7 @@ def check_bucket(larger: Program, size: int, smaller: Sequence[tuple[Program, in
 
 def _nests(program: Program, options: CompileOptions) -> FuncOp:
     """The program's function at the loop level, with all layers in it, and in the form that every size has."""
-    passes = {**replace(options, regions=False).passes(), **dict.fromkeys(_QUICKER, OFF)}
+    passes = {**replace(options, regions=False).passes(), **dict.fromkeys(QUICKER_FORMS, OFF)}
     lowered = lower(program.module, make_context(options.spec), until=_LEVEL, options=passes)
     (main,) = functions(lowered.modules[_LEVEL])
     return main

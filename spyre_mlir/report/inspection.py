@@ -15,7 +15,7 @@ from spyre_mlir.machine.bundle.host_text import python_text
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.options import CompileOptions
-from spyre_mlir.pipeline import LEVELS, HostStep, Lowered, check_level, has_calls, lower, lower_to_ktir
+from spyre_mlir.pipeline import LEVELS, Lowered, check_level, has_calls, lower, lower_to_ktir
 from spyre_mlir.report import Report, Verification
 from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.graphs import LevelGraphs
@@ -29,6 +29,7 @@ from spyre_mlir.report.trace import trace_text
 from spyre_mlir.text.ktir_program import function_texts, program_text
 from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.text.render import module_text
+from spyre_mlir.transforms.utils.host_fallback import HostStep
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:

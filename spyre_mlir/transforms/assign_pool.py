@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from xdsl.context import Context
+from typing_extensions import override
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 from xdsl.rewriter import InsertPoint
 
@@ -22,12 +21,12 @@ from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import ancestor_in
-from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
+from spyre_mlir.transforms.utils.function_pass import FunctionPass
 from spyre_mlir.transforms.utils.kernels.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.utils.patterns import apply_once
-from spyre_mlir.transforms.utils.rebuild import describe_location, functions
+from spyre_mlir.transforms.utils.rebuild import describe_location
 
 
 @dataclass
@@ -74,20 +73,20 @@ def is_pooled(alloc: kernel.AllocOp, launches: Launches) -> bool:
 
 
 @dataclass(frozen=True)
-class AssignPoolPass(ModulePass):
+class AssignPoolPass(FunctionPass):
     """Sets the pool offset of intermediate buffers."""
 
     name = "assign-pool"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Place the buffers of every function of the module."""
-        for function in functions(op):
-            block, spec = function.body.block, spec_of(ctx, op)
-            launches = launch_numbers(block)
-            check_card(list(block.ops), spec, launches)
-            ends: dict[Operation, Operation] = {}
-            _assign(block, FirstFit(spec.pool_bytes), spec, launches, ends)
-            apply_once(FreeBehindLastUse(ends), function.body)
+    @override
+    def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
+        """Place the buffers of a function."""
+        block = function.body.block
+        launches = launch_numbers(block)
+        check_card(list(block.ops), spec, launches)
+        ends: dict[Operation, Operation] = {}
+        _assign(block, FirstFit(spec.pool_bytes), spec, launches, ends)
+        apply_once(FreeBehindLastUse(ends), function.body)
 
 
 def check_card(ops: list[Operation], spec: SpyreSpec, launches: Launches) -> None:

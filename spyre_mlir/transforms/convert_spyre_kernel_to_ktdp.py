@@ -165,7 +165,7 @@ def _items(block: Block) -> list[Item]:
                 raise UnsupportedError(
                     "a block that starts where the host says has no KTIR",
                     where=describe_location(op),
-                    hint="lower again with enabled=false of update-in-place",
+                    hint="lower again without update-in-place (in_place=False)",
                 )
             case _ if not isinstance(op, _AROUND):
                 raise LoweringError(

@@ -17,10 +17,9 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, Float8E4M3FNType, ModuleOp
+from xdsl.dialects import func
+from xdsl.dialects.builtin import AnyFloat, Float8E4M3FNType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
-from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.boxes import box_of, overlap
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
@@ -28,28 +27,28 @@ from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp, YieldOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr
-from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
 LANES = DL16.elements_per_stick()
 
 
 @dataclass(frozen=True)
-class ForwardCopiesPass(ModulePass):
+class ForwardCopiesPass(FunctionPass):
     """Lets nests of floats write where copies of their results lie."""
 
     name = "forward-copies"
 
     @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Forward the copies of every function."""
-        for function in functions(op):
-            block = function.body.block
-            for empty in [o for o in block.ops if isinstance(o, EmptyOp)]:
-                _Destination(block, empty).forward()
-            # Parts side by side may interleave once what they fill is copied itself, so that comes last.
-            for nest in [o for o in reversed(list(block.ops)) if isinstance(o, NestOp)]:
-                _forward_whole(nest)
+    def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
+        """Forward the copies of a function."""
+        block = function.body.block
+        for empty in [o for o in block.ops if isinstance(o, EmptyOp)]:
+            _Destination(block, empty).forward()
+        # Whole tensors come last: parts side by side may interleave once the tensor that they fill is copied itself.
+        for nest in [o for o in reversed(list(block.ops)) if isinstance(o, NestOp)]:
+            _forward_whole(nest)
 
 
 def _forward_whole(copy: NestOp) -> None:

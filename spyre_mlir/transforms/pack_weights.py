@@ -25,27 +25,25 @@ from dataclasses import dataclass
 from math import prod
 
 from typing_extensions import override
-from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i64
+from xdsl.dialects.builtin import IntegerAttr, TensorType, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.argument_notes import BITS, PREPARED_KINDS, kind_of, new_values, note_of
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import DIGITS, EmptyOp, NestOp, body_function
-from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.division import divisors
 from spyre_mlir.hw.few_bits import BYTE, NIBBLE, Words
 from spyre_mlir.hw.formats import DL16, INT32
+from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, round_up
 from spyre_mlir.ops.native import pointwise
 from spyre_mlir.transforms.aten_to_loop.nests import body_of
 from spyre_mlir.transforms.loop_to_kernel.widened_order import HALF_SLICE
+from spyre_mlir.transforms.utils.function_pass import FunctionPass
 from spyre_mlir.transforms.utils.nests.nest_parts import moved, part_of
 from spyre_mlir.transforms.utils.nests.weight_reads import WeightRead, WeightStep, converts_whole, weight_reads
-from spyre_mlir.transforms.utils.rebuild import functions
 
 # Of smaller weights nobody counts the bytes, and unpacking them is many kernels.
 LEAST_ELEMENTS = 1 << 16
@@ -55,33 +53,26 @@ _BUFFERS = 6
 
 
 @dataclass(frozen=True)
-class PackWeightsPass(ModulePass):
-    """Divides products of weights of 8-bit and 4-bit integers by the digits of words.
-
-    Attributes:
-        enabled: whether it does.
-    """
+class PackWeightsPass(FunctionPass):
+    """Divides products of weights of 8-bit and 4-bit integers by the digits of words."""
 
     name = "pack-weights"
 
-    enabled: bool = True
-
     @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
         """Divide all products of every weight that is to be packed."""
-        rows = spec_of(ctx, op).lx_usable_bytes // (_BUFFERS * _LANES * INT32.bits // 8)
-        for function in functions(op) if self.enabled else ():
-            found: dict[BlockArgument, dict[bool, list[WeightRead]]] = {}
-            for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
-                for read in weight_reads(nest):
-                    found.setdefault(read.weight, {}).setdefault(read.is_summed, []).append(read)
-            for weight, ways in found.items():
-                # Of as many bits parts of the sum are better: each is multiplied by all columns.
-                bits = {w: n for w in (True, False) if (n := _bits(function, weight, ways.get(w, ())))}
-                if bits:
-                    chosen = min(bits, key=lambda way: bits[way])
-                    for read in ways[chosen]:
-                        _divide(read, Words(bits[chosen]), rows)
+        rows = spec.lx_usable_bytes // (_BUFFERS * _LANES * INT32.bits // 8)
+        found: dict[BlockArgument, dict[bool, list[WeightRead]]] = {}
+        for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
+            for read in weight_reads(nest):
+                found.setdefault(read.weight, {}).setdefault(read.is_summed, []).append(read)
+        for weight, ways in found.items():
+            # With equal bits, parts of the sum are better: each is multiplied by all columns.
+            bits = {w: n for w in (True, False) if (n := _bits(function, weight, ways.get(w, ())))}
+            if bits:
+                chosen = min(bits, key=lambda way: bits[way])
+                for read in ways[chosen]:
+                    _divide(read, Words(bits[chosen]), rows)
 
 
 def _bits(function: func.FuncOp, weight: BlockArgument, reads: Sequence[WeightRead]) -> int | None:

@@ -18,11 +18,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from xdsl.context import Context
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from typing_extensions import override
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
@@ -34,7 +33,6 @@ from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.hints import HintError
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind, is_written, uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import ancestor_in, trips_of
-from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.placement import Pair, Request, collisions
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
@@ -42,9 +40,10 @@ from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.planning.scratchpad import place
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
+from spyre_mlir.transforms.utils.function_pass import FunctionPass
 from spyre_mlir.transforms.utils.hints import hinted_place
 from spyre_mlir.transforms.utils.kernels.launches import Launches, launch_numbers, one_launch
-from spyre_mlir.transforms.utils.rebuild import describe_location, functions
+from spyre_mlir.transforms.utils.rebuild import describe_location
 
 _REQUIRED = 2**62  # more than any saving in sticks
 NO_SLICES = "its kernels see other slices of it, or it has no room: divide them alike, or ask before plan, which does"
@@ -103,7 +102,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class PlaceLxPass(ModulePass):
+class PlaceLxPass(FunctionPass):
     """Sets the LX address of intermediate buffers.
 
     Attributes:
@@ -116,10 +115,10 @@ class PlaceLxPass(ModulePass):
     copies: bool = True
     restickify: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Place the buffers of every function of the module."""
-        for function in functions(op):
-            place_block(function.body.block, spec_of(ctx, op), copies=self.copies, restickify=self.restickify)
+    @override
+    def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
+        """Place the buffers of a function."""
+        place_block(function.body.block, spec, copies=self.copies, restickify=self.restickify)
 
 
 def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool = False) -> None:

@@ -20,47 +20,45 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from typing_extensions import override
-from xdsl.context import Context
+from xdsl.dialects import func
 from xdsl.dialects.builtin import (
     BFloat16Type,
     Float8E4M3FNType,
     Float16Type,
     Float32Type,
-    ModuleOp,
     TensorType,
     UnitAttr,
     i8,
 )
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import NestOp, body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.native import pointwise
 from spyre_mlir.ops.table import OpEntry
 from spyre_mlir.transforms.aten_to_loop.nests import body_of
+from spyre_mlir.transforms.utils.function_pass import FunctionPass
 from spyre_mlir.transforms.utils.nests.contractions import is_contraction
-from spyre_mlir.transforms.utils.rebuild import functions
 
 # Element types of what is made of a weight; a conversion to any other rounds on purpose.
 _WIDE = Float16Type | BFloat16Type | Float32Type
 
 
 @dataclass(frozen=True)
-class ScaleResultsPass(ModulePass):
+class ScaleResultsPass(FunctionPass):
     """Moves scales of weights of few bits behind the products that read them."""
 
     name = "scale-results"
 
     @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
         """Rewrite every product of a scaled weight that gains by it."""
-        for function in functions(op):
-            for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
-                if _is_product(nest):
-                    _rewrite(nest)
+        for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
+            if _is_product(nest):
+                _rewrite(nest)
 
 
 @dataclass(frozen=True)

@@ -13,31 +13,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import func
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator
 
 from spyre_mlir.dialects.ir.call_effects import keeps_order
 from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.spyre.host import LoopHostOp
-from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
 
 @dataclass(frozen=True)
-class ScheduleHostStepsPass(ModulePass):
+class ScheduleHostStepsPass(FunctionPass):
     """Groups host steps between as few launches as possible."""
 
     name = "schedule-host-steps"
 
     @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Order every function of the module that has a host step."""
-        for function in functions(op):
-            block = function.body.block
-            if any(isinstance(o, LoopHostOp | ControlOp) for o in block.ops):
-                _reorder(block, _ordered([o for o in block.ops if not o.has_trait(IsTerminator)]))
+    def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
+        """Order the ops of a function that has a host step."""
+        block = function.body.block
+        if any(isinstance(o, LoopHostOp | ControlOp) for o in block.ops):
+            _reorder(block, _ordered([o for o in block.ops if not o.has_trait(IsTerminator)]))
 
 
 def _ordered(ops: list[Operation]) -> list[Operation]:

@@ -49,19 +49,14 @@ LEAST_BITS = 32  # of integers whose copies are the same integers
 class UpdateInPlacePass(ModulePass):
     """Lets kernels write blocks of arguments in place of new tensors.
 
-    Attributes:
-        enabled: off, each new value is a tensor of its own, as KTIR and addresses in files need it.
+    Without it each new value is a tensor of its own, as KTIR and addresses in files need it.
     """
 
     name = "update-in-place"
 
-    enabled: bool = True
-
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the functions that take tensors of the host."""
-        if not self.enabled:
-            return
         controlled, regions = called_by_control(op), called_functions(op)
         calls = [call for call in op.walk() if isinstance(call, func.CallOp)]
         for function in functions(op):

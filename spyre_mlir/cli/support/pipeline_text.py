@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass, get_pass_option_infos
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 
 from spyre_mlir.errors import InputError
+from spyre_mlir.options import ENABLED
 
 PassFactories = Mapping[str, Callable[[], type[ModulePass]]]
 
@@ -102,7 +103,7 @@ def onward_pipeline(module: ModuleOp, to: str, after: str | None, given: str) ->
         module: the program.
         to: the level or the pass.
         after: the last pass that has run, if it is said.
-        given: passes with their options.
+        given: passes with their options; ``enabled=false`` leaves a pass out.
 
     Raises:
         InputError: the program is beyond that; or a given pass is not among those that follow.
@@ -110,13 +111,14 @@ def onward_pipeline(module: ModuleOp, to: str, after: str | None, given: str) ->
     from spyre_mlir.debug.remaining_passes import remaining_passes
 
     names = remaining_passes(module, to, after)
-    options = {spec.name: spec_text(spec) for spec in parse_pipeline(given)}
-    if unknown := [name for name in options if name not in names]:
+    specs = {spec.name: spec for spec in parse_pipeline(given)}
+    if unknown := [name for name in specs if name not in names]:
         raise InputError(
             f"'{unknown[0]}' is not among the passes on the way to {to}",
             hint=_nearest(unknown[0], dict.fromkeys(names), f"they are {', '.join(names) or 'none'}"),
         )
-    return ",".join(options.get(name, name) for name in names)
+    left_out = {name for name, spec in specs.items() if spec.parameters.get(ENABLED) == (False,)}
+    return ",".join(spec_text(specs[name]) if name in specs else name for name in names if name not in left_out)
 
 
 def spec_text(spec: ArgSpec) -> str:

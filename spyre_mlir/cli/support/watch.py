@@ -12,7 +12,7 @@ from xdsl.utils.arg_spec import ArgSpec
 from spyre_mlir.cli.support.pipeline_text import spec_text
 from spyre_mlir.cli.support.reproducer import FailureRecorder, complete_text
 from spyre_mlir.errors import InputError
-from spyre_mlir.options import PassOptions
+from spyre_mlir.options import ENABLED, PassOptions
 from spyre_mlir.progress import PassLog
 from spyre_mlir.text.render import module_text
 
@@ -102,7 +102,7 @@ class RecordingWatch(PassWatch):
     def before(self, name: str, module: ModuleOp) -> None:
         """Keep the module, and start the clock of the pass."""
         super().before(name, module)
-        values = self._options.get(name, {})
+        values = {key: value for key, value in self._options.get(name, {}).items() if key != ENABLED}
         spec = ArgSpec(name, {key: (value,) for key, value in values.items() if isinstance(value, bool | int | str)})
         self._recorder.only(module, spec_text(spec))
         self._runs = True

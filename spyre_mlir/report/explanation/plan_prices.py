@@ -21,7 +21,7 @@ from spyre_mlir.errors import SpyreError
 from spyre_mlir.hw.division import divisors
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.options import PassOptions
-from spyre_mlir.pipeline import LEVELS, pass_factories, passes_to
+from spyre_mlir.pipeline import LEVELS, made_passes, passes_to
 from spyre_mlir.report.explanation.choice_tables import ExplainedChoice
 from spyre_mlir.report.explanation.layout_prices import MOST_KERNELS, priced
 from spyre_mlir.transforms.kernel_plans.plan_record import Loops, TriedLoop
@@ -169,8 +169,8 @@ class PlanPrices:
     def _priced(self, asked: ExplainedChoice, module: ModuleOp) -> ExplainedChoice:
         names, context = passes_to(LEVELS[-1]).split(","), make_context(self.spec)
         try:
-            for name in names[names.index(PlanPass.name) :]:
-                pass_factories()[name]()(**self.options.get(name, {})).apply(context, module)
+            for one in made_passes(names[names.index(PlanPass.name) :], self.options):
+                one.apply(context, module)
         except SpyreError as error:
             return replace(asked, refused=error.message)
         return replace(priced(asked.choice, module), hint=asked.hint)

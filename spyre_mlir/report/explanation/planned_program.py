@@ -23,11 +23,10 @@ from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.options import CompileOptions, PassOptions
-from spyre_mlir.pipeline import LEVELS, PassWatcher, lower, passes_to
+from spyre_mlir.pipeline import LEVELS, PassWatcher, lower, made_passes, passes_to
 from spyre_mlir.report.explanation.layout_prices import LayoutPrices
 from spyre_mlir.report.explanation.plan_prices import PlanPrices, number_kernels, numbers_taken
 from spyre_mlir.text.render import value_names
-from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.transforms.buffer_layouts.choose_layouts import ChooseLayoutsPass
 from spyre_mlir.transforms.convert_spyre_loop_to_spyre_kernel import ConvertSpyreLoopToSpyreKernelPass
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
@@ -202,8 +201,8 @@ def _planned(module: ModuleOp, context: Context, options: PassOptions) -> PlanRe
     names = passes_to(KERNEL).split(",")
     chosen: Mapping[str, Any] = options.get(PlanPass.name, {})
     record = PlanPass(**chosen).recorded(context, module)
-    for name in names[names.index(PlanPass.name) + 1 :]:
-        get_all_passes()[name]()(**options.get(name, {})).apply(context, module)
+    for one in made_passes(names[names.index(PlanPass.name) + 1 :], options):
+        one.apply(context, module)
     return record
 
 

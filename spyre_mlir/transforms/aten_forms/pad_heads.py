@@ -25,17 +25,16 @@ from math import prod
 from typing import Any
 
 from typing_extensions import override
-from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import Float16Type, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import Float16Type, UnitAttr
 from xdsl.ir import BlockArgument, SSAValue
-from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import WIDENED
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import round_up
 from spyre_mlir.transforms.aten_forms.recognition.head_channels import (
     ATTENTION,
@@ -46,7 +45,7 @@ from spyre_mlir.transforms.aten_forms.recognition.head_channels import (
 )
 from spyre_mlir.transforms.aten_forms.recognition.moved_channels import turn_of
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
-from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
 _LANES = DL16.elements_per_stick()
 # Reads and writes of a number by the kernels that split sticks; with 8, Phi-3 is padded from 107 rows on.
@@ -54,25 +53,18 @@ _ACCESSES = 8
 
 
 @dataclass(frozen=True)
-class PadHeadsPass(ModulePass):
-    """Pads the weights of heads that have no whole sticks.
-
-    Attributes:
-        enabled: whether the pass changes anything.
-    """
+class PadHeadsPass(FunctionPass):
+    """Pads the weights of heads that have no whole sticks."""
 
     name = "pad-heads"
 
-    enabled: bool = True
-
     @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Pad the heads of every function where this is predicted to gain."""
-        for function in functions(op) if self.enabled else ():
-            ops = [o for o in function.body.block.ops if isinstance(o, AtenOp)]
-            found = [heads for o in ops if (heads := heads_of(o)) is not None and _gains(function, heads)]
-            if kept := _with_padded_factors(found):
-                _Padding(kept).rewrite(ops)
+    def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
+        """Pad the heads of a function where this is predicted to gain."""
+        ops = [o for o in function.body.block.ops if isinstance(o, AtenOp)]
+        found = [heads for o in ops if (heads := heads_of(o)) is not None and _gains(function, heads)]
+        if kept := _with_padded_factors(found):
+            _Padding(kept).rewrite(ops)
 
 
 def _gains(function: func.FuncOp, heads: Heads) -> bool:

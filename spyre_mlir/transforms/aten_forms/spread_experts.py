@@ -19,33 +19,33 @@ from dataclasses import dataclass
 from functools import reduce
 
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects import func
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import TERMS
 from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM, groups_at_once
 from spyre_mlir.transforms.aten_forms.recognition.sorted_rows import SortedRows, has_rows, sorted_rows
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
-from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
 
 @dataclass(frozen=True)
-class SpreadExpertsPass(ModulePass):
+class SpreadExpertsPass(FunctionPass):
     """Rewrites mixtures of experts that sort rows by expert and put them back."""
 
     name = "spread-experts"
 
     @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
         """Rewrite every sum over the experts of each token whose rows are understood."""
-        for function in functions(op):
-            grouped = any(isinstance(o, AtenOp) and o.overload == GROUPED_MM for o in function.body.block.ops)
-            for total in list(function.body.block.ops) if grouped else ():
-                if isinstance(total, AtenOp) and (found := sorted_rows(total)) is not None:
+        ops = [o for o in function.body.block.ops if isinstance(o, AtenOp)]
+        if any(op.overload == GROUPED_MM for op in ops):
+            for total in ops:
+                if total.parent is not None and (found := sorted_rows(total)) is not None:
                     _rewrite(total, found)
 
 

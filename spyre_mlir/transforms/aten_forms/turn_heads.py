@@ -22,18 +22,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp, f32
+from xdsl.dialects import func
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.aten_forms.recognition.moved_channels import turn_of
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread
-from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
 _LANES = DL16.elements_per_stick()
 # A product of more channels has a matrix that is no longer small beside them.
@@ -42,25 +42,18 @@ _WIDENING = "_to_copy"
 
 
 @dataclass(frozen=True)
-class TurnHeadsPass(ModulePass):
-    """Writes turned channels as products.
-
-    Attributes:
-        enabled: whether it does.
-    """
+class TurnHeadsPass(FunctionPass):
+    """Writes turned channels as products."""
 
     name = "turn-heads"
 
-    enabled: bool = True
-
     @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
         """Rewrite every turn that moves channels within sticks."""
-        for function in functions(op) if self.enabled else ():
-            ops = [o for o in function.body.block.ops if isinstance(o, AtenOp)]
-            for o in reversed(ops):
-                if o.parent is not None and len(o.results) == 1:
-                    _turn(o)
+        ops = [o for o in function.body.block.ops if isinstance(o, AtenOp)]
+        for op in reversed(ops):
+            if op.parent is not None and len(op.results) == 1:
+                _turn(op)
 
 
 def _turn(op: AtenOp) -> None:

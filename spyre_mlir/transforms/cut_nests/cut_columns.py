@@ -16,44 +16,39 @@ from dataclasses import dataclass
 from math import prod
 
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import func
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.argument_notes import placed_results
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp
-from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.division import divisors
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, round_up
 from spyre_mlir.transforms.loop_to_kernel.reductions import column_of, is_product
+from spyre_mlir.transforms.utils.function_pass import FunctionPass
 from spyre_mlir.transforms.utils.nests.nest_parts import part_of
-from spyre_mlir.transforms.utils.rebuild import functions
 
 _LANES = DL16.elements_per_stick()
 
 
 @dataclass(frozen=True)
-class CutColumnsPass(ModulePass):
+class CutColumnsPass(FunctionPass):
     """Cuts the columns of products whose results leave the program in the default layout."""
 
     name = "cut-columns"
 
     @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Cut every product that is a placed result, and whose columns no number of cores divides enough."""
-        spec = spec_of(ctx, op)
-        for function in functions(op):
-            placed = placed_results(function)
-            for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
-                if _is_result(nest, placed) and (column := _column_to_cut(nest, spec)) is not None:
-                    _cut(nest, column, _most(nest.space.extents[column], spec))
+    def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
+        """Cut every product that is a placed result and whose columns cores cannot share well."""
+        placed = placed_results(function)
+        for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
+            if _is_result(nest, placed) and (column := _column_to_cut(nest, spec)) is not None:
+                _cut(nest, column, _most(nest.space.extents[column], spec))
 
 
 def _is_result(op: NestOp, placed: set[int]) -> bool:

@@ -15,17 +15,15 @@ from dataclasses import dataclass, field
 from math import inf
 
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType
+from xdsl.dialects import func
+from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.argument_notes import placed_arguments
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp, YieldOp, body_function
-from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.legality import may_write, stick_for
@@ -38,9 +36,9 @@ from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
     usable_cores,
     write_cost,
 )
+from spyre_mlir.transforms.utils.function_pass import FunctionPass
 from spyre_mlir.transforms.utils.nests.nest_parts import dim_of, part_of
 from spyre_mlir.transforms.utils.nests.unread_parts import drop_unread_parts
-from spyre_mlir.transforms.utils.rebuild import functions
 
 # Each kernel becomes two, so the time of one reduction has to fall that much.
 CLEAR_GAIN = 2
@@ -49,25 +47,23 @@ COPIES_IN_LX = 3
 
 
 @dataclass(frozen=True)
-class CutRowsPass(ModulePass):
+class CutRowsPass(FunctionPass):
     """Cuts the rows of reductions in every function, and of what follows from them row by row."""
 
     name = "cut-rows"
 
     @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
         """Cut every group of nests that all cores would share then, if it is predicted to gain clearly."""
-        spec = spec_of(ctx, op)
-        for function in functions(op):
-            done, parts = set[Operation](), set[Operation]()
-            for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
-                if nest not in done and (rows := _rows_to_cut(nest, spec)) is not None:
-                    group = _grown(nest, rows)
-                    if group.may_be_cut():
-                        done.update(group.loops)
-                        parts.update(group.cut(_most(group.rows, spec), spec))
-            if parts:  # a reader of some rows, as of the first token of an image, may need one of the two parts
-                drop_unread_parts(function, parts)
+        done, parts = set[Operation](), set[Operation]()
+        for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
+            if nest not in done and (rows := _rows_to_cut(nest, spec)) is not None:
+                group = _grown(nest, rows)
+                if group.may_be_cut():
+                    done.update(group.loops)
+                    parts.update(group.cut(_most(group.rows, spec), spec))
+        if parts:  # a reader of some rows, as of the first token of an image, may need one of the two parts
+            drop_unread_parts(function, parts)
 
 
 @dataclass

@@ -18,33 +18,32 @@ from itertools import combinations
 from math import prod
 
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, TensorType
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, TensorType
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.boxes import box_of, overlap
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import LoopConstantOp, NestOp, body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr
-from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
 
 @dataclass(frozen=True)
-class JoinPartsPass(ModulePass):
+class JoinPartsPass(FunctionPass):
     """Joins nests that compute all parts of one tensor alike."""
 
     name = "join-parts"
 
     @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Join the parts of every tensor of every function, of what is computed from others first."""
-        for function in functions(op):
-            for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
-                if (parts := _parts(nest.result)) is not None:
-                    _join(nest, parts)
+    def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
+        """Join the parts of every tensor, producers before their readers."""
+        for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
+            if (parts := _parts(nest.result)) is not None:
+                _join(nest, parts)
 
 
 def _parts(value: SSAValue) -> list[NestOp] | None:

@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from math import prod
 
 from typing_extensions import override
-from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, ArrayAttr, Float8E4M3FNType, ModuleOp
+from xdsl.dialects import func
+from xdsl.dialects.builtin import AnyFloat, ArrayAttr, Float8E4M3FNType
 from xdsl.ir import BlockArgument, SSAValue, Use
-from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.boxes import box_of
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
@@ -31,32 +30,32 @@ from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.transforms.utils.function_pass import FunctionPass
 from spyre_mlir.transforms.utils.nests.contractions import is_contraction
 from spyre_mlir.transforms.utils.nests.nest_parts import dim_of, part_of
-from spyre_mlir.transforms.utils.rebuild import functions
 
 # With fewer rows the time of a product is that of reading its weight.
 LEAST_ROWS = 64
 
 
 @dataclass(frozen=True)
-class SplitProductsPass(ModulePass):
+class SplitProductsPass(FunctionPass):
     """Splits products, and what is computed from them element by element, where readers take columns apart."""
 
     name = "split-products"
 
     @override
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Split the nests of every function, readers before what they read."""
-        for function in functions(op):
-            nests = [o for o in function.body.block.ops if isinstance(o, NestOp)]
-            columns: dict[SSAValue, list[str]] = {}
-            for nest in nests:
-                columns[nest.result] = [name for name in _kept_loops(nest) if _is_column(nest, name, columns)]
-            for nest in reversed(nests):
-                found = ((name, _parts(nest, name)) for name in columns[nest.result])
-                if split := next(((name, parts) for name, parts in found if len(parts) > 1), None):
-                    _split(nest, *split)
+    def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
+        """Split the nests of a function, readers before producers."""
+        nests = [o for o in function.body.block.ops if isinstance(o, NestOp)]
+        columns: dict[SSAValue, list[str]] = {}
+        for nest in nests:
+            columns[nest.result] = [name for name in _kept_loops(nest) if _is_column(nest, name, columns)]
+        for nest in reversed(nests):
+            found = ((name, _parts(nest, name)) for name in columns[nest.result])
+            if split := next(((name, parts) for name, parts in found if len(parts) > 1), None):
+                _split(nest, *split)
 
 
 def _kept_loops(nest: NestOp) -> list[str]:

@@ -68,7 +68,7 @@ def with_sizes(program: Program, sizes: Mapping[str, int], *, keep_symbols: bool
     if program.origin is None:
         if sizes:
             hint = "export the model with dynamic_shapes"
-            raise InputError(f"the program has no symbols, and {', '.join(sizes)} would be one", hint=hint)
+            raise InputError(f"sizes are given for {', '.join(sizes)}, and the program has no symbols", hint=hint)
         return program
     return program if keep_symbols and not sizes else specialized(program, sizes)
 

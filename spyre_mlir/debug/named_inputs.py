@@ -54,7 +54,7 @@ def bound_inputs(
         stored: values that came with the program.
         held: arguments whose value the program has as the device has it; None stands for them.
         seed: of random values, for arguments without another.
-        limits: of arguments that name places the least and the largest random integer.
+        limits: the least and the largest random integer of arguments that are indices; see `place_limits`.
 
     Raises:
         InputError: a value is of no argument, or an argument's shape is not known.
@@ -88,7 +88,7 @@ def argument_types(module: ModuleOp) -> list[tuple[str, Attribute]]:
 
 
 def place_limits(module: ModuleOp) -> dict[str, tuple[int, int]]:
-    """Return for arguments of main that name places the least and the largest random integer that names one.
+    """Return the least and the largest random integer of each argument of main that is an index of a tensor.
 
     A module without a main, such as a KTIR program, has none.
     """
@@ -122,7 +122,7 @@ def random_argument(
         return random.uniform(-1.0, 1.0, shape)
     if element == i1:
         return random.integers(0, 2, shape).astype(np.bool_)
-    low, high = limits or (0, RANDOM_INTEGERS_BELOW - 1)
+    low, high = (0, RANDOM_INTEGERS_BELOW - 1) if limits is None else limits
     return random.integers(low, high + 1, shape)
 
 

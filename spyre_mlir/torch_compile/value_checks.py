@@ -1,6 +1,7 @@
-"""Checks of numbers that operators of torch make in C++, passed where a graph runs without numbers.
+"""Checks of values inside of torch's C++ operators, which pass while a graph runs without values.
 
-`istft` asks whether its windows leave a sample without weight, and would end the run. It decides nothing but an error.
+`istft` checks that its windows leave no sample without weight. The check only raises an error, so that passing it
+changes no result of a graph without values.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _CHECKING = frozenset({"istft"})
 
 
 class ChecksPassed(TorchFunctionMode):
-    """Mode in which functions that check numbers find them right."""
+    """Mode in which functions of torch that check values find them valid."""
 
     @override
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -28,7 +29,7 @@ class ChecksPassed(TorchFunctionMode):
 
 
 class _NothingEqual(TorchDispatchMode):
-    """A fault is there where `aten.equal` finds a truth value equal to true."""
+    """Mode in which `aten.equal` is false, by which `istft` would see that a window fails its check."""
 
     @override
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

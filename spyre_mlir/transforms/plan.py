@@ -57,7 +57,8 @@ from spyre_mlir.transforms.utils.rebuild import functions
 
 WORTH_TRYING_US = 100.0  # of a group that fits the scratchpads: too little to gain for the time of the search
 NO_LOOPS = "options ask for no loops (tile=False, or concrete addresses without loops=unroll): change them or the hint"
-LAUNCH_US = 0.2  # of a launch that counts where loops are compared; in no predicted time: its length is not published
+# Time of a launch, by which loops are compared. Predicted times leave it out, as no length of a launch is published.
+LAUNCH_US = 0.2
 
 
 @dataclass(frozen=True)

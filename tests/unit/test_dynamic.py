@@ -170,7 +170,7 @@ def test_weights_that_do_not_fit_are_listed() -> None:
 def test_sizes_are_for_programs_with_symbols() -> None:
     plain = import_program(nn.ReLU(), (torch.zeros(4, 8),))
     assert with_sizes(plain, {}) is plain
-    with pytest.raises(InputError, match="has no symbols, and s0 would be one"):
+    with pytest.raises(InputError, match="sizes are given for s0, and the program has no symbols"):
         with_sizes(plain, {"s0": 3})
 
 

@@ -57,7 +57,7 @@ NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, Unsup
 # torch cannot write as Python, such as `random_.from`.
 REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError, SyntaxError)
 
-# How Dynamo says which error a call in a branch or body has met, and how it explains why it stopped.
+# Dynamo's words for the error that a call in a branch or body met, and for its explanation of why tracing stopped.
 _MET = re.compile(r"""\bgot \w+\(("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)""")
 _EXPLAINED = "Explanation: "
 
@@ -280,9 +280,9 @@ def without_values(
 
 
 def reason_of(error: Exception) -> str:
-    """Return why torch refuses to trace: what it met on the way, what it explains, or the first line.
+    """Return why torch refuses to trace: the error that it met, its explanation, or the first line of its message.
 
-    The first line of an error in a branch or body names no cause: a call failed, or was not captured completely.
+    The first line alone names no cause for a branch or body: it says that a call failed or was not captured completely.
     """
     text = str(error)
     if (met := _MET.search(text)) is not None:
@@ -300,7 +300,7 @@ def first_line(error: Exception) -> str:
 
 
 def _of_sizes(error: Exception) -> tuple[str, str | None]:
-    """What an error says, with reasons and the ranges that torch suggests if it is about sizes."""
+    """The message of an error; for an error about sizes with its reasons, and the ranges that torch suggests."""
     lines = str(error).strip().split("\n")
     if not lines[0].startswith("Constraints violated"):
         return reason_of(error), None

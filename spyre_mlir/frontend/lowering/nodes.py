@@ -42,6 +42,7 @@ from spyre_mlir.frontend.lowering.control_flow import GraphFunctions
 from spyre_mlir.frontend.lowering.plugin_conversion import ImportBuild, converted
 from spyre_mlir.frontend.lowering.promotion import (
     AS_THEY_ARE,
+    LIMITS,
     NUMBERS,
     as_limit,
     computes_in,
@@ -240,8 +241,9 @@ class NodeLowering:
         wanted = operand_dtype(entry, node, bound)
         tensors = {p.name for p in entry.params if p.is_tensor} - AS_THEY_ARE
         bound = {n: BoundArgument(held(b.value, wanted), b.is_default) if n in tensors else b for n, b in bound.items()}
-        if entry.name.startswith("clamp"):
-            bound = {n: BoundArgument(as_limit(b.value, wanted), b.is_default) for n, b in bound.items()}
+        bound = {
+            n: BoundArgument(as_limit(b.value, wanted), b.is_default) if n in LIMITS else b for n, b in bound.items()
+        }
         numbers, kind = {p.name for p in entry.params if p.kind in NUMBERS}, computes_in(entry, node, wanted)
         bound = {
             n: BoundArgument(in_float32(b.value, kind), b.is_default) if n in numbers else b for n, b in bound.items()

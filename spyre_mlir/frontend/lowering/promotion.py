@@ -25,6 +25,8 @@ NUMBERS = frozenset({ArgKind.TENSOR, ArgKind.TENSORS, ArgKind.NUMBER})
 
 # Operands that have a type of their own: truth values that choose, and positions.
 AS_THEY_ARE = frozenset({"condition", "mask", "indices", "index", "attn_mask"})
+# Limits of `clamp` and its like.
+LIMITS = frozenset({"min", "max"})
 _UNTOUCHED = (Family.VIEW, Family.CREATION)
 
 
@@ -63,7 +65,7 @@ def held(value: T, dtype: torch.dtype | None) -> T | int:
 
 
 def as_limit(value: T, dtype: torch.dtype | None) -> T | int:
-    """Return a limit of `clamp` as torch converts it: an integer below 0 wraps in a type without signs."""
+    """Return a limit as torch converts it: an integer below 0 wraps in a type without signs."""
     return held(value, dtype) if dtype is torch.uint8 and type(value) is int and value < 0 else value
 
 

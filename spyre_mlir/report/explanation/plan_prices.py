@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 from spyre_mlir.backend.json_file import dump_text
 from spyre_mlir.dialects.ir.modules import copy_of, ops_in
 from spyre_mlir.dialects.places import source_of
-from spyre_mlir.dialects.spyre.hints import Hint, hint_of
+from spyre_mlir.dialects.spyre.hints import HINT, Hint, hint_of
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp
 from spyre_mlir.errors import SpyreError
 from spyre_mlir.hw.division import divisors
@@ -35,9 +35,6 @@ MOST_TRIPS = 64  # of a loop that nobody looked at
 MOST_PLANNED = 6  # of one explanation: the choices of more kernels are listed without prices
 NUMBER = "spyre.explained"  # of a kernel, on its way through the planner
 NO_LOOP = "no loop"
-IN_TEXT = (
-    'spyre.hint = {{place = "{}"}} at its buffer in the text'  # hints in a model concern what other operations read
-)
 
 Cuts = Sequence[tuple[int, Mapping[str, int]]]  # trips over loops, by number of the kernel
 
@@ -93,14 +90,20 @@ class PlanPrices:
         if not isinstance(op.output.owner, AllocOp):
             return ()
         chosen, other = priced(now, self.files), "hbm" if now == "lx" else "lx"
-        asked = ExplainedChoice(other, f'hint(place="{other}")' if _is_read_elsewhere(op) else IN_TEXT.format(other))
+        # A hint in a model concerns the results that other operations read.
+        hint = (
+            f'hint(place="{other}")'
+            if _is_read_elsewhere(op)
+            else f'{HINT} = {{place = "{other}"}} at its buffer in the text'
+        )
+        asked = ExplainedChoice(other, hint)
         reason = unfit_reason(op.output) if other == "lx" else ""
         if reason or not self._may_lower(1, chosen.kernels):
             return chosen, replace(asked, refused=reason)
         module = copy_of(self.unplanned)
         writer = self._kernel(module, number)
-        if (hint := hint_of(writer)) is not None:
-            replace(hint, place="").put(writer)
+        if (said := hint_of(writer)) is not None:
+            replace(said, place="").put(writer)
         if isinstance(alloc := writer.output.owner, AllocOp):
             Hint(place=other).put(alloc)
         return chosen, self._priced(asked, module)
@@ -144,7 +147,7 @@ class PlanPrices:
         return now, *made[:OTHERS]
 
     def _cuts(self, tried: TriedLoop) -> Cuts:
-        """Loops that were tried, by number of each kernel."""
+        """Loops that were tried, by number of each kernel; none where loops go through unequal blocks."""
         pairs = zip(tried.ops, tried.cuts, strict=False)
         return [(self.numbers[op], cut) for op, cut in pairs if op in self.numbers]
 
@@ -202,7 +205,8 @@ def _own_cuts(kernels: Sequence[KernelOp], op: KernelOp, trips: Sequence[int]) -
         if dim is None or (few := next((n for n in _blocks(op, name) if n > 1 and [n] != list(trips)), None)) is None:
             continue
         loops = {k: name if k is op else _loop_at(k, dim, len(op.maps.data[-1].data)) for k in same}
-        yield [(_number(k) or 0, {loop: few}) for k, loop in loops.items() if few in _blocks(k, loop)]
+        numbered = [(_number(k), {loop: few}) for k, loop in loops.items() if few in _blocks(k, loop)]
+        yield [(number, cut) for number, cut in numbered if number is not None]
 
 
 def _loop_at(op: KernelOp, dim: int, rank: int) -> str:

@@ -111,7 +111,7 @@ class _Spread:
         rows = self._made[self._found.result]
         # Results of experts that a token did not choose may be infinite: a product with 0 would be NaN.
         kept = self._writer.call("where.ScalarOther", condition=self._mask, self=rows, other=0.0)
-        dtype = total.arguments()["dtype"]
+        dtype = arguments_of(total)["dtype"]
         made = self._writer.call("sum.dim_IntList", self=kept, dim=(0,), keepdim=False, dtype=dtype)
         if isinstance(made.owner, AtenOp):
             made.owner.attributes[TERMS] = IntegerAttr(self._found.routing.choices, i64)

@@ -52,7 +52,7 @@ class TriedLoop:
         us: predicted time in the loops; None if they were not built, have no division, or are slower than `most_us`.
         most_us: the most time that would have been a gain; None if they were not built, as `least_us` says enough.
         hinted: whether a hint asked for loops.
-        cuts: trips by loop of each kernel; none where the loops go through unequal blocks.
+        cuts: by kernel, the trips over each of its loops; empty where the loops go through unequal blocks.
     """
 
     ops: Sequence[Operation]
@@ -72,7 +72,7 @@ class PlanRecord:
     Attributes:
         blocks: in the order in which they were divided.
         loops: that were tried.
-        taken: the loops that were put around kernels, with their number, by the kernel before it was in a loop.
+        taken: the loops that were put, and the number of kernels in them, by each kernel before it was in a loop.
         origins: the kernel before it was in a loop, by the kernel in it.
         us: predicted times of the functions, in order; None of one whose kernels are not planned together.
     """

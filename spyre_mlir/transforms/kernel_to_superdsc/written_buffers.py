@@ -1,11 +1,11 @@
-"""Buffers that kernels read, and that nothing has written by then, or not all of it: a text that was changed by hand.
+"""Check of texts changed by hand: kernels read buffers that are written before, and loops write all of them.
 
 Decision: docs/decisions/0183-loops-by-hint.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from xdsl.ir import Block, SSAValue
 
@@ -23,15 +23,23 @@ def check_written(block: Block) -> None:
         LoweringError: a kernel reads a buffer that only kernels behind it write, or loops leave a part out.
     """
     kernels = [op for op in block.walk() if isinstance(op, kernel.KernelOp)]
-    behind: dict[SSAValue, list[kernel.KernelOp]] = {}
+    writers: dict[SSAValue, list[kernel.KernelOp]] = {}
     for op in kernels:
-        behind.setdefault(buffer_behind(op.output), []).append(op)
+        buffer = buffer_behind(op.output)
+        if isinstance(buffer.owner, kernel.AllocOp):
+            writers.setdefault(buffer, []).append(op)
+    _check_order(kernels, writers)
+    for buffer, ops in writers.items():
+        _check_whole(buffer, ops)
+
+
+def _check_order(kernels: Iterable[kernel.KernelOp], writers: Mapping[SSAValue, Sequence[kernel.KernelOp]]) -> None:
+    """Refuse a kernel that reads a buffer which only kernels behind it write."""
     written = set[SSAValue]()
     for op in kernels:
-        for value in op.inputs:
-            buffer = buffer_behind(value)
-            if isinstance(buffer.owner, kernel.AllocOp) and buffer not in written and buffer in behind:
-                writer = behind[buffer][0]
+        for buffer in map(buffer_behind, op.inputs):
+            if buffer in writers and buffer not in written:
+                writer = writers[buffer][0]
                 raise LoweringError(
                     f"{op.function_name} reads a buffer that {writer.function_name} at {describe_location(writer)} "
                     "writes behind it",
@@ -39,16 +47,19 @@ def check_written(block: Block) -> None:
                     hint="move the kernel behind it",
                 )
         written.add(buffer_behind(op.output))
-    for buffer, writers in behind.items():
-        if isinstance(buffer.owner, kernel.AllocOp) and (gap := _gap(buffer, writers)) is not None:
-            dim, first, end = gap
-            raise LoweringError(
-                f"the trips of loops leave elements {first} to {end} of dimension {dim} of a buffer unwritten, "
-                f"which has {kernel.device_tensor(buffer).shape[dim]}",
-                where=f"{writers[0].function_name} at {describe_location(writers[0])}",
-                hint="change trips, tiles and kernels of the loop together, or ask for trips by a hint before plan: "
-                "spyre.hint = {tile = {m = 4}}",
-            )
+
+
+def _check_whole(buffer: SSAValue, writers: Sequence[kernel.KernelOp]) -> None:
+    """Refuse loops whose trips leave a part of a buffer unwritten."""
+    if (gap := _gap(buffer, writers)) is not None:
+        dim, first, end = gap
+        raise LoweringError(
+            f"the trips of loops leave elements {first} to {end} of dimension {dim} of a buffer unwritten, "
+            f"which has {kernel.device_tensor(buffer).shape[dim]}",
+            where=f"{writers[0].function_name} at {describe_location(writers[0])}",
+            hint="change trips, tiles and kernels of the loop together, or ask for trips by a hint before plan: "
+            "spyre.hint = {tile = {m = 4}}",
+        )
 
 
 def _gap(value: SSAValue, writers: Iterable[kernel.KernelOp]) -> tuple[int, int, int] | None:

@@ -177,9 +177,11 @@ def legal_lanes(op: loop.NestOp, form: str) -> list[Lane]:
     return found
 
 
-def cheapest_lane(
-    op: loop.NestOp, forms: Forms, later: Later = lambda _value, _stick: 0.0, relaid: float = RELAID
-) -> str | None:
+def _nothing_later(_value: SSAValue, _stick: int) -> float:
+    return 0.0
+
+
+def cheapest_lane(op: loop.NestOp, forms: Forms, later: Later = _nothing_later, relaid: float = RELAID) -> str | None:
     """Return the cheapest loop that may be in the lanes of the result; `later` is what a stick dimension costs then."""
     form, shape, found = forms.format, shape_of(op.result), list[tuple[float, str | None, int]]()
     lanes, allowed = block_of(form), allowed_lanes(op, legal_lanes(op, form))
@@ -224,8 +226,8 @@ def lane_for(p: LayoutPlanner, op: loop.NestOp, forms: Forms) -> str | None:
     dest = written_block(p, op) if op.dest is None else p.of(op.dest).buffers[0]
     if dest is None:
         looks_ahead = op.combine is None and forms.format == DL16.name
-        later = (p.later,) if looks_ahead else ()
-        lane = p.chosen.lanes[op] = cheapest_lane(op, forms, *later, relaid=p.relaid)
+        lane = cheapest_lane(op, forms, p.later if looks_ahead else _nothing_later, p.relaid)
+        p.chosen.lanes[op] = lane
         return lane
     lane = p.chosen.lanes[op] = lane_of_result(op, dest.layout.stick, dest.block)
     check_said(op, (lane, dest.layout.stick), dest.layout.order, WRITTEN)

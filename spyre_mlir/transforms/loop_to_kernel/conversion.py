@@ -112,7 +112,7 @@ class PlansLayouts(ModulePass):
         keep_float32: as in `ConvertSpyreLoopToSpyreKernelPass`.
         keep_float32_in: the same.
         why: whether to note why layouts are as they are, and kernels inserted; for explanations.
-        relaid: for how many sticks one counts that a change of layout of DL16 moves, where layouts are chosen.
+        relaid: sticks that each stick of a restickify counts for where layouts are chosen; see `weight_of`.
     """
 
     keep_float32: bool = False

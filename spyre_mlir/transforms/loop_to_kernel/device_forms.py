@@ -153,9 +153,9 @@ class WeightRoom:
 
     def has(self, weight: SSAValue, shape: tuple[int, ...]) -> bool:
         """Return whether a form of a weight still fits."""
-        others = sum(more for other, more in self.taken.items() if other is not weight)
         if weight in self.granted:
             return True
+        others = sum(more for other, more in self.taken.items() if other is not weight)
         return others + self._more(weight, shape) <= self.elements
 
     def take(self, weight: SSAValue, shape: tuple[int, ...]) -> None:

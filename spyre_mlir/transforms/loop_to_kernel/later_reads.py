@@ -39,7 +39,12 @@ _WIDE_STEPS = 3
 
 
 def weight_of(form: str, relaid: float = RELAID) -> float:
-    """Return for how many sticks one counts that a restickify of this format reads or writes, by that of DL16."""
+    """Return the sticks that each stick of a restickify counts for.
+
+    Args:
+        form: the format of the tensor.
+        relaid: the number for DL16; FP32 counts its kernels instead (`_WIDE_STEPS`).
+    """
     return 1 if form == FP32.name else relaid
 
 

@@ -40,7 +40,7 @@ from spyre_mlir.transforms.utils.numerics.integer_ranges import NARROW, Ranges, 
 
 RESTICKIFY_STEP = "restickify"
 CONVERT_STEP = "convert"
-# By device memory, where most other sticks stay in LX. Separable convolutions gain from 5.5 on, and scans up to it.
+# Sticks that one of a restickify counts for, as it goes through HBM. Separable convolutions need 5.5, scans no more.
 RELAID = 5.5
 
 

@@ -38,7 +38,10 @@ class AtenWriter:
 
 
 def arguments_of(op: AtenOp) -> dict[str, Any]:
-    """Return all arguments of an op by name: tensors as values, the rest as Python values, defaults included."""
+    """Return all arguments of an op by name: tensors as values, the rest as Python values, defaults included.
+
+    They are not typed: a pass that asks has seen the overload, and with it the schema.
+    """
     return op.arguments()
 
 

@@ -88,13 +88,13 @@ def _settle(hint: Hint, said: Attribute, group: Sequence[kernel.KernelOp], spec:
             Hint(place=hint.place).put(results.owner)
     met, cut = set[str](), set[str]()
     for op in group:
-        concerned = any(op is other for other in computing)
+        concerned = op in computing
         slices = _by_loop(op, hint.division, hint.rank) if concerned else {}
         trips = _by_loop(op, hint.tile, hint.rank) if concerned else {}
         met.update(key for key, _ in slices.values())
         cut.update(key for key, _ in trips.values())
         tile = {name: n for name, (_, n) in trips.items()}
-        if _is_in_loop(op):  # that may be all of it which the kernel had
+        if _is_in_loop(op):  # the loop may have taken a whole dimension, so that no loop of the kernel is left for it
             tile = dict(hint.tile)
             cut.update(tile)
             _check_trips(op, tile)

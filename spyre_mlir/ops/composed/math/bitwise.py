@@ -164,7 +164,7 @@ def bitwise_xor(b: Build, self: Value, other: Value) -> Value:
 def _shifted(
     b: Build, x: Value, count: Value, most: int, shift: Callable[[Value | int], Value], beyond: Value | int
 ) -> Value:
-    """`shift` by 2 to `count`, and `beyond` where the count is below 0 or above `most`."""
+    """The result of `shift` for 2 to `count`; `beyond` where the count is below 0 or above `most`."""
     if count.number is not None:
         known = int(count.number)
         return shift(2**known) if 0 <= known <= most else x * 0 + beyond
@@ -187,7 +187,7 @@ def _choices(b: Build, count: Value, bits: int) -> Iterator[Value]:
         weight = 2**2**place
         if weight < _MOST:
             yield one * (weight - 1) + 1
-        else:  # one less than it is no number of the device
+        else:  # the device does not have `weight - 1`
             root = one * (2**2 ** (place - 1) - 1) + 1
             yield root * root
 
@@ -216,20 +216,20 @@ _RIGHT = [name.replace("left", "right") for name in _LEFT]
 
 @ATEN.composed(aten=[*_LEFT, "__lshift__.Tensor", "__lshift__.Scalar"], promote=True, ulps=1)
 def left_shift(b: Build, self: Value, other: Value) -> Value:
-    """self times 2 to `other`; 0 where that is no place of a bit."""
+    """self times 2 to `other`; 0 where `other` is below 0 or not below the bits of the type."""
     x = self if self.number is None else number(b, self.number, other)
     most = _bits(x) - 1
 
     def scaled(power: Value | int) -> Value:
-        beyond = isinstance(power, int) and power == 2**most and not x.element.startswith("u")
-        return x * (-power if beyond else power)  # the place of the sign
+        is_sign = isinstance(power, int) and power == 2**most and not x.element.startswith("u")
+        return x * (-power if is_sign else power)
 
     return _shifted(b, x, other, most, scaled, 0)
 
 
 @ATEN.composed(aten=[*_RIGHT, "__rshift__.Tensor", "__rshift__.Scalar"], promote=True, ulps=1)
 def right_shift(b: Build, self: Value, other: Value) -> Value:
-    """self divided by 2 to `other`, rounded towards minus infinity; what is beyond the last bit is the sign."""
+    """self divided by 2 to `other`, rounded towards minus infinity; -1 or 0, by the sign of self, for other counts."""
     x = self if self.number is None else number(b, self.number, other)
     signed = not x.element.startswith("u")
     most = _bits(x) - 1 - signed  # a signed type has no 2 to the place of its sign

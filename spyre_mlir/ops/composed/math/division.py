@@ -88,7 +88,7 @@ def _with_room(b: Build, x: Value, y: Divisor, compute: Callable[[Build, Value, 
 
 
 def _with_magnitudes(b: Build, x: Value, y: Divisor, compute: Callable[[Build, Value, Divisor], Value]) -> Value:
-    """The same for computations on magnitudes: that of the least number of 32 bits has no place in them."""
+    """The same for computations on magnitudes: the magnitude of the least 32-bit integer needs 64 bits."""
     x, y = _operands(b, x, y)
     if x.element != "i32":
         return _with_room(b, x, y, compute)

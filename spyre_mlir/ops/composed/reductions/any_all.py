@@ -16,7 +16,7 @@ def _answer(b: Build, self: Value, truth: Value) -> Value:
 
 
 def _zero_or_one(b: Build, self: Value) -> Value:
-    """Whether elements are 0, as floats: the magnitude of the least integer of a type is that integer, below 0."""
+    """0.0 for an element that is 0, else 1.0. Magnitudes would not do: that of a type's least integer is negative."""
     return b.cast(self if self.is_bool else self.ne(0), "f32")
 
 
@@ -27,7 +27,7 @@ def any_of(b: Build, self: Value, *, dim: Ints | None = None, keepdim: bool = Fa
         return _answer(b, self, b.full(folded_shape(self, dim, keepdim), 0, "i1"))
     if dim == ():
         return _answer(b, self, b.cast(self, "i1"))
-    # The magnitude keeps what is not a number, which counts as true.
+    # The magnitude keeps NaN, which counts as true.
     size = abs(self) if self.is_float else _zero_or_one(b, self)
     largest = size.amax(dims_of(self, dim), keepdim=keepdim)
     return _answer(b, self, largest.ne(0))
@@ -40,7 +40,7 @@ def all_of(b: Build, self: Value, *, dim: Ints | None = None, keepdim: bool = Fa
         return _answer(b, self, b.full(folded_shape(self, dim, keepdim), 1, "i1"))
     if dim == ():
         return _answer(b, self, b.cast(self, "i1"))
-    # The smallest magnitude would hide a 0 beside what is not a number.
+    # With magnitudes of floats, NaN would hide a 0 beside it.
     smallest = _zero_or_one(b, self).amin(dims_of(self, dim), keepdim=keepdim)
     return _answer(b, self, smallest.ne(0))
 

@@ -84,7 +84,7 @@ def sliced_columns(op: AtenOp) -> tuple[int, int] | None:
 def _columns(value: SSAValue) -> tuple[tuple[int, int], AtenOp | None]:
     """The columns of a linear layer that a tensor has, and the layer; None if other ops than slices read it."""
     op, nothing = value.owner, ((0, 0), None)
-    if not isinstance(op, AtenOp) or len(list(value.uses)) != 1:
+    if not isinstance(op, AtenOp) or not value.has_one_use():
         return nothing
     columns, layer = (0, shape_of(value)[-1] if shape_of(value) else 0), op
     if op.overload == "slice.Tensor":
@@ -101,7 +101,7 @@ def _columns(value: SSAValue) -> tuple[tuple[int, int], AtenOp | None]:
 def _weights_alone(linear: AtenOp) -> bool:
     """Whether a layer's weight and bias are arguments that nothing else reads."""
     given = linear.operands[1:]
-    return all(isinstance(v, BlockArgument) and len(list(v.uses)) == 1 for v in given)
+    return all(isinstance(v, BlockArgument) and v.has_one_use() for v in given)
 
 
 def _followed(found: Heads) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.ops.native import pointwise
+from spyre_mlir.transforms.utils.aten_ops import arguments_of
 
 (NEG,) = pointwise.neg.overloads
 _LAST = ("cat", "view")  # ops that end a turn
@@ -21,11 +21,11 @@ _MOVES = (*_LAST, "stack", "slice.Tensor", NEG, "unsqueeze", "squeeze.dims", "cl
 
 @dataclass(frozen=True)
 class _Moved:
-    """Elements behind leading dimensions, of one of them.
+    """Channels of a tensor, as they come from those of another one; the same for all its leading dimensions.
 
     Attributes:
         source: the tensor they are taken from.
-        channels: the number of each element's channel in it, counted from 1, negative if its sign is changed.
+        channels: by channel of the tensor, its number in the source, counted from 1; negative if its sign is changed.
     """
 
     source: SSAValue
@@ -52,20 +52,19 @@ def turn_of(op: AtenOp) -> tuple[SSAValue, int] | None:
 
 
 def _followed(value: SSAValue, whole: tuple[int, ...]) -> _Moved | None:
-    """The elements behind leading dimensions; a tensor of all channels is its own source."""
+    """The channels of a tensor; one with all channels is its own source."""
     if shape_of(value) == whole:
         return _Moved(value, np.arange(1, whole[-1] + 1))
     return _step(value.owner, whole) if isinstance(value.owner, AtenOp) else None
 
 
 def _step(op: AtenOp, whole: tuple[int, ...]) -> _Moved | None:
-    """What an op makes of the elements of its operands; None if it does anything but move them."""
+    """The channels of an op's result; None if the op does anything but move those of its operands."""
     lead, plain = whole[:-1], not op.on_host and hint_of(op) is None and len(op.results) == 1
     if not plain or any(shape_of(v)[: len(lead)] != lead or len(shape_of(v)) == len(lead) for v in op.operands):
         return None
-    said: dict[str, Any] = dict(op.arguments())
-    rank = len(lead)
-    behind = said["dim"] % len(shape_of(op.results[0])) - rank if isinstance(said.get("dim"), int) else 0
+    args, rank = arguments_of(op), len(lead)
+    behind = args["dim"] % len(shape_of(op.results[0])) - rank if isinstance(args.get("dim"), int) else 0
     if behind < 0 or op.overload not in _MOVES:
         return None
     parts = [_followed(v, whole) for v in op.operands]
@@ -79,7 +78,7 @@ def _step(op: AtenOp, whole: tuple[int, ...]) -> _Moved | None:
         case "stack":
             made = np.stack(arrays, behind)
         case "slice.Tensor":
-            taken = (*(slice(None),) * behind, slice(said["start"], said["end"], said["step"]))
+            taken = (*(slice(None),) * behind, slice(args["start"], args["end"], args["step"]))
             made = first[taken]
         case name if name == NEG:
             made = -first

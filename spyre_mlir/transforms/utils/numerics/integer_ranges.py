@@ -50,16 +50,13 @@ def is_integer(element: Attribute) -> bool:
 
 def holds(element: Attribute) -> IntegerBounds:
     """Return the integers of an element type that the device can represent."""
-    bits = integer_bits(element)
-    if bits == 1:
-        return 0, 1
-    if bits == 0 or bits > MOST_SHORT_BITS:
-        return (0, WIDE[1]) if is_unsigned(element) else WIDE
-    return (0, 2**bits - 1) if is_unsigned(element) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    if 0 < integer_bits(element) <= MOST_SHORT_BITS:
+        return type_range(element)
+    return (0, WIDE[1]) if is_unsigned(element) else WIDE
 
 
 def type_range(element: Attribute) -> IntegerBounds:
-    """Return the integers of an element type, whether or not the device can represent them."""
+    """Return the integers of an integer or truth type, whether or not the device can represent them."""
     bits = integer_bits(element)
     if bits == 1:
         return 0, 1

@@ -181,7 +181,7 @@ def _add_bundle_options(parser: argparse.ArgumentParser) -> None:
         "--rival",
         action="store_true",
         help="also say what torch-spyre's published rules make of the program, operation by operation, here and on the "
-        "page of --report; compiles twice more",
+        "page of --report; compiles once more, and plans twice",
     )
     parser.add_argument(
         "--json",

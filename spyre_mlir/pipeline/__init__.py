@@ -1,6 +1,7 @@
 """The pipeline from aten to SuperDSC: the order of levels and passes, and lowering through it."""
 
-from spyre_mlir.pipeline.lowering import Lowered, PassWatcher, has_calls, lower, lower_last, lower_to_ktir
+from spyre_mlir.pipeline.lowering import Lowered, has_calls, lower, lower_last, lower_to_ktir
+from spyre_mlir.pipeline.observers import ModulesBefore, PassWatcher
 from spyre_mlir.pipeline.order import (
     KTIR,
     LEVELS,
@@ -21,6 +22,7 @@ __all__ = [
     "QUICKER_FORMS",
     "STAGES",
     "Lowered",
+    "ModulesBefore",
     "PassWatcher",
     "StageRecord",
     "check_level",

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,6 +19,7 @@ from spyre_mlir.collector import paused_collector
 from spyre_mlir.dialects.ir.modules import copy_of, take_apart
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.options import PassOptions
+from spyre_mlir.pipeline.observers import PassWatcher
 from spyre_mlir.pipeline.order import (
     KTIR,
     LEVELS,
@@ -91,18 +92,6 @@ class Lowered:
 def _take_apart(modules: list[ModuleOp]) -> None:
     while modules:
         take_apart(modules.pop())
-
-
-class PassWatcher(Protocol):
-    """Observer of every pass; the tools use one that logs and dumps."""
-
-    def before(self, name: str, module: ModuleOp) -> object:
-        """Called when a pass begins, with the module that it is about to change."""
-        ...
-
-    def after(self, name: str, module: ModuleOp) -> object:
-        """Called when a pass has run; the module is not yet verified."""
-        ...
 
 
 def lower(
@@ -228,4 +217,4 @@ def lower_to_ktir(module: ModuleOp, context: Context) -> ModuleOp:
     return lowered
 
 
-__all__ = ["Lowered", "PassWatcher", "has_calls", "lower", "lower_last", "lower_to_ktir"]
+__all__ = ["Lowered", "has_calls", "lower", "lower_last", "lower_to_ktir"]

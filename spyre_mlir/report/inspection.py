@@ -194,7 +194,7 @@ class InspectedProgram(ShownAsText):
     def beside_rival(self, profile: Profile = "calibrated") -> BesideRival:
         """The plan beside that of torch-spyre's published rules: in total, by operation, kernel by kernel.
 
-        The program is lowered twice for it, once by each planner.
+        The program is lowered once more for it, and planned by the rules from there.
 
         Args:
             profile: numbers of the cost model.

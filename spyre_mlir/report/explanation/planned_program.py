@@ -23,7 +23,7 @@ from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.options import CompileOptions, PassOptions
-from spyre_mlir.pipeline import LEVELS, PassWatcher, lower, made_passes, passes_to
+from spyre_mlir.pipeline import LEVELS, ModulesBefore, PassWatcher, lower, made_passes, passes_to
 from spyre_mlir.report.explanation.layout_prices import LayoutPrices
 from spyre_mlir.report.explanation.plan_prices import PlanPrices, number_kernels, numbers_taken
 from spyre_mlir.text.render import value_names
@@ -87,29 +87,6 @@ def _base(operation: str) -> str:
     return operation.removeprefix("aten.").partition(".")[0]
 
 
-@dataclass
-class _BeforePlan:
-    """Keeps copies of the last modules that the planner, and the choice of layouts, were given."""
-
-    told: PassWatcher | None
-    module: ModuleOp | None = None
-    loop: ModuleOp | None = None
-
-    def before(self, name: str, module: ModuleOp) -> None:
-        """Called when a pass begins."""
-        if name == PlanPass.name:
-            self.module = copy_of(module)
-        if name == ChooseLayoutsPass.name:
-            self.loop = copy_of(module)
-        if self.told is not None:
-            self.told.before(name, module)
-
-    def after(self, name: str, module: ModuleOp) -> None:
-        """Called when a pass has run."""
-        if self.told is not None:
-            self.told.after(name, module)
-
-
 @dataclass(frozen=True)
 class PlannedProgram:
     """A program at the kernel level.
@@ -152,10 +129,10 @@ class PlannedProgram:
         aten, context, fields = copy_of(module), make_context(options.spec), options.passes()
         noted = {**fields, **{name: {**fields.get(name, {}), "why": True} for name in _NOTE}}
         numbered(op for op in ops_in(aten) if isinstance(op, AtenOp))
-        taken = _BeforePlan(watch)
+        taken = ModulesBefore((PlanPass.name, ChooseLayoutsPass.name), watch)
         refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
         lowered = lower(aten, context, options=noted, watch=taken, host_fallback=refuse)
-        planned = copy_of(lowered.modules[KERNEL]) if taken.module is None else taken.module
+        planned = taken.modules[PlanPass.name]
         number_kernels(planned)
         unplanned = copy_of(planned)
         record = _planned(planned, context, fields)
@@ -166,9 +143,7 @@ class PlannedProgram:
         kernels = list(named_kernels(planned, operations, files))
         made = {name for kernel in kernels for name in kernel.operations}
         without = tuple(n for names in operations.values() for n in names if n not in made)
-        layouts = LayoutPrices(
-            taken.loop or lowered.modules[LEVELS[1]], lowered.modules[LEVELS[-1]], options.spec, fields
-        )
+        layouts = LayoutPrices(taken.modules[ChooseLayoutsPass.name], lowered.modules[LEVELS[-1]], options.spec, fields)
         names = {numbers[named.op]: named.name for named in kernels if named.op in numbers}
         plans = PlanPrices(unplanned, numbers, names, lowered.modules[LEVELS[-1]], options.spec, fields)
         return PlannedProgram(planned, options.spec, record, kernels, layouts, plans, _ranks(aten), reasons, without)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.choices import HostFallback
@@ -26,7 +27,7 @@ from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline
 from spyre_mlir.options import CompileOptions, PassOptions
-from spyre_mlir.pipeline import LEVELS, lower
+from spyre_mlir.pipeline import LEVELS, ModulesBefore, lower, lower_last, made_passes, passes_to
 from spyre_mlir.planning.rival import RivalError, rival_division
 from spyre_mlir.report.graphs.building import NumberedOperation, flat_copy, kernels_in, origins_of
 from spyre_mlir.report.plan_picture import PlannedRow, kernel_row
@@ -35,6 +36,7 @@ from spyre_mlir.report.shares import folded_modules, moves
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.text.render import value_names
 from spyre_mlir.transforms.kernel_to_superdsc.published_division import rival_op
+from spyre_mlir.transforms.plan import PlanPass
 from spyre_mlir.transforms.utils.kernels.loops import loops_of
 from spyre_mlir.universe import make_context
 
@@ -43,7 +45,7 @@ ELSEWHERE = "no operation of the model"
 
 
 def beside_rival(name: str, module: ModuleOp, options: CompileOptions, profile: Profile = "calibrated") -> BesideRival:
-    """Lower a program twice, by both planners, and return their plans side by side.
+    """Lower a program, plan it by both planners, and return their plans side by side.
 
     Args:
         name: of the program.
@@ -59,9 +61,12 @@ def beside_rival(name: str, module: ModuleOp, options: CompileOptions, profile: 
     aten = copy_of(module)
     numbered(op for op in ops_in(aten) if isinstance(op, AtenOp))
     origins = origins_of([op for op in ops_in(aten) if isinstance(op, AtenOp)])
-    planned = _lowered(aten, options, {}, profile)
+    refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
+    context, fields, taken = make_context(options.spec), options.passes(), ModulesBefore((PlanPass.name,))
+    modules = lower(aten, context, options=fields, watch=taken, host_fallback=refuse).modules
+    planned = _Lowered.of(modules[LEVELS[2]], modules[LEVELS[-1]], profile)
     try:
-        rival = _lowered(aten, options, RIVAL, profile)
+        rival = _by_rules(taken.modules[PlanPass.name], context, fields, profile)
     except (LoweringError, UnsupportedError) as error:
         note = f"by torch-spyre's rules the program does not compile: {error.message}"
         return BesideRival(name, profile, planned.timeline, None, notes=(note,))
@@ -79,6 +84,14 @@ class _Lowered:
     timeline: Timeline
     module: ModuleOp = field(repr=False)  # it holds the kernels
 
+    @staticmethod
+    def of(kernels: ModuleOp, files: ModuleOp, profile: Profile) -> _Lowered:
+        """Takes a program at the last two levels."""
+        timeline, flat = module_timeline(files, profile), flat_copy(kernels)
+        timed, texts = list(zip(kernels_in(flat), timeline.kernels, strict=True)), value_names(flat)
+        rows = {op: kernel_row(op, 0, texts, k.launch.file.removesuffix(".json")) for op, k in timed}
+        return _Lowered(timed, rows, timeline, flat)
+
     def side(self, number: int) -> tuple[SideKernel, ...]:
         """The kernels that were made for an operation."""
         return tuple(
@@ -88,16 +101,13 @@ class _Lowered:
         )
 
 
-def _lowered(aten: ModuleOp, options: CompileOptions, planner: PassOptions, profile: Profile) -> _Lowered:
-    fields = dict(options.passes())
-    for name, values in planner.items():
-        fields[name] = {**fields.get(name, {}), **values}
-    refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
-    modules = lower(aten, make_context(options.spec), options=fields, host_fallback=refuse).modules
-    timeline, flat = module_timeline(modules[LEVELS[-1]], profile), flat_copy(modules[LEVELS[2]])
-    kernels, texts = list(zip(kernels_in(flat), timeline.kernels, strict=True)), value_names(flat)
-    rows = {op: kernel_row(op, 0, texts, k.launch.file.removesuffix(".json")) for op, k in kernels}
-    return _Lowered(kernels, rows, timeline, flat)
+def _by_rules(module: ModuleOp, context: Context, options: PassOptions, profile: Profile) -> _Lowered:
+    """A program by the rules of the other planner; the module is one that the planner was given."""
+    fields = {**options, **{name: {**options.get(name, {}), **values} for name, values in RIVAL.items()}}
+    names = passes_to(LEVELS[2]).split(",")
+    for one in made_passes(names[names.index(PlanPass.name) :], fields):
+        one.apply(context, module)
+    return _Lowered.of(module, lower_last(module, context, fields), profile)
 
 
 def _pairs(

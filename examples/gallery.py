@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import spyre_mlir
-from spyre_mlir.report.graph import svg
+from spyre_mlir.report.models.graph import svg
 
 
 class Attention(nn.Module):

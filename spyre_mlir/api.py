@@ -34,7 +34,7 @@ from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
-    from spyre_mlir.report.model_info import ModelInfo
+    from spyre_mlir.report.models.model_info import ModelInfo
 
 log = logging.getLogger(__name__)
 
@@ -200,7 +200,7 @@ def info(
         ImportProgramError: the model cannot be read.
     """
     from spyre_mlir.frontend import import_program
-    from spyre_mlir.report.model_info import model_info
+    from spyre_mlir.report.models.model_info import model_info
 
     program = with_sizes(import_program(model, _as_tuple(example_inputs), example_kwargs), sizes or {})
     options = CompileOptions(prefer_device=prefer_device, regions=False).passes()

@@ -18,9 +18,9 @@ from spyre_mlir.backend.check import Severity, check_path
 from spyre_mlir.backend.directory import check_replaceable, read_bundle
 from spyre_mlir.backend.held import HeldBundle
 from spyre_mlir.backend.levels import read_levels
-from spyre_mlir.backend.replacing import replacing
 from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.stored import DATA_FILE, StoredBundle
+from spyre_mlir.backend.whole_files.replacing import replacing
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost_parameters import Profile

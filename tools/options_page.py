@@ -6,7 +6,7 @@ from dataclasses import fields
 
 from dialect_pages import EDIT, table
 
-from spyre_mlir.cli.support.option_flags import flag
+from spyre_mlir.cli.flags.option_flags import flag
 from spyre_mlir.options import CompileOptions, about
 
 INTRO = """Keyword arguments of `spyre_mlir.compile`, keys of `options=` in `torch.compile(model, backend="spyre")`,

@@ -19,12 +19,10 @@ from typing import Any
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.backend.digest import digest_of_text
 from spyre_mlir.backend.levels import write_levels
 from spyre_mlir.backend.manifest import manifest_text
 from spyre_mlir.backend.provenance import Levels
 from spyre_mlir.backend.rendered import RenderedBundle, render
-from spyre_mlir.backend.replacing import replacing
 from spyre_mlir.backend.split import BUNDLE_FUNCTION, split_module
 from spyre_mlir.backend.stored import (
     BUNDLE_FILE,
@@ -37,6 +35,8 @@ from spyre_mlir.backend.stored import (
 )
 from spyre_mlir.backend.tensors import whole, write_tensors
 from spyre_mlir.backend.weights import device_weights
+from spyre_mlir.backend.whole_files.digest import digest_of_text
+from spyre_mlir.backend.whole_files.replacing import replacing
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.errors import InputError
 

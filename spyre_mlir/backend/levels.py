@@ -8,8 +8,8 @@ from pathlib import Path
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.backend.contained import contained
 from spyre_mlir.backend.stored import read_module
+from spyre_mlir.backend.whole_files.contained import contained
 from spyre_mlir.text.render import module_text
 
 LEVELS_FOLDER = "levels"

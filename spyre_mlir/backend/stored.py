@@ -15,11 +15,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from spyre_mlir.backend.contained import contained
 from spyre_mlir.backend.manifest import Manifest, read_manifest
 from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
 from spyre_mlir.backend.tensors import map_tensor, read_tensors, tensor_names
 from spyre_mlir.backend.twins import read_descriptor
+from spyre_mlir.backend.whole_files.contained import contained
 from spyre_mlir.dialects.places import Source, location_of
 from spyre_mlir.dialects.sdscbundle import TENSORS
 from spyre_mlir.dialects.spyre.kernel import LaunchOp

@@ -19,7 +19,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from spyre_mlir.backend.digest import Summed
+from spyre_mlir.backend.whole_files.digest import Summed
 from spyre_mlir.errors import ReadError
 from spyre_mlir.hw.few_bits import fits, metadata, names_in, packed, unpacked
 

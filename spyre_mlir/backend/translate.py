@@ -10,11 +10,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError
 
-from spyre_mlir.backend.contained import contained
 from spyre_mlir.backend.directory import BUNDLE_FILE, BUNDLE_FUNCTION, write_texts
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import in_folder, launches, public_parts
 from spyre_mlir.backend.stored import PROGRAM_FILE, launch_folders, read_module
+from spyre_mlir.backend.whole_files.contained import contained
 from spyre_mlir.backend.write import write_json
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.superdsc import JsonAttr, SdscOp

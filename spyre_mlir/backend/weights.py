@@ -21,8 +21,9 @@ from xdsl.traits import SymbolTable
 from spyre_mlir.backend.tensors import StreamedTensor
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import LaunchOp, ToDeviceOp, device_tensor
-from spyre_mlir.hw import encoding, image
+from spyre_mlir.hw import image
 from spyre_mlir.hw.moves import moved
+from spyre_mlir.hw.number_formats import encoding
 
 Array = NDArray[Any]
 _BITS: dict[int, np.dtype[Any]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16)}

@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spyre_mlir.choices import HostFallback
-from spyre_mlir.cli import compile_cache, compile_compare, compile_explain, compile_graphs, compile_info
+from spyre_mlir.cli.compiling import cache as compile_cache
+from spyre_mlir.cli.compiling import compare as compile_compare
+from spyre_mlir.cli.compiling import explain as compile_explain
+from spyre_mlir.cli.compiling import graphs as compile_graphs
+from spyre_mlir.cli.compiling import info as compile_info
+from spyre_mlir.cli.flags.dims import add_dims, read_dims
+from spyre_mlir.cli.flags.option_flags import add_option, chosen_options, option_flags
 from spyre_mlir.cli.support.completion import offer
-from spyre_mlir.cli.support.dims import add_dims, read_dims
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
-from spyre_mlir.cli.support.option_flags import add_option, chosen_options, option_flags
 from spyre_mlir.cli.support.output import PendingOutput, json_place
 from spyre_mlir.cli.translate_ktir import TARGETS, deliver, pending_ktir
 from spyre_mlir.errors import InputError
@@ -220,7 +224,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _compile(arguments: argparse.Namespace) -> int:
-    from spyre_mlir.backend.whole_file import save_text
+    from spyre_mlir.backend.whole_files.whole_file import save_text
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.dynamic import with_sizes
     from spyre_mlir.pipeline import LEVELS, lower_to_ktir

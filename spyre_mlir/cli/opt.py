@@ -18,6 +18,7 @@ from xdsl.utils.arg_spec import parse_pipeline, parse_spec
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from spyre_mlir.cli.flags.mlir_flags import ELSEWHERE, SAME, add_flags, as_our_flags
 from spyre_mlir.cli.support.completion import ShowCompletion
 from spyre_mlir.cli.support.endings import guarded, log_to_stderr, usage_error
 from spyre_mlir.cli.support.expected import Chunk, verify_diagnostics
@@ -31,7 +32,6 @@ from spyre_mlir.cli.support.lists import (
     print_list,
 )
 from spyre_mlir.cli.support.memory_limit import limit_memory
-from spyre_mlir.cli.support.mlir_flags import ELSEWHERE, SAME, add_flags, as_our_flags
 from spyre_mlir.cli.support.output import PendingOutput, json_place
 from spyre_mlir.cli.support.pipeline_text import flat_pipeline, make_passes, onward_pipeline, shown_passes, spec_text
 from spyre_mlir.cli.support.reducing import command_succeeds, fails_with, reduced

@@ -1,10 +1,7 @@
 """The device's data formats: names in files, widths, and elements per stick.
 
-Names read as SEN, sign bits, exponent bits, mantissa bits. Encoding lives in `spyre_mlir.hw.dl16`, so that
-naming a format does not import numpy.
-
-Decision: docs/decisions/0004-formats-and-arrangement.md
-Decision: docs/decisions/0019-dl16-codec-apart.md
+Names read as SEN, sign bits, exponent bits, mantissa bits. Encoding lives in `number_formats`, so that naming a format
+does not import numpy.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from xdsl.interpreter import InterpreterFunctions
 from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.tensors import integer_bits, is_unsigned
-from spyre_mlir.hw import fp8
+from spyre_mlir.hw.number_formats import fp8
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.machine.faults import FaultKind, fault
 

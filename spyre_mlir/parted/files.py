@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from spyre_mlir.backend.digest import digest_of_file
 from spyre_mlir.backend.directory import replacing_bundle
 from spyre_mlir.backend.json_file import dump_text, record_in
 from spyre_mlir.backend.stored import PARTS_FILE
+from spyre_mlir.backend.whole_files.digest import digest_of_file
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError, ReadError
 from spyre_mlir.hw.spec import spec_with

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import JustifyMethod
 
 from spyre_mlir.backend.json_file import dump_text
-from spyre_mlir.backend.whole_file import save_text
+from spyre_mlir.backend.whole_files.whole_file import save_text
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject
 from spyre_mlir.errors import InputError
 from spyre_mlir.report.figures import Figures, KernelFigures

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spyre_mlir.backend.directory import split_module
-from spyre_mlir.backend.whole_file import save_text
+from spyre_mlir.backend.whole_files.whole_file import save_text
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile

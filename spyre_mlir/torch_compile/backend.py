@@ -13,15 +13,15 @@ import torch
 from torch.fx import GraphModule
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.torch_compile.counts import Counts
-from spyre_mlir.torch_compile.false_checks import without_false_checks
+from spyre_mlir.torch_compile.captured.counts import Counts
+from spyre_mlir.torch_compile.captured.false_checks import without_false_checks
+from spyre_mlir.torch_compile.captured.unfused import unfused
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.kept_names import forget_breaks, note_break
 from spyre_mlir.torch_compile.no_backward import needs_backward, run_without_backward
 from spyre_mlir.torch_compile.settings import Settings
 from spyre_mlir.torch_compile.sharded import ShardedGraph, is_sharded
 from spyre_mlir.torch_compile.training import TrainedGraph
-from spyre_mlir.torch_compile.unfused import unfused
 from spyre_mlir.torch_device.graphs import is_on_device, on_host, results_on_device
 from spyre_mlir.torch_device.names import DEVICE
 from spyre_mlir.torch_device.registration import is_on

@@ -29,13 +29,13 @@ from spyre_mlir.frontend.program.result_memory import ResultMemories
 from spyre_mlir.frontend.torch_private import storage_identity
 from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.residence import CARD
+from spyre_mlir.torch_compile.captured.symbolic import SymbolicGraph, symbolic_shapes
+from spyre_mlir.torch_compile.captured.value_checks import ChecksPassed
 from spyre_mlir.torch_compile.dynamo_private import compile_id, recompile_reason, source_name
 from spyre_mlir.torch_compile.history import Capture, Compilation, record
 from spyre_mlir.torch_compile.kept_names import without_absent
 from spyre_mlir.torch_compile.plan import log_plan
-from spyre_mlir.torch_compile.symbolic import SymbolicGraph, symbolic_shapes
 from spyre_mlir.torch_compile.text import log_text
-from spyre_mlir.torch_compile.value_checks import ChecksPassed
 
 # Rotary tables, masks and position numbers are smaller; a KV cache, which changes, is larger.
 FROZEN_ELEMENTS = 1 << 16

@@ -21,12 +21,12 @@ def test_imports_are_followed_through_others() -> None:
 def test_a_module_at_the_edge_reaches_few_tests() -> None:
     chosen = reachable_tests({"spyre_mlir/report/plots.py"})
     assert "tests/unit/report/test_plots.py" in chosen
-    assert "tests/unit/hw/test_dl16.py" not in chosen
+    assert "tests/unit/hw/number_formats/test_dl16.py" not in chosen
 
 
 def test_a_module_below_all_reaches_its_users() -> None:
-    chosen = reachable_tests({"spyre_mlir/hw/dl16.py"})
-    assert {"tests/unit/hw/test_dl16.py", "tests/lit", "tests/unit/test_api.py"} <= set(chosen)
+    chosen = reachable_tests({"spyre_mlir/hw/number_formats/dl16.py"})
+    assert {"tests/unit/hw/number_formats/test_dl16.py", "tests/lit", "tests/unit/test_api.py"} <= set(chosen)
 
 
 def test_an_op_reaches_what_runs_the_table() -> None:

@@ -19,7 +19,7 @@ from spyre_mlir.backend.check.bundle import (
 )
 from spyre_mlir.backend.check.dataflow_rules import DATAFLOW_RULES
 from spyre_mlir.backend.check.scratch_rules import read_whole, written_first
-from spyre_mlir.backend.contained import is_file_of
+from spyre_mlir.backend.whole_files.contained import is_file_of
 from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
 from spyre_mlir.dialects.superdsc.check.addresses import misplaced, overlaps
 from spyre_mlir.dialects.superdsc.check.gathers import DIVISION, astray

@@ -13,10 +13,10 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 from spyre_mlir.backend.check.bundle import Bundle
 from spyre_mlir.backend.check.bundle_rules import BUNDLE_RULES
 from spyre_mlir.backend.check.host_rules import HOST_RULES, LAYOUT_RULES, check_host, host_files
-from spyre_mlir.backend.contained import contained, is_file_of
 from spyre_mlir.backend.directory import BUNDLE_FILE
 from spyre_mlir.backend.json_file import load_text, read_text
 from spyre_mlir.backend.stored import PARTS_FILE, PROGRAM_FILE, launch_folders, parts_instead, read_module
+from spyre_mlir.backend.whole_files.contained import contained, is_file_of
 from spyre_mlir.dialects.superdsc.check import FILE_RULES, Finding, Problem, Rule, Severity, check_value
 from spyre_mlir.dialects.superdsc.check.json_file import SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import error

@@ -11,11 +11,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.backend.check.bundle import Bundle
 from spyre_mlir.backend.check.layout_rules import OURS, launch_layout, manifest_layout
-from spyre_mlir.backend.contained import contained
-from spyre_mlir.backend.digest import digest_of_file
 from spyre_mlir.backend.split import launches
 from spyre_mlir.backend.stored import DATA_FILE, MANIFEST_FILE, WEIGHTS_FILE, StoredBundle, read_bundle
 from spyre_mlir.backend.tensors import tensor_names
+from spyre_mlir.backend.whole_files.contained import contained
+from spyre_mlir.backend.whole_files.digest import digest_of_file
 from spyre_mlir.dialects.superdsc.check import Finding, Problem
 from spyre_mlir.dialects.superdsc.check.rule import Rule, error
 from spyre_mlir.errors import ReadError

@@ -11,7 +11,7 @@ from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from spyre_mlir.backend.whole_file import write_whole
+from spyre_mlir.backend.whole_files.whole_file import write_whole
 from spyre_mlir.errors import InputError
 
 STDOUT = "-"

@@ -25,10 +25,11 @@ from spyre_mlir.dialects.spyre.kernel import (
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError, SpyreError
-from spyre_mlir.hw import dl16, encoding, image
+from spyre_mlir.hw import image
 from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.moves import Move
+from spyre_mlir.hw.number_formats import dl16, encoding
 from spyre_mlir.hw.spec import STICK_BYTES, USER_SEGMENTS, segment_base
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, first_index, tensor_type
 from spyre_mlir.machine.bundle.device_program import DeviceProgram, check_held, takes_none

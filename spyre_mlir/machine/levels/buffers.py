@@ -14,10 +14,10 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
 from spyre_mlir.errors import InputError, IntegerRangeError
 from spyre_mlir.hw.arrangement import as_read, as_stored
-from spyre_mlir.hw.dl16 import round_trip
 from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32, device_format
 from spyre_mlir.hw.moves import Move, moved
+from spyre_mlir.hw.number_formats.dl16 import round_trip
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, first_index, strided
 from spyre_mlir.machine.eager_rounding import MOST_INTEGER, as_eager, slot_type
 from spyre_mlir.machine.faults import place_of

@@ -25,8 +25,8 @@ from spyre_mlir.dialects.spyre.kernel import (
     ToDeviceOp,
     device_tensor,
 )
-from spyre_mlir.hw import fp8
 from spyre_mlir.hw.formats import FP8
+from spyre_mlir.hw.number_formats import fp8
 from spyre_mlir.hw.sticks import StickAccess
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, axis_range, check_known, contract, tensor_type
 from spyre_mlir.machine.faults import FaultKind, fault

@@ -30,9 +30,9 @@ import numpy.typing as npt
 from typing_extensions import override
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.hw import dl16, encoding
 from spyre_mlir.hw.formats import DL16, FORMATS, FP32, INDEX, INFINITY_STAND_IN, INT32
-from spyre_mlir.hw.rounding import round_into
+from spyre_mlir.hw.number_formats import dl16, encoding
+from spyre_mlir.hw.number_formats.rounding import round_into
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.machine.memory.exact import Floats, Memory, Stored, element_bytes
 from spyre_mlir.machine.memory.shadow import Tags, spread

@@ -20,9 +20,9 @@ import numpy.typing as npt
 from typing_extensions import override
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.hw import encoding
 from spyre_mlir.hw.formats import FORMATS
-from spyre_mlir.hw.rounding import Tally
+from spyre_mlir.hw.number_formats import encoding
+from spyre_mlir.hw.number_formats.rounding import Tally
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, USER_SEGMENTS, SpyreSpec, segment_base
 from spyre_mlir.machine.eager_rounding import as_eager, operands_as, slot_type
 from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, fault

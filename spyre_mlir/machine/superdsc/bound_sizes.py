@@ -7,7 +7,7 @@ from dataclasses import replace
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, Operand
 from spyre_mlir.errors import InputError
-from spyre_mlir.machine.superdsc.per_core import Symbols
+from spyre_mlir.machine.superdsc.core_rules.per_core import Symbols
 
 
 def resolved(view: Descriptor, symbols: Symbols | None) -> Descriptor:

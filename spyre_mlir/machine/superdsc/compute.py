@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.hw import dl16, fp8
+from spyre_mlir.hw.number_formats import dl16, fp8
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.hardware_functions import Movement, Pointwise, Reduction, rearranged
 from spyre_mlir.machine.memory.exact import Bools, Floats, Memory
@@ -16,7 +16,7 @@ from spyre_mlir.machine.memory.frames import Frame, blocks
 from spyre_mlir.machine.memory.operand_views import TrackedArray
 from spyre_mlir.machine.memory.shadow import spread
 from spyre_mlir.machine.superdsc.constants import mask_value
-from spyre_mlir.machine.superdsc.gather import gather
+from spyre_mlir.machine.superdsc.core_rules.gather import gather
 from spyre_mlir.machine.superdsc.poison import contracted_written, folded_written, pointwise_written, require_lane_zero
 from spyre_mlir.machine.superdsc.work import ROOM, KeptMatrix, Tile, TileWork
 from spyre_mlir.ops.function_facts import LaneOrder

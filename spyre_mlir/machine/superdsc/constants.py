@@ -7,8 +7,8 @@ from math import isinf
 import numpy as np
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Constant, Descriptor
-from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import FP32, INT32
+from spyre_mlir.hw.number_formats import dl16
 from spyre_mlir.ops.hardware_functions import function_of
 
 

@@ -20,7 +20,7 @@ from spyre_mlir.machine.hardware_functions import Meaning, Movement, meaning_of
 from spyre_mlir.machine.memory.exact import Bools, Ints, Memory
 from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout, slice_table
 from spyre_mlir.machine.memory.shadow import FORMAT_TAGS
-from spyre_mlir.machine.superdsc.gather import share_table
+from spyre_mlir.machine.superdsc.core_rules.gather import share_table
 from spyre_mlir.machine.superdsc.races import require_no_race
 from spyre_mlir.machine.superdsc.work import Tile, TileWork
 from spyre_mlir.ops.function_facts import LaneOrder

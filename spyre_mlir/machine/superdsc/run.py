@@ -20,7 +20,7 @@ from spyre_mlir.machine.memory.operand_views import OperandLayout, TrackedArray
 from spyre_mlir.machine.superdsc.bound_sizes import resolved
 from spyre_mlir.machine.superdsc.compute import compute, keep, run_in_place
 from spyre_mlir.machine.superdsc.core_places import settled
-from spyre_mlir.machine.superdsc.core_rules import run_special
+from spyre_mlir.machine.superdsc.core_rules.rules import run_special
 from spyre_mlir.machine.superdsc.known_states import note
 from spyre_mlir.machine.superdsc.launch_plans import LaunchPlan, LaunchPlans, make_plan
 from spyre_mlir.machine.superdsc.races import require_disjoint, require_no_race

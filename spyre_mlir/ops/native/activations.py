@@ -65,7 +65,7 @@ _LINEAR = 18.0
 
 
 def _softplus(self: Value, *, beta: Number, threshold: Number) -> Value | None:
-    from spyre_mlir.hw.dl16 import round_trip  # numpy, which text tools never need
+    from spyre_mlir.hw.number_formats.dl16 import round_trip  # numpy, which text tools never need
 
     if all(float(round_trip([n])[0]) == float(n) for n in (beta, threshold)):
         return None

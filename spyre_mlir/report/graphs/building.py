@@ -27,7 +27,7 @@ from spyre_mlir.report.graphs.figures import kernel_figures, launch_figures, loo
 from spyre_mlir.report.graphs.flow import Flow
 from spyre_mlir.report.graphs.level_graph import SEPARATOR, LevelGraph, LevelNode
 from spyre_mlir.report.graphs.level_graphs import LevelGraphs
-from spyre_mlir.report.op_support import support_of
+from spyre_mlir.report.models.op_support import support_of
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.transforms.regions.inlining import inline_all
 from spyre_mlir.universe import make_context

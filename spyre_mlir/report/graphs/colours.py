@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spyre_mlir.report.graph import COLOURS
 from spyre_mlir.report.graphs.level_graph import LevelNode
+from spyre_mlir.report.models.graph import COLOURS
 
 _COLD, _HOT, _PLAIN = (255, 255, 255), (240, 110, 80), "#ffffff"
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
-from spyre_mlir.report.graph import type_text
 from spyre_mlir.report.graphs.level_graph import LevelNode
+from spyre_mlir.report.models.graph import type_text
 
 Made = tuple[str, int]  # a node by its id, and which of its results
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from spyre_mlir.backend.whole_file import save_text
+from spyre_mlir.backend.whole_files.whole_file import save_text
 from spyre_mlir.errors import InputError
 from spyre_mlir.report.graphs.dot import dot_text
 from spyre_mlir.report.graphs.level_graph import LevelGraph

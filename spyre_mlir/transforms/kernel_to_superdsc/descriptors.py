@@ -30,8 +30,8 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
     start_offsets,
 )
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import DL16, FP32, INFINITY_STAND_IN
+from spyre_mlir.hw.number_formats import dl16
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import StickAccess, walk
 from spyre_mlir.ops.hardware_functions import function_of, neutral_of

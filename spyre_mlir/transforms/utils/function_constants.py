@@ -18,8 +18,8 @@ from spyre_mlir.dialects.spyre.scalars import body_numbers
 from spyre_mlir.dialects.superdsc.model.descriptor import Constant
 from spyre_mlir.dialects.superdsc.model.function_constants import named_constant
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import FP32
+from spyre_mlir.hw.number_formats import dl16
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.hardware_functions import function_of
 from spyre_mlir.ops.table import OpEntry

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import spyre_mlir
-from spyre_mlir.hw.dl16 import round_trip
+from spyre_mlir.hw.number_formats.dl16 import round_trip
 from tests.functions import FunctionModel
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 import spyre_mlir
-from spyre_mlir.hw.dl16 import round_trip
+from spyre_mlir.hw.number_formats.dl16 import round_trip
 from spyre_mlir.machine.levels.aten import evaluate
 from spyre_mlir.ops import ATEN
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import spyre_mlir
-from spyre_mlir.backend.digest import digest_of_file, digest_of_text
+from spyre_mlir.backend.whole_files.digest import digest_of_file, digest_of_text
 from spyre_mlir.cli import run as run_tool
 from spyre_mlir.cli import translate
 

@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 import spyre_mlir
-from spyre_mlir.backend import digest
+from spyre_mlir.backend.whole_files import digest
 
 
 class Steps:

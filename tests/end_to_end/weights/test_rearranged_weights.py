@@ -15,9 +15,9 @@ from torch import nn
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, RestickifyOp, ToDeviceOp
-from spyre_mlir.hw.dl16 import round_trip
-from spyre_mlir.hw.encoding import decode
 from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.number_formats.dl16 import round_trip
+from spyre_mlir.hw.number_formats.encoding import decode
 from spyre_mlir.residence import CARD
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context

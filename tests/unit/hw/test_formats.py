@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import FORMATS, device_format
+from spyre_mlir.hw.number_formats import dl16
 
 LANDMARKS = {
     0x3C00: 0.5,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spyre_mlir.hw import encoding, image
+from spyre_mlir.hw import image
+from spyre_mlir.hw.number_formats import encoding
 from spyre_mlir.hw.sticks import UNIT, StickLayout
 
 

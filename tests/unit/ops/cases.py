@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import TensorType, f32, i1, i64
 from spyre_mlir.dialects.aten_build import result_types
 from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import ConstraintError
-from spyre_mlir.hw.dl16 import FRACTION_BITS, round_trip
+from spyre_mlir.hw.number_formats.dl16 import FRACTION_BITS, round_trip
 from spyre_mlir.machine.levels.aten import evaluate
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.parameters import ArgKind, Param

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spyre_mlir.hw import dl16
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.hw.formats import INFINITY_STAND_IN
+from spyre_mlir.hw.number_formats import dl16
 from spyre_mlir.ops.hardware_functions import (
     COPY,
     FUNCTIONS,

@@ -6,8 +6,8 @@ import numpy as np
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Constant
 from spyre_mlir.errors import EmitError
-from spyre_mlir.hw import dl16
 from spyre_mlir.hw.formats import DL16, FP32
+from spyre_mlir.hw.number_formats import dl16
 
 MASK = "samv-maskvalue"
 

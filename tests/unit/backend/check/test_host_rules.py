@@ -14,8 +14,8 @@ from xdsl.parser import Parser
 
 from spyre_mlir.backend.check import check_bundle
 from spyre_mlir.backend.check.host_rules import HOST_RULES, check_host, file_digests, host_files, manifest_current
-from spyre_mlir.backend.digest import digest_of_file
 from spyre_mlir.backend.translate import module_to_directory
+from spyre_mlir.backend.whole_files.digest import digest_of_file
 from spyre_mlir.dialects.superdsc.check import Finding, Severity
 from spyre_mlir.universe import make_context
 from tests.unit.backend.programs import LAYOUT, bundle, host, kernel, read

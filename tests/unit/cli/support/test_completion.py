@@ -11,7 +11,7 @@ import pytest
 
 from spyre_mlir.cli import compile as compile_tool
 from spyre_mlir.cli import opt, run
-from spyre_mlir.cli.compile_graphs import DOT, EXPLORER, PYTHON
+from spyre_mlir.cli.compiling.graphs import DOT, EXPLORER, PYTHON
 from spyre_mlir.cli.support.completion import Flag, completion_script
 from spyre_mlir.pipeline import LEVELS
 

@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import DiagnosticException, InterpretationError
 from xdsl.utils.lexer import Input, Span
 
 from spyre_mlir.cli import opt, tools
+from spyre_mlir.cli.flags.mlir_flags import ELSEWHERE
 from spyre_mlir.cli.support import endings
 from spyre_mlir.cli.support.endings import (
     ToolArgumentParser,
@@ -25,7 +26,6 @@ from spyre_mlir.cli.support.endings import (
     span_message,
     usage_error,
 )
-from spyre_mlir.cli.support.mlir_flags import ELSEWHERE
 from spyre_mlir.errors import FaultKind, InputError, MachineFault, UnsupportedError
 
 

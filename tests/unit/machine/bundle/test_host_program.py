@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import UnknownLoc
 from spyre_mlir.dialects.host_call import HostCall
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import FaultKind, InputError, MachineFault, UnsupportedError
-from spyre_mlir.hw import dl16
+from spyre_mlir.hw.number_formats import dl16
 from spyre_mlir.hw.spec import SEGMENT_BYTES
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 from spyre_mlir.machine.bundle.transfers import ResidentTensors

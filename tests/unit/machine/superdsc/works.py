@@ -5,7 +5,7 @@ from __future__ import annotations
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.memory.operand_views import OperandLayout
-from spyre_mlir.machine.superdsc.per_core import CoreWork
+from spyre_mlir.machine.superdsc.core_rules.per_core import CoreWork
 
 
 def work_of(view: Descriptor, memory: Memory, core: int = 0) -> CoreWork:

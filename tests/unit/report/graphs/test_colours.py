@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spyre_mlir.report.graph import COLOURS
 from spyre_mlir.report.graphs.colours import colour_of
 from spyre_mlir.report.graphs.level_graph import LevelNode
+from spyre_mlir.report.models.graph import COLOURS
 
 
 def test_times_and_kinds() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spyre_mlir.hw.dl16 import round_trip
+from spyre_mlir.hw.number_formats.dl16 import round_trip
 from tests.unit.ops.cases import INF, NAN, agree, budgets, check_samples, entry_of, exact_error, result, ulps_off
 
 MODULE = "spyre_mlir.ops.composed.math.exponentials"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spyre_mlir.hw.dl16 import round_trip
+from spyre_mlir.hw.number_formats.dl16 import round_trip
 from spyre_mlir.ops.composed.math.special_functions import exp_of_square, normal_tail, scaled_tail
 from tests.unit.ops.cases import (
     INF,

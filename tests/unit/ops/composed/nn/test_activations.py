@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.hw.dl16 import round_trip
+from spyre_mlir.hw.number_formats.dl16 import round_trip
 from tests.unit.ops.cases import INF, NAN, agree, budgets, check_samples, entry_of, result, results, ulps_off
 
 MODULE = "spyre_mlir.ops.composed.nn.activations"

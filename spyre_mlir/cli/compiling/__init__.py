@@ -1,0 +1,1 @@
+"""Modes of spyre-compile besides writing a bundle, one per module."""

@@ -1,0 +1,1 @@
+"""Flags that say what to compile or which passes run."""

@@ -1,0 +1,1 @@
+"""Numbers as the device stores them: rounding, bits, and their fast forms."""

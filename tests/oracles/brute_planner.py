@@ -68,10 +68,13 @@ class Graph:
 
     @cached_property
     def shared(self) -> frozenset[int]:
-        """Tensors from the host that several kernels read."""
+        """Tensors that several kernels read, from the host or from a kernel: copies of them may be held."""
         reads = [t for node in self.nodes for t in set(node.reads)]
-        return frozenset(t for t in reads if reads.count(t) > 1 and t not in self.made)
+        return frozenset(t for t in reads if reads.count(t) > 1)
 
+
+# Numberings of the cores of a division: the loop that varies fastest first.
+ORDERS = (("sum", "rows", "columns"), ("sum", "columns", "rows"))
 
 Splits = Mapping[str, int]
 Slices = tuple[tuple[int, int], ...]  # per core, the slice of rows and of columns
@@ -108,13 +111,15 @@ def walked(node: Node, place: int, tensor: Tensor) -> tuple[str | None, str | No
     return "rows", None if whole else "columns"
 
 
-def slices(node: Node, splits: Splits, place: int, tensor: Tensor) -> Slices | None:
-    """Per core its slice of an operand; None if several cores would need the same elements."""
+def slices(node: Node, splits: Splits, order: Sequence[str], place: int, tensor: Tensor) -> Slices | None:
+    """Per core its slice of an operand; None if several cores would need the same elements.
+
+    The first loop of the order varies fastest over the cores.
+    """
     own = walked(node, place, tensor)
     if any(n > 1 and name not in own for name, n in splits.items()):
         return None
-    # The sum varies fastest over the cores, then rows.
-    order = [name for name in ("sum", "rows", "columns") if name in splits]
+    order = [name for name in order if name in splits]
     found: list[tuple[int, int]] = []
     for core in range(prod(splits.values())):
         row, rest = dict[str, int](), core
@@ -207,24 +212,27 @@ class Plan:
 class Way:
     """One division of a kernel: the slices of its operands, and its time for every choice of local ones."""
 
-    def __init__(self, graph: Graph, node: Node, splits: Splits) -> None:
+    def __init__(self, graph: Graph, node: Node, splits: Splits, order: Sequence[str]) -> None:
         self.splits, self.places = splits, (*node.reads, node.writes)
-        self.views = tuple(slices(node, splits, n, graph.tensors[t]) for n, t in enumerate(self.places))
+        self.views = tuple(slices(node, splits, order, n, graph.tensors[t]) for n, t in enumerate(self.places))
         everything = range(len(self.places))
         subsets = (frozenset(c) for n in range(len(self.places) + 1) for c in combinations(everything, n))
         self.us = {local: node_us(graph, node, splits, local) for local in subsets}
 
 
-Held = Mapping[int, Slices]  # by tensor, the slices that the scratchpads hold
+Held = Mapping[int, tuple[Slices, bool]]  # by tensor, the slices that the scratchpads hold, and whether of a copy
 
 
 def best_plan(graph: Graph, busy: float = 0.0) -> Plan:
-    """Return the quickest plan in which each kernel has so large a part of the cores of its default division."""
+    """Return the quickest plan in which each product has so large a part of the cores of its default division."""
     best = Plan(inf, (), frozenset())
     ways: list[list[Way]] = []
     for node in graph.nodes:
-        least = int(busy * default_cores(graph, node))
-        ways.append([Way(graph, node, s) for s in divisions(graph, node) if prod(s.values()) >= least])
+        least = int(busy * default_cores(graph, node)) if node.kind == "product" else 1
+        found = [s for s in divisions(graph, node) if prod(s.values()) >= least]
+        ways.append(
+            [Way(graph, node, s, order) for s in found for order in ORDERS[: 2 if node.kind == "product" else 1]]
+        )
     for chosen in product(*ways):
         for held in _choices(graph, chosen):
             us = _plan_us(graph, chosen, held)
@@ -233,23 +241,30 @@ def best_plan(graph: Graph, busy: float = 0.0) -> Plan:
     return best
 
 
-def _choices(graph: Graph, chosen: Sequence[Way]) -> Iterator[dict[int, Slices]]:
+def _choices(graph: Graph, chosen: Sequence[Way]) -> Iterator[Held]:
     """Every choice of tensors in the scratchpads, with slices: those that all kernels see, or for copies several."""
-    options: list[list[tuple[int, Slices | None]]] = []
+    options: list[list[tuple[int, tuple[Slices, bool] | None]]] = []
     for t in sorted(graph.inner | graph.shared):
-        seen = [view for way in chosen for place, view in zip(way.places, way.views, strict=True) if place == t]
-        views = {view for view in seen if seen.count(view) == len(seen) or (t in graph.shared and seen.count(view) > 1)}
-        options.append([(t, None), *((t, view) for view in views if view is not None)])
+        read = [view for way in chosen for place, view in zip(way.places[:-1], way.views, strict=False) if place == t]
+        made = [way.views[-1] for way in chosen if way.places[-1] == t]
+        whole = set(made) if t in graph.made and set(read) == set(made) else set[Slices | None]()
+        copies = {view for view in read if read.count(view) > 1} - whole
+        found = [(view, False) for view in whole] + [(view, True) for view in copies]
+        options.append([(t, None), *((t, (view, copied)) for view, copied in found if view is not None)])
     for choice in product(*options):
         yield {t: view for t, view in choice if view is not None}
 
 
+def _local(way: Way, held: Held) -> frozenset[int]:
+    """Places of a kernel that are in the scratchpads; nobody writes to a copy."""
+    places = enumerate(zip(way.places, way.views, strict=True))
+    last = len(way.places) - 1
+    return frozenset(n for n, (t, view) in places if t in held and held[t] == (view, held[t][1] and n < last))
+
+
 def _plan_us(graph: Graph, chosen: Sequence[Way], held: Held) -> float:
-    us = sum(_copy_us(graph.tensors[t], len(view)) for t, view in held.items() if t in graph.shared)
-    for way in chosen:
-        places = enumerate(zip(way.places, way.views, strict=True))
-        us += way.us[frozenset(n for n, (t, view) in places if t in held and held[t] == view)]
-    return us
+    us = sum(_copy_us(graph.tensors[t], len(view)) for t, (view, copied) in held.items() if copied)
+    return us + sum(way.us[_local(way, held)] for way in chosen)
 
 
 def _copy_us(tensor: Tensor, cores: int) -> float:
@@ -260,14 +275,16 @@ def _copy_us(tensor: Tensor, cores: int) -> float:
 def _fits(graph: Graph, chosen: Sequence[Way], held: Held) -> bool:
     """Whether the slices fit a scratchpad while each kernel runs; a pointwise result may take an input's place."""
     lives: dict[int, tuple[int, int, int]] = {}
-    for t, view in held.items():
-        users = [n for n, way in enumerate(chosen) if (t, view) in zip(way.places, way.views, strict=True)]
+    for t, (view, _) in held.items():
+        users = [n for n, way in enumerate(chosen) if t in {way.places[place] for place in _local(way, held)}]
         lives[t] = users[0], users[-1], graph.tensors[t].bytes // len(set(view))
     for number, node in enumerate(graph.nodes):
         live = {t: size for t, (first, last, size) in lives.items() if first <= number <= last}
-        dying = [t for t in node.reads if t in live and lives[t][1] == number and t in graph.inner]
+        dying = [t for t in node.reads if t in live and lives[t][1] == number and not held[t][1]]
         takes = node.kind == "pointwise" and node.writes in live
-        over = any(held[t] == held[node.writes] and live[t] == live[node.writes] for t in dying) if takes else False
+        over = (
+            any(held[t][0] == held[node.writes][0] and live[t] == live[node.writes] for t in dying) if takes else False
+        )
         if sum(live.values()) - (live[node.writes] if over else 0) > LX:
             return False
     return True

@@ -5,8 +5,7 @@ Decision: docs/decisions/0141-cores-before-reread.md
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Container, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -18,17 +17,19 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import local_slices
 from spyre_mlir.dialects.spyre.hints import HINT, HintError, hint_of
-from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.superdsc.model.work import WorkByDivision
 from spyre_mlir.hw.cost import Work, arithmetic_us, filled_by, roofline_us, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US, CostParameters
 from spyre_mlir.hw.division import Refusal, divide, divisions, divisors, judged_divisions
-from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
+from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.planning.agreement import with_spare
 from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices
 from spyre_mlir.transforms.divide_work import divide_kernel
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.transforms.utils.hints import hinted_divisions, hinted_place
+from spyre_mlir.transforms.utils.kernels.held_operands import buffers_of, copied_inputs, may_hold
 from spyre_mlir.transforms.utils.kernels.launches import Launches, one_launch
 from spyre_mlir.transforms.utils.kernels.loops import columns_first, footprints, loops_of
 from spyre_mlir.transforms.utils.kernels.widened_weights import KernelCounts, is_widened
@@ -36,7 +37,7 @@ from spyre_mlir.transforms.utils.kernels.widened_weights import KernelCounts, is
 # A division that takes so many times the quickest one's time is not considered. Kernels that are shorter than anything
 # a choice could change much have the usual one, or one over more cores.
 SLOW, SHORT_US, SHORT_IN_LOOP_US = 4.0, 5.0, 1.0
-# Part of the usual cores that has to be busy.
+# Part of the usual cores that has to be busy, unless fewer let a kernel without a product agree with others.
 BUSY = 7 / 8
 # Why a legal division is no candidate.
 HINTED = "a hint asks for another"
@@ -64,6 +65,7 @@ class KernelChoices:
     widened: KernelCounts = field(default_factory=dict[SSAValue, "int | None"])
     _usual: dict[Hashable, SpaceAttr] = field(default_factory=dict[Hashable, SpaceAttr])
     _known: dict[Hashable, tuple[DividedKernel, ...]] = field(default_factory=dict[Hashable, tuple[DividedKernel, ...]])
+    _spare: dict[Hashable, tuple[DividedKernel, ...]] = field(default_factory=dict[Hashable, tuple[DividedKernel, ...]])
     _floors: dict[Hashable, float] = field(default_factory=dict[Hashable, float])
     _views: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
 
@@ -86,8 +88,8 @@ class KernelChoices:
         Raises:
             HintError: a hint asks for a buffer in the scratchpads that cannot be there.
         """
-        copied = _copied(ops)
-        held = (value for value in _may_be_held(ops) if hinted_place(value) != "hbm")
+        copied = copied_inputs(ops)
+        held = (value for value in buffers_of(ops) if hinted_place(value) != "hbm")
         numbered = copied | {v for v in held if one_launch((u.operation for u in v.uses), launches or {})}
         numbered |= set(totals)
         wanted = _asked_for(ops)
@@ -110,7 +112,7 @@ class KernelChoices:
             candidates = self.candidates(op)[: 1 if op in self.fixed else None]
             throughout = frozenset([numbers[value] for value in operands if value in totals])
             found.append(Kernel(buffers, candidates, copies, required, wished, throughout))
-        return found, list(numbers)
+        return with_spare(found, lambda number: self.spare(ops[number]), self.spec.lx_usable_bytes), list(numbers)
 
     def usual_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
         """Return the time of a kernel as it is divided, if some operands are in the scratchpads."""
@@ -185,15 +187,28 @@ class KernelChoices:
 
     def candidates(self, op: kernel.KernelOp) -> tuple[DividedKernel, ...]:
         """Return the divisions of a kernel, the present one first: the only one of a short kernel."""
-        written = len(op.operands) - 1
-        held = [_may_hold(value, written=number == written) for number, value in enumerate(op.operands)]
-        facts = [
-            (isinstance(value.owner, TileOp), hinted_place(value), self.is_widened(value)) for value in op.operands
-        ]
-        key = shape_of(op, op.space_splits()), _least_us(op), *held, *facts
+        key, held = self._key(op)
         if (known := self._known.get(key)) is None:
             known = self._known[key] = self._found(op, held)
         return known
+
+    def spare(self, op: kernel.KernelOp) -> tuple[DividedKernel, ...]:
+        """Return the other divisions of a kernel without a product, with which it may agree with others."""
+        if op.is_product or op in self.fixed or hinted_divisions(op, self.spec) is not None:
+            return ()
+        key, held = self._key(op)
+        if (known := self._spare.get(key)) is None:
+            known = self._spare[key] = self._others(op, held)
+        return known
+
+    def _key(self, op: kernel.KernelOp) -> tuple[Hashable, Sequence[bool]]:
+        """What the divisions of a kernel follow from, and which operands the scratchpads may hold."""
+        written = len(op.operands) - 1
+        held = [may_hold(value, written=number == written) for number, value in enumerate(op.operands)]
+        facts = [
+            (isinstance(value.owner, TileOp), hinted_place(value), self.is_widened(value)) for value in op.operands
+        ]
+        return (shape_of(op, op.space_splits()), _least_us(op), *held, *facts), held
 
     def refusals(
         self, op: kernel.KernelOp, considered: Sequence[DividedKernel], given: str = ""
@@ -219,6 +234,19 @@ class KernelChoices:
             reason = refusal or few
             found.append((splits, reason.value if reason else other))
         return found
+
+    def _others(self, op: kernel.KernelOp, held: Sequence[bool]) -> tuple[DividedKernel, ...]:
+        considered = self.candidates(op)
+        known, loops = [c.splits for c in considered], loops_of(op)
+        placed = describe_kernel(op, 0)
+        works, slices = WorkByDivision(placed.descriptor), _Slices(op, held, self._views)
+        found = list[DividedKernel]()
+        for splits in divisions(loops, footprints(op, loops), 2, self.spec):
+            if splits not in known:
+                work = works.work({placed.labels[name]: split for name, split in splits.items()})
+                found.append(DividedKernel(splits, work, *slices.of(splits)))
+        most_us = max(SLOW * min(self._all_held_us(c) for c in considered), SHORT_US)
+        return tuple(c for c in found if self._all_held_us(c) <= most_us)
 
     def _found(self, op: kernel.KernelOp, held: Sequence[bool]) -> tuple[DividedKernel, ...]:
         usual = op.space_splits()
@@ -315,50 +343,6 @@ def _least_us(op: kernel.KernelOp) -> float:
     return SHORTEST_MEASURED_US if op.is_product else SHORT_US
 
 
-def _may_hold(value: SSAValue, *, written: bool) -> bool:
-    """Return whether the scratchpads may hold a tensor, or, if it is not written, a copy of it."""
-    return isinstance(value.owner, kernel.AllocOp if written else kernel.AllocOp | kernel.ToDeviceOp | TileOp)
-
-
-def _copied(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
-    """Tensors that the host sends, or tiles, that several kernels read and none writes: `place-lx` may copy them.
-
-    Kernels that read a part each do not share it, unless their parts are more than the tensor together.
-    """
-    reads, read_bytes = Counter[SSAValue](), Counter[SSAValue]()
-    for op in ops:
-        if isinstance(op, kernel.ComputeOp):
-            parts = {value: op.operand_bytes(number) for number, value in enumerate(op.inputs)}
-            reads.update(parts.keys())
-            read_bytes.update(parts)
-    written = {buffer_behind(op.output) for op in ops}
-    return {
-        value
-        for value, count in reads.items()
-        if count > 1 and isinstance(value.owner, kernel.ToDeviceOp | TileOp) and buffer_behind(value) not in written
-        if read_bytes[value] > _whole_bytes(value)
-    }
-
-
-def _whole_bytes(value: SSAValue) -> int:
-    tensor = value.owner.compact() if isinstance(value.owner, TileOp) else kernel.device_tensor(value)
-    return tensor.sticks * STICK_BYTES
-
-
-def _may_be_held(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
-    """Buffers that are made, written and read by these kernels alone, and not relaid out."""
-    read, found = set[SSAValue](), dict[SSAValue, bool]()
-    own = set[Operation](op for op in ops if not isinstance(op, kernel.RestickifyOp))
-    for op in ops:
-        *inputs, output = op.operands
-        for value in inputs:
-            found.setdefault(value, False)
-        read.update(inputs)
-        if output not in found:
-            found[output] = _is_own(output, own)
-    return {value for value, held in found.items() if held and value in read}
-
-
 def _asked_for(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
     """Buffers that hints want in the scratchpads, and whose writer is here."""
     return {op.output for op in ops if hinted_place(op.output) == "lx"}
@@ -368,14 +352,6 @@ def _writer(value: SSAValue) -> str:
     writers = [u.operation for u in value.uses if isinstance(u.operation, kernel.KernelOp)]
     writers = [op for op in writers if op.output is value]
     return placed(writers[0].function_name, writers[0].location) if writers else "a buffer"
-
-
-def _is_own(value: SSAValue, ops: Container[Operation]) -> bool:
-    """Return whether a buffer without a place is used by these ops alone."""
-    if not isinstance(value.owner, kernel.AllocOp) or value.owner.offset is not None:
-        return False
-    users = (use.operation for use in value.uses)
-    return all(user in ops or isinstance(user, kernel.FreeOp) for user in users)
 
 
 __all__ = ["KernelChoices", "shape_of"]

@@ -112,3 +112,27 @@ def test_no_trip_is_quicker_than_its_floor() -> None:
             times = [choices.prices.us(c, local) for c in choices.candidates(trip)]
             assert 0 < floor <= min(times) * (1 + 1e-9)
         assert choices.trip_floor_us(op, {"m": 4}, held) < choices.trip_floor_us(op, {}, held)
+
+
+def test_a_kernel_may_have_the_few_cores_that_reduce_what_it_makes() -> None:
+    """Columns of 16 sticks are reduced on 16 cores; a kernel before them could have 32, in slices that none reduces."""
+    t = "!spyre.tensor<[1024, 1024] x SEN169_FP16, order [1, 0], stick 1, hbm>"
+    row = "!spyre.tensor<[1024] x SEN169_FP16, order [0], stick 0, hbm>"
+    text = f"""func.func @main(%x: tensor<1024x1024xf16>) -> tensor<1024xf16> {{
+    %0 = spyre.kernel.to_device %x : tensor<1024x1024xf16> to {t}
+    %1 = spyre.kernel.alloc : {t}
+    spyre.kernel.compute "exp" [m = 1024, n = 1024] ins(%0[m, n] : {t}) outs(%1[m, n] : {t})
+    %2 = spyre.kernel.alloc : {row}
+    spyre.kernel.compute "max" [m = 1024, n = 1024] ins(%1[m, n] : {t}) outs(%2[n] : {row})
+    %3 = spyre.kernel.from_device %2 : {row} to tensor<1024xf16>
+    func.return %3 : tensor<1024xf16>
+    }}"""
+    choices, found = chosen(passed(text, "divide-work"))
+    alone = choices.candidates(found[0])
+    kernels, _ = choices.sequence(found)
+    assert [tuple(c.splits.values()) for c in kernels[1].candidates] == [(1, 16)]
+    assert [tuple(c.splits.values()) for c in kernels[0].candidates[len(alone) :]] == [(1, 16)]
+    assert kernels[0].candidates[-1].views[1] == kernels[1].candidates[0].views[0]
+    # What a text says stays.
+    choices.fixed.add(found[0])
+    assert [len(k.candidates) for k in choices.sequence(found)[0]] == [1, 1]

@@ -1,0 +1,67 @@
+"""Operands of kernels that the scratchpads may hold: buffers of their own, and copies of what the host sends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
+from spyre_mlir.hw.spec import STICK_BYTES
+
+
+def may_hold(value: SSAValue, *, written: bool) -> bool:
+    """Return whether the scratchpads may hold a tensor, or, if it is not written, a copy of it."""
+    return isinstance(value.owner, kernel.AllocOp if written else kernel.AllocOp | kernel.ToDeviceOp | TileOp)
+
+
+def copied_inputs(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
+    """Return tensors from the host, and tiles, that several kernels read and none writes: `place-lx` may copy them.
+
+    Kernels that read a part each do not share it, unless their parts are more than the tensor together.
+    """
+    reads, read_bytes = Counter[SSAValue](), Counter[SSAValue]()
+    for op in ops:
+        if isinstance(op, kernel.ComputeOp):
+            parts = {value: op.operand_bytes(number) for number, value in enumerate(op.inputs)}
+            reads.update(parts.keys())
+            read_bytes.update(parts)
+    written = {buffer_behind(op.output) for op in ops}
+    return {
+        value
+        for value, count in reads.items()
+        if count > 1 and isinstance(value.owner, kernel.ToDeviceOp | TileOp) and buffer_behind(value) not in written
+        if read_bytes[value] > _whole_bytes(value)
+    }
+
+
+def _whole_bytes(value: SSAValue) -> int:
+    tensor = value.owner.compact() if isinstance(value.owner, TileOp) else kernel.device_tensor(value)
+    return tensor.sticks * STICK_BYTES
+
+
+def buffers_of(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
+    """Return buffers that are made, written and read by these kernels alone, and not relaid out."""
+    read, found = set[SSAValue](), dict[SSAValue, bool]()
+    own = set[Operation](op for op in ops if not isinstance(op, kernel.RestickifyOp))
+    for op in ops:
+        *inputs, output = op.operands
+        for value in inputs:
+            found.setdefault(value, False)
+        read.update(inputs)
+        if output not in found:
+            found[output] = _is_own(output, own)
+    return {value for value, held in found.items() if held and value in read}
+
+
+def _is_own(value: SSAValue, ops: Container[Operation]) -> bool:
+    """Return whether a buffer without a place is used by these ops alone."""
+    if not isinstance(value.owner, kernel.AllocOp) or value.owner.offset is not None:
+        return False
+    users = (use.operation for use in value.uses)
+    return all(user in ops or isinstance(user, kernel.FreeOp) for user in users)
+
+
+__all__ = ["buffers_of", "copied_inputs", "may_hold"]

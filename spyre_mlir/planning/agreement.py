@@ -3,6 +3,8 @@
 A kernel is divided over most of the cores that it can have, so that the search has few divisions to choose from. Some
 neighbours can have few cores alone: those that reduce the rows of a tensor of few sticks of columns. What they read
 stays in the scratchpads only if the kernel that makes it is on few cores, too, and what that reads if the next one is.
+
+Decision: docs/decisions/0141-cores-before-reread.md
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from xdsl.rewriter import Rewriter
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.errors import LoweringError
+from spyre_mlir.planning.copies import with_copies
 from spyre_mlir.planning.divisions import divide_within
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlannedBlock, PlanRecord
@@ -31,7 +32,7 @@ def divide_block(block: Block, choices: KernelChoices, record: PlanRecord, total
     ops = kernels_in(block)
     kernels, buffers = choices.sequence(ops, launch_numbers(block), totals)
     usual = divide_within([replace(k, candidates=k.candidates[:1]) for k in kernels], inf, choices.prices)
-    best = divide_or_refuse(ops, kernels, choices.prices)
+    best = with_copies(kernels, divide_or_refuse(ops, kernels, choices.prices), choices.prices)
     gains = usual is None or best.us < usual.us
     plan = best if gains or usual is None else usual
     record.blocks.append(PlannedBlock(choices, ops, kernels, plan))

@@ -13,12 +13,14 @@ ROOM = 100
 
 def way(cores: int, *views: str | None, size: int = 10) -> DividedKernel:
     """A division over cores, and the slices that they see of the operands."""
-    return DividedKernel({"m": cores}, Work(kind=CostKind.POINTWISE, cores=cores), views, (size,) * len(views))
+    return DividedKernel(
+        {"m": cores}, Work(kind=CostKind.POINTWISE, cores=cores, elements=1, operands=()), views, (size,) * len(views)
+    )
 
 
-def cores(kernels: Sequence[Kernel], *spare: Sequence[DividedKernel], room: int = ROOM) -> list[list[int]]:
+def cores(kernels: Sequence[Kernel], *spare: Sequence[DividedKernel]) -> list[list[int]]:
     """Cores of the divisions that kernels have to choose from in the end."""
-    found = with_spare(kernels, lambda number: spare[number], room)
+    found = with_spare(kernels, lambda number: spare[number], ROOM)
     return [[c.work.cores for c in kernel.candidates] for kernel in found]
 
 

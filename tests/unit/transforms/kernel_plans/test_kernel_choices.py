@@ -115,7 +115,7 @@ def test_no_trip_is_quicker_than_its_floor() -> None:
 
 
 def test_a_kernel_may_have_the_few_cores_that_reduce_what_it_makes() -> None:
-    """Columns of 16 sticks are reduced on 16 cores; a kernel before them could have 32, in slices that none reduces."""
+    """Columns of 16 sticks are reduced on 16 cores; a kernel before them may have 32, in other slices."""
     t = "!spyre.tensor<[1024, 1024] x SEN169_FP16, order [1, 0], stick 1, hbm>"
     row = "!spyre.tensor<[1024] x SEN169_FP16, order [0], stick 0, hbm>"
     text = f"""func.func @main(%x: tensor<1024x1024xf16>) -> tensor<1024xf16> {{
@@ -130,9 +130,9 @@ def test_a_kernel_may_have_the_few_cores_that_reduce_what_it_makes() -> None:
     choices, found = chosen(passed(text, "divide-work"))
     alone = choices.candidates(found[0])
     kernels, _ = choices.sequence(found)
-    assert [tuple(c.splits.values()) for c in kernels[1].candidates] == [(1, 16)]
-    assert [tuple(c.splits.values()) for c in kernels[0].candidates[len(alone) :]] == [(1, 16)]
-    assert kernels[0].candidates[-1].views[1] == kernels[1].candidates[0].views[0]
+    assert {tuple(c.splits.values()) for c in kernels[1].candidates} == {(1, 16), (1, 8), (1, 4)}
+    assert {tuple(c.splits.values()) for c in kernels[0].candidates[len(alone) :]} == {(1, 16), (1, 8), (1, 4)}
+    assert {c.views[1] for c in kernels[0].candidates[len(alone) :]} == {c.views[0] for c in kernels[1].candidates}
     # What a text says stays.
     choices.fixed.add(found[0])
     assert [len(k.candidates) for k in choices.sequence(found)[0]] == [1, 1]

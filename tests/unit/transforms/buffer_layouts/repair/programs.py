@@ -49,8 +49,13 @@ def function(*lines: str, result: str = T, name: str = "main") -> str:
 
 
 def columns_less_their_greatest(name: str = "main") -> str:
-    """Columns in the lanes need no change of layout and are 16 sticks, for 16 of 32 cores; rows take two changes."""
+    """Columns in the lanes need no change of layout and are 16 sticks, for 16 of 32 cores."""
     return function(relu("0", "x"), greatest("1", "0"), less("out", "0", "1"), name=name)
+
+
+def few_columns_less_their_greatest(name: str = "main") -> str:
+    """Columns in the lanes are 2 sticks, for 2 of 32 cores; rows in the lanes take two changes of layout."""
+    return columns_less_their_greatest(name).replace("x1024xf16", "x128xf16").replace("n = 1024", "n = 128")
 
 
 def planned(text: str) -> tuple[ModuleOp, list[PlannedLayouts]]:

@@ -14,13 +14,13 @@ from spyre_mlir.transforms.buffer_layouts.repair.search import LayoutSearch
 from spyre_mlir.transforms.buffer_layouts.repair.trials import RegionTrials
 from tests.unit.transforms.buffer_layouts.repair.programs import (
     CONVERT,
-    columns_less_their_greatest,
+    few_columns_less_their_greatest,
     planned,
     pricing,
 )
 from tests.unit.transforms.levels import ops
 
-TWICE = "\n".join(columns_less_their_greatest(name) for name in ("main", "other"))
+TWICE = "\n".join(few_columns_less_their_greatest(name) for name in ("main", "other"))
 
 
 def lanes(text: str) -> list[str | None]:
@@ -39,7 +39,7 @@ def test_equal_regions_are_tried_once_and_both_change(monkeypatch: pytest.Monkey
 
 
 def test_small_tensors_are_not_tried() -> None:
-    assert lanes(columns_less_their_greatest().replace("1024", "64")) == [None] * 3
+    assert lanes(few_columns_less_their_greatest().replace("1024", "64")) == [None] * 3
 
 
 def test_the_whole_program_decides_about_a_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,10 +48,10 @@ def test_the_whole_program_decides_about_a_part_of_it(monkeypatch: pytest.Monkey
         return None if region is None else replace(region, whole=False)
 
     monkeypatch.setattr(search, "region_around", part_around)
-    assert lanes(columns_less_their_greatest()) == ["m", "r", "m"]
+    assert lanes(few_columns_less_their_greatest()) == ["m", "r", "m"]
     us = iter([[100.0], [100.0]])
     monkeypatch.setattr(LayoutSearch, "_us", lambda *_: next(us))
-    assert lanes(columns_less_their_greatest()) == [None] * 3, "it takes as long as before"
+    assert lanes(few_columns_less_their_greatest()) == [None] * 3, "it takes as long as before"
 
 
 def test_no_work_is_left_after_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,14 +11,14 @@ from spyre_mlir.transforms.buffer_layouts.repair.regions import region_around
 from spyre_mlir.transforms.buffer_layouts.repair.trials import RegionTrials, is_clear_gain
 from tests.unit.transforms.buffer_layouts.repair.programs import (
     CONVERT,
-    columns_less_their_greatest,
+    few_columns_less_their_greatest,
     planned,
     pricing,
 )
 
 
 def region_trials(prices: LayoutPricing | None = None) -> RegionTrials:
-    _, (layouts,) = planned(columns_less_their_greatest())
+    _, (layouts,) = planned(few_columns_less_their_greatest())
     region = region_around(layouts.spots[0].ops, layouts)
     assert region is not None
     return RegionTrials(region, CONVERT, prices or pricing())
@@ -28,7 +28,7 @@ def test_rows_in_the_lanes_of_all_nests_are_found_together() -> None:
     """No single nest gains by it: each would be between two changes of layout."""
     found = region_trials().best()
     assert {n: choice.lanes for n, choice in found.layouts.items()} == {0: "m", 1: "r", 2: "m"}
-    assert found.gain_us > 5
+    assert found.gain_us > 4
 
 
 def test_the_same_layouts_are_priced_once() -> None:
@@ -45,7 +45,7 @@ def test_a_layout_that_nothing_can_have_is_no_trial() -> None:
 
 def test_little_loss_is_not_worth_a_trial() -> None:
     tried = region_trials()
-    assert tried.best(worth_us=1000.0).layouts == {} and tried.pricing.kernels == 3
+    assert tried.best(worth_us=1000.0).layouts == {} and tried.pricing.kernels == 5
 
 
 def test_a_budget_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def test_a_budget_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trials, "KERNELS_AT_LEAST", 0)
     monkeypatch.setattr(trials, "KERNELS_PER_US", 0.0)
     tried = region_trials()
-    assert tried.best().layouts == {} and tried.pricing.kernels == 3
+    assert tried.best().layouts == {} and tried.pricing.kernels == 5
 
 
 def test_a_gain_is_clear_by_a_part_and_by_microseconds() -> None:

@@ -89,7 +89,7 @@ def us(loop: ModuleOp, *, repair: bool) -> float:
     return module_timeline(module, "calibrated").total_us
 
 
-def _with_all(kernels: Sequence[Kernel], spare: Spare, most_bytes: int) -> list[Kernel]:
+def _with_all(kernels: Sequence[Kernel], spare: Spare, _most_bytes: int) -> list[Kernel]:
     return [replace(k, candidates=(*k.candidates, *spare(n))) for n, k in enumerate(kernels)]
 
 

@@ -250,7 +250,7 @@ def test_a_block_that_is_written_says_how_its_tensor_lies() -> None:
 
 
 def test_a_quicker_layout_is_found_by_trials() -> None:
-    """With 2 sticks of columns in the lanes two cores look for the greatest numbers, or the tensor is laid out again."""
+    """With 2 sticks of columns in the lanes two cores find the greatest numbers, or it is laid out again."""
     usual = passed(few_columns_less_their_greatest(), CHOOSE, repair=False)
     better = passed(few_columns_less_their_greatest(), CHOOSE, why=True)
     assert [choice and choice.lanes for choice in said(usual)] == ["n", "r", "n"]

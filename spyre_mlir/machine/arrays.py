@@ -21,6 +21,7 @@ from xdsl.ir import Attribute, Operation
 from spyre_mlir.dialects.tensors import integer_bits, is_unsigned
 from spyre_mlir.hw.number_formats import fp8
 from spyre_mlir.hw.sticks import LinearExpr
+from spyre_mlir.machine.eager_rounding import as_integers
 from spyre_mlir.machine.faults import FaultKind, fault
 
 Array = NDArray[Any]
@@ -102,9 +103,9 @@ def as_numbers(values: Array, element: Attribute, *, narrow: bool = False) -> Ar
     """
     if narrow and values.dtype == np.float32 and numpy_type(element) is np.float64:
         return np.asarray(values, order="C")
-    with np.errstate(invalid="ignore"):  # a float beyond all integers becomes one without a warning, as in torch
-        made = np.asarray(values).astype(numpy_type(element), order="C", copy=False)
-    return in_width(made, element)
+    if values.dtype.kind == "f" and numpy_type(element) is np.int64:
+        return np.asarray(as_integers(values, str(element)), order="C")
+    return in_width(np.asarray(values).astype(numpy_type(element), order="C", copy=False), element)
 
 
 def in_width(values: Array, element: Attribute) -> Array:

@@ -142,7 +142,7 @@ def lower_cast(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:
     if new == i1:
         return b.pointwise(pointwise.ne, [source, b.reading(0.0, old)], result)
     if is_integer(new) and not isinstance(old, IntegerType):
-        source = _towards_zero(b, source)
+        return _towards_zero(b, source, new)
     if isinstance(new, Float8E4M3FNType) and not isinstance(old, Float8E4M3FNType):
         source = _limited(b, source)
     return b.converted(source, new)
@@ -155,15 +155,15 @@ def _limited(b: LoopBuilder, x: TensorView) -> TensorView:
     return b.pointwise(pointwise.maximum, [below, b.reading(-FP8_LARGEST, element)], same)
 
 
-def _towards_zero(b: LoopBuilder, x: TensorView) -> TensorView:
-    """Floats without what is behind the point, as a conversion to integers leaves them."""
+def _towards_zero(b: LoopBuilder, x: TensorView, element: Attribute) -> TensorView:
+    """Floats as integers of a type: without what is behind the point. The last nest converts, so that kernels know."""
     same, truth = TensorType(element_of(x.base), x.shape), TensorType(i1, x.shape)
     below = b.pointwise(pointwise.floor, [x], same)
     above = b.pointwise(
         pointwise.neg, [b.pointwise(pointwise.floor, [b.pointwise(pointwise.neg, [x], same)], same)], same
     )
     positive = b.pointwise(pointwise.ge, [x, b.reading(0.0, element_of(x.base))], truth)
-    return b.pointwise(pointwise.where, [positive, below, above], same)
+    return b.pointwise(pointwise.where, [positive, below, above], TensorType(element, x.shape))
 
 
 def lower_cat(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:

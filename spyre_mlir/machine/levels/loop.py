@@ -36,6 +36,7 @@ from spyre_mlir.hw.moves import map_view
 from spyre_mlir.machine.arrays import (
     Array,
     HostArray,
+    as_numbers,
     check_known,
     contract,
     expression_grid,
@@ -171,7 +172,9 @@ class LoopFunctions(InterpreterFunctions):
         inputs = cast(tuple[HostArray, ...], args[: len(op.inputs)])
         dest = cast(HostArray, args[-1]) if op.dest is not None else None
         element = tensor_type(op.result.type).get_element_type()
-        values = in_width(_evaluate(interpreter, op, inputs), element)
+        values = _evaluate(interpreter, op, inputs)
+        # Integers that become floats are rounded once, from what they are.
+        values = as_numbers(values, element) if numpy_type(element) is np.int64 else in_width(values, element)
         values = values if op.wide is not None else as_eager(values, str(element))
         return (_write(op, op.output_map, values, _kept(op), _target(op, dest)),)
 
@@ -227,8 +230,7 @@ def _run_scalar(
             f"{op.name} on whole tensors", where=place_of(op), hint="use the aten op, for example aten.add.Tensor"
         )
     values = np.asarray(entry.meaning(*args, **numbers_of(op)))
-    result = op.results[0].type
-    return (in_width(values.astype(numpy_type(result), copy=False), result),)
+    return (as_numbers(values, op.results[0].type),)
 
 
 class _ScalarFunctions(InterpreterFunctions):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import Float8E4M3FNType, FloatAttr, IntegerAttr, IntegerType, f32, i1
+from xdsl.dialects.builtin import Float8E4M3FNType, FloatAttr, FunctionType, IntegerAttr, IntegerType, f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import loop
@@ -29,6 +29,7 @@ from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from spyre_mlir.transforms.utils.numerics.integer_ranges import (
     NARROW,
     WIDE,
+    converts_to_integers,
     holds,
     inside,
     is_integer,
@@ -191,9 +192,12 @@ def _step(
 def eager_element(op: loop.NestOp, form: str) -> Attribute | None:
     """Return the element type to which exact numerics round a nest's result, as eager does; None if unchanged.
 
-    Integers that have 32 bits or more, and no bounds that DL16 holds, start anew beyond their type.
+    Integers that have 32 bits or more, and no bounds that DL16 holds, start anew beyond their type. A nest that makes
+    integers of floats has the types of both.
     """
     element = element_of(op.result)
+    if converts_to_integers(op):
+        return FunctionType.from_lists([element_of(op.inputs[-1])], [element])
     if is_integer(element):
         return element if form == FP32.name and not wraps(element) else None
     return element if element == f32 and op.wide is None else None

@@ -50,7 +50,8 @@ class FloorDivision:
         if divisor[0] == divisor[1] and (divisor[0] & -divisor[0]) == abs(divisor[0]):
             return whole  # a power of two only scales
         product = self.step("mul", whole, b)
-        if (low >= 0 and divisor[0] >= 0) or max(-low, high) + max(-divisor[0], divisor[1]) <= _EXACT:
+        alike = (low >= 0 and divisor[0] >= 0) or (high <= 0 and divisor[1] <= 0)
+        if alike or max(-low, high) + max(-divisor[0], divisor[1]) <= _EXACT:
             rest = self.step("realdiv", self.step("sub", a, product), b)
             return self.step("add", whole, self.step("floor", rest))
         beyond = self._over(self.step("sub", product, a), b, divisor)

@@ -54,7 +54,14 @@ from spyre_mlir.transforms.loop_to_kernel.reductions import (
 from spyre_mlir.transforms.loop_to_kernel.settling.reachable_layouts import table_beyond_reach
 from spyre_mlir.transforms.loop_to_kernel.unpacking import packed_digit
 from spyre_mlir.transforms.utils.function_constants import function_constants
-from spyre_mlir.transforms.utils.numerics.integer_ranges import NARROW, holds, inside, is_integer, wraps
+from spyre_mlir.transforms.utils.numerics.integer_ranges import (
+    NARROW,
+    converts_to_integers,
+    holds,
+    inside,
+    is_integer,
+    wraps,
+)
 
 COLUMNS = "a product has its columns in the lanes"
 
@@ -144,7 +151,9 @@ def _lower_pointwise(p: LayoutPlanner, op: loop.NestOp, function: str) -> None:
     output, kept = output_of(p, op, lane), eager_element(op, forms.format)
     p.step(function, op.space.data, inputs, output, integers=watched, constants=constants, element=kept)
     if wraps(element) and not inside(p.ranges.unwrapped(op), holds(element)):
-        p.versions[op.result] = wrapped(p, p.of(op.result), element)
+        # A float may have any size, and its low bits are none of DL16's.
+        whole = p.form(op.result, FP32.name) if converts_to_integers(op) else p.of(op.result)
+        p.versions[op.result] = wrapped(p, whole, element)
 
 
 def _lower_product(p: LayoutPlanner, op: loop.NestOp) -> None:

@@ -154,8 +154,27 @@ def test_a_saved_program_rounds_its_integers(tmp_path: Path) -> None:
     assert torch.equal(got[0], BEYOND == FLOATS) and torch.equal(got[1], (BEYOND + 1) - FLOATS)
 
 
+# What has no place in the integers that a processor makes of floats, some that have, and NaN.
+ANY_SIZE = torch.tensor([1e20, -1e20, 3e9, -3e9, NAN, INF, -INF, 2.0**63, 2.0**31, 300.7, -300.7, 70000.5, 255.9, -0.9])
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8], ids=str)
+def test_floats_of_any_size_become_integers(dtype: torch.dtype) -> None:
+    check(lambda x: (x.to(dtype), x.to(dtype) > 0, x.to(dtype) + 1, x.to(dtype).float()), ANY_SIZE)
+    check(lambda x: (x.to(dtype), x.to(dtype) > 0), ANY_SIZE.half())
+
+
 LEAST = torch.tensor([-(2**31), -(2**31), 2**31 - 1, 7, -7], dtype=torch.int32)
+LONG_LEAST = torch.tensor([-(2**63), -(2**63) + 1, 2**63 - 1, -7, 7])
 EXTREMES: dict[str, tuple[Function, torch.Tensor]] = {
+    "truncated long quotients": (
+        lambda a: (torch.div(a, -3, rounding_mode="trunc"), torch.fmod(a, 3), torch.fmod(a, -(2**62)), a % -3),
+        LONG_LEAST,
+    ),
+    "truncated by the least": (
+        lambda a: (torch.div(a, a[:1], rounding_mode="trunc"), torch.fmod(a, a[:1]), a // a[:1], a % a[:1]),
+        LONG_LEAST,
+    ),
     "truncated quotients": (lambda a: (torch.div(a, 3, rounding_mode="trunc"), torch.fmod(a, 3), a // 3), LEAST),
     "truncated by a tensor": (
         lambda a: (torch.div(a, a // 2 + 5, rounding_mode="trunc"), torch.fmod(a, a // 3)),
@@ -167,6 +186,17 @@ EXTREMES: dict[str, tuple[Function, torch.Tensor]] = {
         torch.tensor([0, 255, 7], dtype=torch.uint8),
     ),
 }
+
+
+BESIDE_ZERO = torch.tensor([INF, -INF, NAN, 5.0, -5.0, 0.0, -0.0, 0.7, -0.7, 0.3, 1e30])
+DIVISORS = torch.tensor([2.0, -2.0, INF, -INF, 0.0, 0.1, -0.1])
+
+
+@pytest.mark.parametrize("mode", ["floor", "trunc"])
+def test_quotients_of_floats_are_rounded_as_in_eager(mode: str) -> None:
+    """5 / 0.1 and 0.7 / 0.1 are below whole numbers, and become these where float32 rounds them."""
+    check(lambda x, y: torch.div(x[:, None], y, rounding_mode=mode), BESIDE_ZERO, DIVISORS)
+    check(lambda x: tuple(torch.div(x, y, rounding_mode=mode) for y in (1.0, -1.0, 0.1, INF, -INF, 0.0)), BESIDE_ZERO)
 
 
 @pytest.mark.parametrize(("function", "numbers"), EXTREMES.values(), ids=EXTREMES)

@@ -6,8 +6,8 @@ A quotient that is rounded up to an integer is one too large: the exact remainde
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import frexp, isfinite, isinf, ldexp
-from typing import TypeAlias
+from math import copysign, frexp, isfinite, isinf, ldexp
+from typing import TypeAlias, cast
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.annotations import Number
@@ -87,34 +87,47 @@ def _with_room(b: Build, x: Value, y: Divisor, compute: Callable[[Build, Value, 
     return b.cast(compute(b, x, y), element)
 
 
-def _with_magnitudes(b: Build, x: Value, y: Divisor, compute: Callable[[Build, Value, Divisor], Value]) -> Value:
-    """The same for computations on magnitudes: the magnitude of the least 32-bit integer needs 64 bits."""
-    x, y = _operands(b, x, y)
-    if x.element != "i32":
-        return _with_room(b, x, y, compute)
-    y = b.cast(y, "i64") if isinstance(y, Value) else y
-    return b.cast(compute(b, b.cast(x, "i64"), y), "i32")
-
-
 def floor_division(b: Build, x: Value, y: Divisor) -> Value:
-    """The largest integer not above x / y."""
+    """The largest integer not above x / y; no number for an infinite x, but by 0."""
     x, y = _operands(b, x, y)
+    quotient = _rounded_down(b, x, y)
+    if not x.is_float or y == 0:
+        return quotient
+    # 0 with the sign of the quotient leaves that as it is; infinity times 0 is no number.
+    if not isinstance(y, Value):
+        return quotient + x * copysign(0.0, y)
+    zero = x * 0.0
+    return quotient + y.gt(0).where(zero, y.lt(0).where(-zero, 0.0))
+
+
+def _rounded_down(b: Build, x: Value, y: Divisor) -> Value:
     quotient = _floor_of_quotient(b, x, y)
     if not x.is_float or (not isinstance(y, Value) and abs(y) == 1):
         return quotient
     if not isinstance(y, Value) and isinf(y):
         return _is_below_zero(x, y).where(-1.0, quotient)
-    wrong = _is_below_zero(_rest(x, quotient, y), y)
-    return wrong.where(quotient - 1, quotient)
+    rest = _rest(x, quotient, y)
+    rest = quotient.eq(0).where(x, rest) if isinstance(y, Value) else rest  # 0 times an infinite divisor is no number
+    return _is_below_zero(rest, y).where(quotient - 1, quotient)
+
+
+def _below_zero(x: Divisor) -> Divisor:
+    """The magnitude of an integer with the other sign: the least integer has no magnitude in its type."""
+    return -abs(x)
 
 
 def truncated_division(b: Build, x: Value, y: Divisor) -> Value:
-    """x / y without its fraction."""
-    return _with_magnitudes(b, x, y, _truncated)
+    """x / y without its fraction; a quotient of float32 is rounded first, as in eager."""
+    x, y = _operands(b, x, y)
+    if x.element == "f32":
+        quotient = b.rounded(x / y)
+        return quotient.lt(0).where(-(-quotient).floor(), quotient.floor())
+    return _with_room(b, x, y, _truncated)
 
 
 def _truncated(b: Build, x: Value, y: Divisor) -> Value:
-    quotient = floor_division(b, abs(x), abs(y))
+    magnitude = abs if x.is_float else _below_zero
+    quotient = _rounded_down(b, cast("Value", magnitude(x)), magnitude(y))
     negative = x.lt(0)
     if isinstance(y, Value):
         negative = negative.ne(y.lt(0))
@@ -157,15 +170,16 @@ def _floored_rest(b: Build, x: Value, y: Divisor) -> Value:
 @ATEN.composed(aten=["fmod.Tensor", "fmod.Scalar"], promote=True, ulps=8)
 def fmod(b: Build, self: Value, other: Value) -> Value:
     """Remainder of a division rounded towards 0; it has the sign of `self`."""
-    return _with_magnitudes(b, self, other, _truncated_rest)
+    return _with_room(b, self, other, _truncated_rest)
 
 
 def _truncated_rest(b: Build, x: Value, y: Divisor) -> Value:
-    above, below = abs(x), abs(y)
     if x.is_float:
-        rest = with_sign_of(x, _floored_rest(b, above, below))
+        rest = with_sign_of(x, _floored_rest(b, abs(x), abs(y)))
         return rest.eq(0).where(x * 0.0, rest)
-    return with_sign_of(x, _rest(above, floor_division(b, above, below), below))
+    above, below = cast("Value", _below_zero(x)), _below_zero(y)
+    rest = _rest(above, _rounded_down(b, above, below), below)
+    return x.lt(0).where(rest, -rest)
 
 
 _FAR = Sample(((2, 3, 65), (65,)), low=-9.0, high=9.0)

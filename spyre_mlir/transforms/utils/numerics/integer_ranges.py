@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import floor, inf, isfinite, isnan, prod
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -68,6 +68,11 @@ def wraps(element: Attribute) -> bool:
     return 1 < integer_bits(element) <= MOST_SHORT_BITS
 
 
+def converts_to_integers(op: loop.NestOp) -> bool:
+    """Return whether a nest makes integers of floats."""
+    return is_integer(element_of(op.result)) and any(not isinstance(element_of(v), IntegerType) for v in op.inputs)
+
+
 def inside(bounds: FloatBounds, limits: FloatBounds) -> bool:
     """Return whether all of `bounds` lies in `limits`."""
     return limits[0] <= bounds[0] and bounds[1] <= limits[1]
@@ -86,6 +91,10 @@ def _quotients(a: FloatBounds, b: FloatBounds) -> FloatBounds:
     return _around(*(x // y for x in a for y in divisors)) if divisors else WIDE
 
 
+def _floor(number: float) -> float:
+    return floor(number) if isfinite(number) else number
+
+
 # Bounds of a function from those of its operands, integers or floats.
 BOUNDS: dict[str, Callable[[Sequence[FloatBounds]], FloatBounds]] = {
     pointwise.add.name: lambda x: (x[0][0] + x[1][0], x[0][1] + x[1][1]),
@@ -98,7 +107,14 @@ BOUNDS: dict[str, Callable[[Sequence[FloatBounds]], FloatBounds]] = {
     pointwise.abs.name: lambda x: (max(0, x[0][0], -x[0][1]), max(-x[0][0], x[0][1])),
     floor_division.floor_divide_integers.name: lambda x: _quotients(x[0], x[1]),
     activations.relu.name: lambda x: (max(0, x[0][0]), max(0, x[0][1])),
+    activations.sigmoid.name: lambda _: (0, 1),
+    pointwise.tanh.name: lambda _: (-1, 1),
+    pointwise.floor.name: lambda x: (_floor(x[0][0]), _floor(x[0][1])),
 }
+_UNKNOWN: FloatBounds = (-inf, inf)
+_EXTREMES = (reductions.amax, reductions.amin)
+# Steps back from a conversion to integers in which bounds of its floats are looked for.
+_STEPS = 16
 
 
 def constant_bounds(value: Attribute, shape: Sequence[int]) -> tuple[float, float]:
@@ -128,6 +144,7 @@ class Ranges:
     checks: bool = True
     beyond_device: bool = False
     _known: dict[SSAValue, IntegerBounds] = field(default_factory=dict[SSAValue, IntegerBounds])
+    _floats: dict[SSAValue, FloatBounds] = field(default_factory=dict[SSAValue, FloatBounds])
 
     def of(self, value: SSAValue) -> IntegerBounds:
         """Return the bounds of a value's elements, within its type."""
@@ -173,6 +190,9 @@ class Ranges:
 
     def unwrapped(self, op: loop.NestOp) -> IntegerBounds:
         """Return the bounds of a nest's result, before its type limits it."""
+        if converts_to_integers(op):
+            low, high = self._of_floats(op, _STEPS)
+            return int(max(low, -(2.0**63))), int(min(high, 2.0**63))
         if not all(isinstance(element_of(v), IntegerType) for v in op.inputs):
             return self._limits(element_of(op.result))
         operands = [self.of(v) for v in op.inputs]
@@ -182,6 +202,31 @@ class Ranges:
             times = prod(op.space.extents[name] for name in op.reduced)
             found = found[0] * times, found[1] * times
         return found
+
+    def _of_floats(self, op: loop.NestOp, steps: int) -> FloatBounds:
+        """Bounds of what a nest computes of floats: limits, rounding, and arithmetic with numbers."""
+        if op.dest is not None or (op.combine is not None and loop.combiner(op.combine.data) not in _EXTREMES):
+            return _UNKNOWN
+        operands = [self._float(v, steps) for v in op.inputs]
+        entry = body_function(op.body.block)
+        rule = None if entry is None else BOUNDS.get(entry.name)
+        if entry is None:
+            return operands[0]
+        found = _UNKNOWN if rule is None else rule(operands)
+        return _UNKNOWN if any(map(isnan, found)) else found
+
+    def _float(self, value: SSAValue, steps: int) -> FloatBounds:
+        if isinstance(element_of(value), IntegerType):
+            return self.of(value)
+        match value.owner:
+            case loop.LoopConstantOp() as op:
+                return constant_bounds(op.value, shape_of(value))
+            case loop.NestOp() as op if steps:
+                if value not in self._floats:
+                    self._floats[value] = self._of_floats(op, steps - 1)
+                return self._floats[value]
+            case _:
+                return _UNKNOWN
 
 
 def _stated(argument: BlockArgument, limits: IntegerBounds) -> IntegerBounds:
@@ -233,6 +278,7 @@ __all__ = [
     "IntegerBounds",
     "Ranges",
     "constant_bounds",
+    "converts_to_integers",
     "holds",
     "inside",
     "is_integer",

@@ -314,3 +314,29 @@ def test_bounds_beyond_the_device() -> None:
     assert bounds("arith.addi %a, %b", beyond=True, of=short) == (-(2**31), 2**31 - 1)
     assert bounds("arith.addi %a, %b", beyond=True, of="tensor<4x64xi16>") == (-(2**15), 2**15 - 1)
     assert type_range(i1) == (0, 1)
+
+
+ANY_FLOATS = torch.tensor([300.0, -300.0, 127.5, -129.0, 1000.0, 255.5, -0.5, 0.0, 3.0])
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8], ids=str)
+def test_floats_wrap_where_they_become_short_integers(dtype: torch.dtype) -> None:
+    exact(lambda x: x.to(dtype), ANY_FLOATS)
+    exact(lambda x: x.to(dtype) + 1, ANY_FLOATS)
+    exact(lambda x: x.to(dtype) > 20, ANY_FLOATS)
+    exact(lambda x: x.to(dtype).int() * 3, ANY_FLOATS)
+
+
+LIMITED: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], int]] = {
+    "limits": (lambda x: x.clamp(-128, 127).to(torch.int8), 2),
+    "limits before rounding": (lambda x: torch.floor(x.clamp(-100, 100) + 0.5).to(torch.int8), 3),
+    "a sigmoid": (lambda x: (x.sigmoid() * 120).to(torch.int8), 2),
+    "the largest of limited ones": (lambda x: x.clamp(-9, 9).amax(0, keepdim=True).neg().to(torch.int8), 2),
+    "limits too far": (lambda x: x.clamp(-128, 128).to(torch.int8), 3),
+}
+
+
+@pytest.mark.parametrize(("function", "floors"), LIMITED.values(), ids=LIMITED)
+def test_limited_floats_have_no_steps_to_wrap(function: Callable[[torch.Tensor], torch.Tensor], floors: int) -> None:
+    """A conversion rounds down twice, once for either sign; to wrap takes another one."""
+    assert exact(function, ANY_FLOATS).mlir("spyre.kernel").count('"floor"') == floors

@@ -49,6 +49,11 @@ def rank_and_count(what: str) -> tuple[int, int]:
     return dist.get_rank(), dist.get_world_size()
 
 
+def groups_to_share() -> dict[int, object]:
+    """Return the process groups of this process as a memo of `copy.deepcopy`: a copy of a model has the same ones."""
+    return {id(group): group for group in map(group_called, group_names()) if group is not None}
+
+
 def wait_for_ranks() -> None:
     """Return when every rank of the process group has come here."""
     cast(Any, dist).barrier()
@@ -150,4 +155,4 @@ def _listed(ranks: Sequence[int]) -> str:
     return f"rank{'s' * (len(ranks) != 1)} {', '.join(map(str, ranks))}"
 
 
-__all__ = ["Collective", "rank_and_count", "ranks_of", "wait_for_ranks", "without_exchange"]
+__all__ = ["Collective", "groups_to_share", "rank_and_count", "ranks_of", "wait_for_ranks", "without_exchange"]

@@ -164,7 +164,7 @@ class PartedModel(ShownAsText, NotPickled):
 
         def verified(program: CompiledModel, inputs: tuple[Any, ...]) -> Any:
             found.append(program.verify(*inputs, tolerance=tolerance))
-            return program(*inputs)
+            return program.in_exact_numerics()(*inputs)
 
         with as_it_was(self._program):
             own = copied(args, kwargs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -53,6 +54,12 @@ class CalledExactly:
         returned = self._exact(*args, **kwargs)
         self.log = self._exact.log
         return returned
+
+    def in_exact_numerics(self) -> Self:
+        """Return the same program, whose calls compute as eager does."""
+        made = copy(self)
+        made._options = replace(self._options, numerics="exact")
+        return made
 
     @abstractmethod
     def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -18,7 +18,7 @@ from spyre_mlir.frontend.arguments import is_random
 from spyre_mlir.frontend.capture.control_flow.kept import KEPT, graphs_of, is_kept, nodes_within, predicate_of
 from spyre_mlir.frontend.capture.control_flow.unrolled import LOOPS, is_loop
 from spyre_mlir.frontend.symbolic.sizes import is_symbolic_node
-from spyre_mlir.frontend.torch_private import HigherOrderOperator, OpOverload, tree_flatten
+from spyre_mlir.frontend.torch_private import HigherOrderOperator, OpOverload, free_unbacked_symbols, tree_flatten
 
 _NUMBERS = (bool, int, float)
 
@@ -27,7 +27,21 @@ def makes_size(node: Node) -> bool:
     """Return whether only the data says the size or value of a result of a call, or of a call in a branch of it."""
     if is_kept(node):
         return any(map(makes_size, nodes_within(node))) or not _keeps_sizes(node)
-    return bool(node.meta.get("unbacked_bindings"))
+    return bool(node.meta.get("unbacked_bindings")) or _makes_known_size(node)
+
+
+def _makes_known_size(node: Node) -> bool:
+    """Return whether a call makes a size that a call before it has made of the same mask, which torch remembers."""
+    target: Any = node.target
+    if not isinstance(target, OpOverload) or torch.Tag.dynamic_output_shape not in cast(Any, target).tags:
+        return False
+    return not _symbols(node) <= {symbol for given in node.all_input_nodes for symbol in _symbols(given)}
+
+
+def _symbols(node: Node) -> set[object]:
+    """The symbols that data decides in the shape of a value."""
+    value: Any = node.meta.get("val")
+    return set(free_unbacked_symbols(value))
 
 
 def has_own_sizes(exported: ExportedProgram) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from typing_extensions import override
 
+from spyre_mlir.frontend.process_groups import groups_to_share
 from spyre_mlir.frontend.reference.operator_mode import OperatorMode
 from spyre_mlir.frontend.torch_private import Operator, holders, schema_of, tree_map
 
@@ -114,7 +115,7 @@ def has_halves(tensors: Iterable[object]) -> bool:
 
 def widened_model(model: torch.nn.Module) -> torch.nn.Module:
     """Return a copy of a model with half-precision parameters and buffers made double."""
-    wide = copy.deepcopy(model)
+    wide = copy.deepcopy(model, groups_to_share())
     for held in holders(wide):
         for name, value in held.items():
             if value is not None and value.dtype in HALF:

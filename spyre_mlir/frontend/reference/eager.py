@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 from spyre_mlir.dialects.ir.call_effects import draws_numbers
 from spyre_mlir.frontend.capture.export import REFUSED, clone_examples
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
+from spyre_mlir.frontend.process_groups import groups_to_share
 from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import Argument, Program
@@ -137,7 +138,7 @@ def double_reference(
     reference = program.reference
     # A copy in any case: the module of an exported program shares its tensors.
     with torch_noise_hidden():
-        model = deepcopy(cast(torch.nn.Module, _module_of(reference)))
+        model = deepcopy(cast(torch.nn.Module, _module_of(reference)), groups_to_share())
     for part in model.modules():
         if isinstance(part, torch.fx.GraphModule):
             _drop_dtype_checks(part)

@@ -10,6 +10,7 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 
+from spyre_mlir.frontend.process_groups import groups_to_share
 from spyre_mlir.frontend.program.complex_tensors import as_complex
 from spyre_mlir.frontend.torch_private import holders
 
@@ -39,6 +40,7 @@ def _bound_module(model: torch.nn.Module, known: Tensors) -> torch.nn.Module:
     named = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
     # What the copy finds here it takes as it is.
     memo: dict[int, Any] = {id(t): t for holder in holders(model) for t in holder.values() if t is not None}
+    memo |= groups_to_share()
     for name, old in named:
         if name in known:
             memo[id(old)] = _like(old, known[name])

@@ -86,6 +86,12 @@ def selected_of_repeated(x: Tensor, _i: Tensor) -> Any:
     return torch.masked_select(x[0, :3] * 2, (x > -3)[:, :3]).sum(), x[:, None, :2].masked_select((x > -3)[:, :2])
 
 
+def chosen_by_one_mask(x: Tensor, _i: Tensor) -> Any:
+    """Torch remembers the size that a mask has made, and gives it to all that the mask selects."""
+    chosen = x > 0.2
+    return x[chosen] * 2, (x + 1)[chosen], torch.where(chosen)[0]
+
+
 def split_at_places(x: Tensor, i: Tensor) -> Any:
     return [part * 2 for part in x.reshape(-1).tensor_split(i.cumsum(0))]
 
@@ -96,7 +102,7 @@ def as_many_classes(_x: Tensor, i: Tensor) -> Any:
 
 PROGRAMS: tuple[Callable[..., Any], ...] = (
     masked_sum, places, selected, rows_of_a_mask, two_masks, different_values, runs, repeated, first_rows, counted_to,
-    written_places, sizes_of_sizes, selected_of_repeated, split_at_places,
+    written_places, sizes_of_sizes, selected_of_repeated, chosen_by_one_mask, split_at_places,
 )  # fmt: skip
 # Dynamo does not capture it.
 NOT_OF_DYNAMO: tuple[Callable[..., Any], ...] = (as_many_classes,)

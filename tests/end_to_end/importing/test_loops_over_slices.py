@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch._higher_order_ops.map import map as map_slices
 from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
 
 import spyre_mlir
 from tests.end_to_end.importing import against_eager
@@ -113,6 +114,81 @@ def test_every_level_is_eager(program: Callable[..., Any]) -> None:
 def test_torch_compile(program: Callable[..., Any]) -> None:
     model = FunctionModel(program)
     close(results(torch.compile(model, backend="spyre", options={"numerics": "exact"})), results(model))
+
+
+TABLE = torch.linspace(-0.5, 0.5, 9).reshape(3, 3)
+
+
+def averaged(rows: Tensor) -> Tensor:
+    return scan(lambda c, row: ((c + row) * 0.5, c - row), torch.zeros_like(rows[0]), rows, dim=0)[1]
+
+
+def averaged_by_hand(rows: Tensor) -> Tensor:
+    carried, made = torch.zeros_like(rows[0]), list[Tensor]()
+    for row in rows:
+        made.append(carried - row)
+        carried = (carried + row) * 0.5
+    return torch.stack(made)
+
+
+def a_scan_in_a_branch(x: Tensor, h: Tensor) -> Any:
+    return torch.cond(h.sum() > -1, lambda x: averaged(x), lambda x: x + 1, (x,))
+
+
+def a_map_in_a_branch_of_a_loop(x: Tensor, h: Tensor) -> Any:
+    """Two loops over slices in one branch, so that graphs in it have names of their own."""
+
+    def halved(y: Tensor) -> Tensor:
+        return map_slices(lambda rows: map_slices(lambda row: row / 2, rows) + 1, y)
+
+    def step(i: Tensor, y: Tensor) -> Any:
+        return i + 1, torch.cond(i > 0, halved, lambda y: averaged(y), (y,))
+
+    return while_loop(lambda i, _y: i < 3, step, (torch.zeros((), dtype=torch.int64), x))[1]
+
+
+def a_branch_in_a_loop_in_a_scan(x: Tensor, h: Tensor) -> Any:
+    def step(i: Tensor, y: Tensor) -> Any:
+        return i + 1, torch.cond(y.sum() > 0, lambda y: y - 0.5, lambda y: y @ TABLE, (y,))
+
+    """Torch exports a loop that reads a tensor from outside, in the body of a scan, if Dynamo traces it."""
+    trips = x.isfinite().sum() // 6
+
+    def body(carried: Tensor, rows: Tensor) -> Any:
+        _, y = while_loop(lambda i, _y: i < trips, step, (torch.zeros((), dtype=torch.int64), carried + rows))
+        return y, y * 2
+
+    return scan(body, h, x, dim=0)[1]
+
+
+def by_hand(program: Callable[..., Any], x: Tensor, h: Tensor) -> Tensor:
+    """The same in Python alone."""
+    if program is a_scan_in_a_branch:
+        return averaged_by_hand(x) if h.sum() > -1 else x + 1
+    if program is a_map_in_a_branch_of_a_loop:
+        return (averaged_by_hand(x) / 2 + 1) / 2 + 1
+    made = list[Tensor]()
+    for rows in x:
+        h = h + rows
+        for _ in range(2):
+            h = h - 0.5 if h.sum() > 0 else h @ TABLE
+        made.append(h * 2)
+    return torch.stack(made)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [a_scan_in_a_branch, a_map_in_a_branch_of_a_loop, a_branch_in_a_loop_in_a_scan],
+    ids=lambda p: p.__name__,
+)
+def test_loops_over_slices_and_control_flow_hold_one_another(program: Callable[..., Any]) -> None:
+    inputs = spread(2, 2, 3), spread(2, 3)
+    compiled = spyre_mlir.compile(FunctionModel(program), inputs, numerics="exact")
+    for args in (inputs, (-inputs[0], inputs[1] - 1)):
+        close(against_eager.results(compiled, args), [by_hand(program, *args)])
+    torch._dynamo.reset()
+    verification = compiled.verify(*inputs)
+    assert verification, str(verification)
 
 
 class Recurrent(nn.Module):

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
+import torch.distributed._functional_collectives as funcol
 
+import spyre_mlir
 from spyre_mlir.errors import CollectiveError, InputError
 from spyre_mlir.frontend.process_groups import Collective, ranks_of
 
@@ -65,3 +67,26 @@ def test_a_collective_is_complete_when_it_returns() -> None:
 def test_what_the_group_refuses_names_rank_operator_and_place() -> None:
     with pytest.raises(CollectiveError, match=r"rank 0: all_reduce of group '0' \(1 rank: 0\) was not completed"):
         Collective(ALL_REDUCE, (), WHERE)(input=torch.ones(3), reduce_op="median", group_name="0")
+
+
+class Summing(torch.nn.Module):
+    """Keeps its group, as layers of ibm-fms do; a process group can be neither copied nor pickled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.group, self.own = dist.group.WORLD, torch.nn.Linear(8, 8, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return funcol.all_reduce(self.own(x), "sum", self.group)
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_models_that_keep_their_group_are_compared_with_torch(dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    model, x = Summing().eval().to(dtype), torch.linspace(-1, 1, 16).reshape(2, 8).to(dtype)
+    compiled: Any = spyre_mlir.compile(model, (x,))
+    assert compiled.verify(x)
+    assert 0 < compiled.accuracy(x).worst < 0.01
+    other = torch.nn.Linear(8, 8, bias=False).to(dtype)
+    assert compiled.bind({"own.weight": other.weight}).verify(x)

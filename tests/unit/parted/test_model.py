@@ -55,6 +55,16 @@ def test_a_wrong_part_fails_verification(model: PartedModel, monkeypatch: pytest
     assert "a result is (3,), torch gives (0,)" in str(model.verify(upto(3)))
 
 
+def test_a_model_that_rounds_as_the_device_does_verifies() -> None:
+    """Levels and the whole are run in exact numerics, whatever calls do."""
+    x = torch.linspace(-1, 1, 24).reshape(4, 6)
+    made = spyre_mlir.compile(FunctionModel(lambda x: (x[x[:, 0] < 0.3] @ x.t()).exp()), (x,))
+    assert isinstance(made, PartedModel)
+    assert (made(x) - (x[x[:, 0] < 0.3] @ x.t()).exp()).abs().max() > 1e-4, "calls round"
+    verification = made.verify(x)
+    assert verification, str(verification)
+
+
 def test_levels_below_have_no_symbols(model: PartedModel) -> None:
     with pytest.raises(InputError, match=r"the level superdsc has no symbols"):
         model.mlir("superdsc")

@@ -19,7 +19,7 @@ from torch.fx import GraphModule, Node
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.call_writer import CallWriter, replace_results, value_of
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
-from spyre_mlir.frontend.capture.nested_graphs import copied
+from spyre_mlir.frontend.capture.nested_graphs import copied, graphs_of
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.symbolic.sizes import STATIC
 from spyre_mlir.frontend.torch_private import HigherOrderOperator
@@ -30,7 +30,7 @@ MOST_CALLS = 8192  # of all bodies together; each is lowered unless it equals ot
 
 
 def unroll_loops(exported: ExportedProgram, *, symbolic: bool = False) -> ExportedProgram:
-    """Return a program in which no loop over slices is left at the top; the program given stays as it is.
+    """Return a program without loops over slices, in branches and bodies neither; the program given stays as it is.
 
     Args:
         exported: the program.
@@ -39,15 +39,10 @@ def unroll_loops(exported: ExportedProgram, *, symbolic: bool = False) -> Export
     Raises:
         UnsupportedError: the number of slices is a symbol, or the bodies are too many calls.
     """
-    if not any(_is_wanted(node, symbolic) for node in exported.graph.nodes):
+    if not any(_wanted(module, symbolic) for module in graphs_of(exported.graph_module)):
         return exported
     changed = with_own_graph(exported)
-    unroll = _Unroll(changed.graph_module)
-    while (loop := next((n for n in changed.graph.nodes if _is_wanted(n, symbolic)), None)) is not None:
-        replace_results(loop, unroll.results(loop))
-    for node in [n for n in changed.graph.nodes if n.op == "get_attr" and not n.users]:
-        changed.graph.erase_node(node)
-    changed.graph_module.recompile()
+    _Unroll(symbolic).within(changed.graph_module)
     return changed
 
 
@@ -57,8 +52,10 @@ def is_loop(node: Node) -> bool:
     return isinstance(target, HigherOrderOperator) and target.name() in LOOPS
 
 
-def _is_wanted(node: Node, symbolic: bool) -> bool:
-    return is_loop(node) and not (symbolic and type(_number_of_slices(node)) is not int)
+def _wanted(module: GraphModule, symbolic: bool) -> Node | None:
+    """The first loop of a graph that is to be unrolled."""
+    loops = filter(is_loop, module.graph.nodes)
+    return next((n for n in loops if not symbolic or type(_number_of_slices(n)) is int), None)
 
 
 def _number_of_slices(loop: Node) -> object:
@@ -71,21 +68,32 @@ class _Unroll:
     """Writes the bodies of loops.
 
     Args:
-        root: the graph module of the program.
+        symbolic: whether loops over a number of slices that is a symbol stay.
     """
 
-    def __init__(self, root: GraphModule) -> None:
-        self._root = root
+    def __init__(self, symbolic: bool) -> None:
+        self._symbolic = symbolic
         self._calls = 0
         self._graphs = 0
 
-    def results(self, loop: Node) -> list[Node]:
+    def within(self, module: GraphModule) -> None:
+        """Unroll the loops of a graph, then those of the graphs that it calls."""
+        while (loop := _wanted(module, self._symbolic)) is not None:
+            replace_results(loop, self._results(loop))
+        for node in module.graph.find_nodes(op="get_attr"):
+            if not node.users:
+                module.graph.erase_node(node)
+            elif isinstance(inner := getattr(module, str(node.target), None), GraphModule):
+                self.within(inner)
+        module.recompile()
+
+    def _results(self, loop: Node) -> list[Node]:
         """Write the bodies of a loop before it; return what the loop gives: what is carried, and the stacked rest."""
         graph, *lists = cast("tuple[Any, ...]", loop.args)
         carried, slices, others = cast(
             "tuple[list[Any], list[Node], Sequence[Any]]", lists if len(lists) == 3 else ([], *lists)
         )
-        body = cast(GraphModule, getattr(self._root, graph.target))
+        body = cast(GraphModule, getattr(_owner(loop), graph.target))
         write = CallWriter(loop)
         trips = self._trips(loop, body)
         # In front of all bodies, which are equal without the numbers of their slices.
@@ -118,12 +126,16 @@ class _Unroll:
         with loop.graph.inserting_before(loop):
             made = loop.graph.node_copy(node, lambda n: values[n])
         if node.op == "get_attr":
-            made.target = self._adopted(getattr(body, str(node.target)))
+            made.target = self._adopted(_owner(loop), getattr(body, str(node.target)))
         return made
 
-    def _adopted(self, inner: object) -> str:
-        """The name that a graph of a body has in the program."""
-        name = f"unrolled_{self._graphs}"
-        self._graphs += 1
-        setattr(self._root, name, inner)
+    def _adopted(self, owner: GraphModule, inner: object) -> str:
+        """The name that a graph of a body has in the graph module that is given it."""
+        while hasattr(owner, name := f"unrolled_{self._graphs}"):
+            self._graphs += 1
+        setattr(owner, name, inner)
         return name
+
+
+def _owner(node: Node) -> GraphModule:
+    return cast(GraphModule, node.graph.owning_module)

@@ -95,6 +95,12 @@ class PlannedLayouts:
                 found += roofline_us(macs, moved * STICK_BYTES, parameters, spec)
         return found
 
+    @property
+    def sticks(self) -> int:
+        """Sticks that all kernels read and write."""
+        steps = [step for step in self.planner.items if isinstance(step, PlannedKernel)]
+        return sum(buffer.sticks for step in steps for buffer, _ in (*step.inputs, step.output))
+
     def read(self, value: SSAValue, reader: Operation) -> list[StickLayout]:
         """Return the layouts in which an op reads a tensor, one for each stick dimension."""
         found = self._reads.get((value, reader)) or [b.layout for b in self.planner.of(value).buffers[:1]]

@@ -48,6 +48,11 @@ class LayoutPrice:
     kernels: int
 
 
+def memory_us(sticks: float, parameters: CostParameters) -> float:
+    """Return the time in which device memory reads or writes sticks."""
+    return sticks * STICK_BYTES / parameters.hbm_gb_per_s / 1000
+
+
 def edge_us(function: FunctionPlan, parameters: CostParameters) -> float:
     """Return the time that changes of layout at the edge of a region take from what is beyond it.
 
@@ -64,7 +69,7 @@ def edge_us(function: FunctionPlan, parameters: CostParameters) -> float:
             source, made = step.inputs[0][0], step.output[0]
             sticks += source.sticks if source.host in said.arguments else 0
             sticks += made.sticks if made in ends else 0
-    return sticks * STICK_BYTES / parameters.hbm_gb_per_s / 1000
+    return memory_us(sticks, parameters)
 
 
 @dataclass
@@ -156,4 +161,4 @@ def _is_sparse(op: KernelOp) -> bool:
     return all(device_tensor(value).layout.stick == UNIT for value in op.operands)
 
 
-__all__ = ["LayoutPrice", "LayoutPricing", "edge_us"]
+__all__ = ["LayoutPrice", "LayoutPricing", "edge_us", "memory_us"]

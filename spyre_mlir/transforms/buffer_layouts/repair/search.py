@@ -12,12 +12,12 @@ from spyre_mlir.dialects.ir.modules import copy_of, take_apart
 from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr, LayoutChoice
 from spyre_mlir.errors import SpyreError
 from spyre_mlir.transforms.buffer_layouts.repair.planned_layouts import PlannedLayouts, Spot
-from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing
+from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing, memory_us
 from spyre_mlir.transforms.buffer_layouts.repair.regions import LayoutRegion, region_around
 from spyre_mlir.transforms.buffer_layouts.repair.trials import Found, RegionTrials
 from spyre_mlir.transforms.convert_spyre_loop_to_spyre_kernel import ConvertSpyreLoopToSpyreKernelPass
 
-LEAST_STICKS = 512  # of a spot that is worth a trial
+LEAST_STICKS, LEAST_PART = 512, 0.01  # of a spot that is worth a trial: so many, or that part of a small function's
 MOST_IN_VAIN = 4  # regions in a row that gain nothing, after which no other is tried
 MOST_KERNELS = 800  # planned in the trials of a module
 CLEAR_PART = 0.005  # of the time of a module, that regions have to gain
@@ -63,8 +63,9 @@ class LayoutSearch:
     def _regions(self, planned: PlannedLayouts) -> Iterator[tuple[LayoutRegion, Found]]:
         """Regions of a function that have better layouts, and these; none shares an op with another."""
         done, changed, in_vain = set[Operation](), set[Operation](), 0
+        little = min(LEAST_STICKS, LEAST_PART * planned.sticks)
         for spot in planned.spots:
-            if spot.sticks < LEAST_STICKS or in_vain >= MOST_IN_VAIN or self.pricing.kernels >= MOST_KERNELS:
+            if spot.sticks < little or in_vain >= MOST_IN_VAIN or self.pricing.kernels >= MOST_KERNELS:
                 return
             if done.issuperset(spot.ops):
                 continue
@@ -77,18 +78,19 @@ class LayoutSearch:
             if key in self._known:
                 found = self._known[key]
             else:
-                found = self._known[key] = self._best(region, planned, spot)
+                found = self._known[key] = self._best(region, planned, spot, little)
                 in_vain = 0 if found.layouts else in_vain + 1
             if found.layouts:
                 changed.update(region.ops)
                 yield region, found
 
-    def _best(self, region: LayoutRegion, planned: PlannedLayouts, spot: Spot) -> Found:
-        """The best layouts of a region, unless it loses little of the time of all."""
+    def _best(self, region: LayoutRegion, planned: PlannedLayouts, spot: Spot, little: float) -> Found:
+        """The best layouts of a region, unless it loses little of the time of all; to move few sticks is little, too."""
         alike = [other for other in planned.spots if other.sticks == spot.sticks]
         inside = [other for other in alike if not set(region.ops).isdisjoint(other.ops)]
         worth_us = CLEAR_LOSS * planned.least_us(self.pricing.parameters) * len(inside) / len(alike)
-        return RegionTrials(region, self.convert, self.pricing).best(worth_us)
+        little_us = memory_us(little, self.pricing.parameters)
+        return RegionTrials(region, self.convert, self.pricing, little_us).best(worth_us)
 
     def _us(self, choices: Choices) -> list[float] | None:
         """Predicted times of the functions of the module with layouts; None if they cannot be planned."""

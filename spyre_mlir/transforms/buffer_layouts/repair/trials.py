@@ -22,7 +22,7 @@ from spyre_mlir.transforms.loop_to_kernel.layout_planner import RELAID
 
 WEIGHTS = (1.0, 2.5, 12.0, 40.0)  # of a change of layout, in place of the usual one
 KERNELS_AT_LEAST, KERNELS_PER_US = 60, 2.0  # planned in the trials of a region: so many, and more for what it may gain
-CLEAR_GAIN, CLEAR_GAIN_US = 0.01, 0.5  # a part of the time of a region, and microseconds
+CLEAR_GAIN = 0.01  # a part of the time of a region
 
 Layouts = dict[int, LayoutChoice]  # of open ops of a region, by number
 
@@ -68,11 +68,13 @@ class RegionTrials:
         region: the region.
         convert: the conversion to kernels, with its options.
         pricing: gives prices.
+        little_us: time that is not worth a change.
     """
 
     region: LayoutRegion
     convert: ConvertSpyreLoopToSpyreKernelPass
     pricing: LayoutPricing
+    little_us: float = 0.0
     _asked: set[Hashable] = field(default_factory=set[Hashable])
     _known: set[tuple[LayoutChoice, ...]] = field(default_factory=set["tuple[LayoutChoice, ...]"])
 
@@ -85,7 +87,7 @@ class RegionTrials:
         first = self.tried(self.region.present)
         if first is None or first.lost_us < worth_us:
             return NOTHING
-        if not is_clear_gain(first.us, first.us - first.lost_us):
+        if not is_clear_gain(first.us, first.us - first.lost_us, self.little_us):
             return NOTHING
         best, started = first, self.pricing.kernels
         most = started + KERNELS_AT_LEAST + KERNELS_PER_US * first.lost_us
@@ -101,7 +103,7 @@ class RegionTrials:
         if best is first:
             return NOTHING
         before, after = self._us(first.layouts), self._us(best.layouts)
-        if before is None or after is None or not is_clear_gain(before, after):
+        if before is None or after is None or not is_clear_gain(before, after, self.little_us):
             return NOTHING
         return Found(best.layouts, before - after)
 
@@ -183,9 +185,9 @@ class RegionTrials:
         yield from ({**now, number: choice} for number, choice in moves)
 
 
-def is_clear_gain(before_us: float, after_us: float) -> bool:
-    """Return whether a predicted time is clearly shorter."""
-    return before_us - after_us >= max(CLEAR_GAIN_US, CLEAR_GAIN * before_us)
+def is_clear_gain(before_us: float, after_us: float, little_us: float) -> bool:
+    """Return whether a predicted time is clearly shorter: by a part of it, and by more than a little."""
+    return before_us - after_us >= max(little_us, CLEAR_GAIN * before_us)
 
 
 def _is_part(choice: LayoutChoice, now: LayoutChoice) -> bool:

@@ -100,9 +100,9 @@ def layers() -> spyre_mlir.CompiledModel:
 
 @pytest.fixture(scope="package")
 def columns() -> spyre_mlir.CompiledModel:
-    return compiled(Columns(), 256, 512)
+    return compiled(Columns(), 1024, 128)
 
 
 @pytest.fixture(scope="package")
 def hinted_columns() -> spyre_mlir.CompiledModel:
-    return compiled(Columns(layout={"stick": 0}), 256, 512)
+    return compiled(Columns(layout={"stick": 0}), 1024, 128)

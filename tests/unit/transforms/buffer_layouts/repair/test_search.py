@@ -38,8 +38,11 @@ def test_equal_regions_are_tried_once_and_both_change(monkeypatch: pytest.Monkey
     assert len(tried) == 1
 
 
-def test_small_tensors_are_not_tried() -> None:
-    assert lanes(few_columns_less_their_greatest().replace("1024", "64")) == [None] * 3
+def test_small_tensors_are_tried_where_a_program_has_no_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    small = few_columns_less_their_greatest().replace("1024", "64")
+    assert lanes(small) == ["n", "n", "n"]
+    monkeypatch.setattr(search, "LEAST_PART", 10.0)
+    assert lanes(small) == [None] * 3
 
 
 def test_the_whole_program_decides_about_a_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:

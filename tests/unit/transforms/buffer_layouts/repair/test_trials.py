@@ -57,5 +57,6 @@ def test_a_budget_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_gain_is_clear_by_a_part_and_by_microseconds() -> None:
-    assert is_clear_gain(100.0, 98.9) and not is_clear_gain(100.0, 99.5)
-    assert is_clear_gain(10.0, 9.4) and not is_clear_gain(10.0, 9.6)
+    assert is_clear_gain(100.0, 98.9, 0.5) and not is_clear_gain(100.0, 99.5, 0.5)
+    assert is_clear_gain(10.0, 9.4, 0.5) and not is_clear_gain(10.0, 9.6, 0.5)
+    assert is_clear_gain(10.0, 9.8, 0.0)

@@ -85,7 +85,7 @@ class LayoutSearch:
                 yield region, found
 
     def _best(self, region: LayoutRegion, planned: PlannedLayouts, spot: Spot, little: float) -> Found:
-        """The best layouts of a region, unless it loses little of the time of all, or than moving a few sticks takes."""
+        """The best layouts of a region, unless it loses little of the time of all, or as little as few sticks take."""
         alike = [other for other in planned.spots if other.sticks == spot.sticks]
         inside = [other for other in alike if not set(region.ops).isdisjoint(other.ops)]
         worth_us = CLEAR_LOSS * planned.least_us(self.pricing.parameters) * len(inside) / len(alike)

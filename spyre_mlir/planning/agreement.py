@@ -9,6 +9,7 @@ Decision: docs/decisions/0141-cores-before-reread.md
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
@@ -24,7 +25,8 @@ Users = Mapping[int, Sequence[tuple[int, int]]]
 def with_spare(kernels: Sequence[Kernel], spare: Spare, most_bytes: int) -> list[Kernel]:
     """Return the kernels, with more divisions where a buffer that several use is seen alike by none of those they have.
 
-    A division that is added for a buffer asks the other users of its operands for slices, too.
+    A division that is added for a buffer asks the other users of its operands for slices, too. A buffer that may be
+    copied needs two kernels that see it alike: the others read the original.
 
     Args:
         kernels: in their order.
@@ -32,12 +34,15 @@ def with_spare(kernels: Sequence[Kernel], spare: Spare, most_bytes: int) -> list
         most_bytes: of a slice that a scratchpad holds.
     """
     users = _users(kernels)
-    clashing = [buffer for buffer, places in users.items() if not _common(kernels, places)]
+    copied = frozenset([kernel.operands[place] for kernel in kernels for place in kernel.copied])
+    added, clashing = _Added(kernels, users, copied, spare, most_bytes), list[int]()
+    for buffer, places in users.items():
+        if not _agreed([_views(kernels[n].candidates, place) for n, place in places], copied=buffer in copied):
+            clashing.append(buffer)
     if not clashing:
         return list(kernels)
-    added = _Added(kernels, users, spare, most_bytes)
     for buffer in clashing:
-        added.ask(buffer, added.seen_by_all(buffer))
+        added.ask(buffer, added.possible(buffer) & added.seen(buffer) if buffer in copied else added.possible(buffer))
     chosen = {n: tuple([c for i, c in enumerate(spare(n)) if i in of]) for n, of in added.choices.items()}
     return [replace(k, candidates=(*k.candidates, *chosen.get(n, ()))) for n, k in enumerate(kernels)]
 
@@ -45,20 +50,27 @@ def with_spare(kernels: Sequence[Kernel], spare: Spare, most_bytes: int) -> list
 class _Added:
     """Divisions that are added, by the number of the kernel."""
 
-    def __init__(self, kernels: Sequence[Kernel], users: Users, spare: Spare, most_bytes: int) -> None:
-        self._kernels, self._users, self._spare, self._most_bytes = kernels, users, spare, most_bytes
+    def __init__(
+        self, kernels: Sequence[Kernel], users: Users, copied: Set[int], spare: Spare, most_bytes: int
+    ) -> None:
+        self._kernels, self._users, self._copied = kernels, users, copied
+        self._spare, self._most_bytes = spare, most_bytes
         self.choices: dict[int, set[int]] = {}
         self._asked: dict[int, set[Hashable]] = {}
-        self._all_see: dict[int, Set[Hashable]] = {}
+        self._possible: dict[int, Set[Hashable]] = {}
 
-    def seen_by_all(self, buffer: int) -> Set[Hashable]:
-        """Slices of a buffer that every kernel which uses it can see, with more divisions, and that fit."""
-        if buffer not in self._all_see:
+    def possible(self, buffer: int) -> Set[Hashable]:
+        """Slices of a buffer in which kernels can agree on it with more divisions, and that fit."""
+        if buffer not in self._possible:
             places = self._users[buffer]
             every = [(*self._kernels[n].candidates, *self._spare(n)) for n, _ in places]
-            views = (_views(found, place, self._most_bytes) for found, (_, place) in zip(every, places, strict=True))
-            self._all_see[buffer] = set[Hashable].intersection(*views)
-        return self._all_see[buffer]
+            views = [_views(found, place, self._most_bytes) for found, (_, place) in zip(every, places, strict=True)]
+            self._possible[buffer] = _agreed(views, copied=buffer in self._copied)
+        return self._possible[buffer]
+
+    def seen(self, buffer: int) -> Set[Hashable]:
+        """Slices that a kernel sees of a buffer with the divisions that it has anyway."""
+        return set[Hashable]().union(*[_views(self._kernels[n].candidates, place) for n, place in self._users[buffer]])
 
     def ask(self, buffer: int, views: Set[Hashable]) -> None:
         """Add the divisions that see a buffer in these slices, and those that others need then."""
@@ -75,23 +87,27 @@ class _Added:
         """What a division asks of the other users of its operands."""
         for place, buffer in enumerate(self._kernels[number].operands):
             view, asked = candidate.views[place], self._asked.setdefault(buffer, set())
-            if buffer in self._users and view not in asked and view in self.seen_by_all(buffer):
+            if buffer in self._users and view not in asked and view in self.possible(buffer):
                 asked.add(view)
                 yield buffer, {view}
 
 
 def _users(kernels: Sequence[Kernel]) -> Users:
-    """The buffers that several kernels use, but for copies, which each kernel may read or not."""
+    """The buffers that several kernels use."""
     found: dict[int, list[tuple[int, int]]] = {}
     for number, kernel in enumerate(kernels):
         for place, buffer in enumerate(kernel.operands):
-            if buffer != OUTSIDE and place not in kernel.copied:
+            if buffer != OUTSIDE:
                 found.setdefault(buffer, []).append((number, place))
     return {buffer: places for buffer, places in found.items() if len({n for n, _ in places}) > 1}
 
 
-def _common(kernels: Sequence[Kernel], places: Sequence[tuple[int, int]]) -> Set[Hashable]:
-    return set[Hashable].intersection(*[_views(kernels[n].candidates, place) for n, place in places])
+def _agreed(views: Sequence[Set[Hashable]], *, copied: bool) -> Set[Hashable]:
+    """Slices that all users of a buffer can see; of one that may be copied, those that two of them can."""
+    if not copied:
+        return set[Hashable].intersection(*map(set, views))
+    seen = Counter(view for one in views for view in one)
+    return {view for view, count in seen.items() if count > 1}
 
 
 def _views(candidates: Sequence[DividedKernel], place: int, most_bytes: int | None = None) -> set[Hashable]:

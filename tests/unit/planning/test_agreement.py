@@ -56,7 +56,23 @@ def test_slices_that_fit_no_scratchpad_are_not_asked_for() -> None:
     assert cores([made, reduced], [way(16, None, "16 columns", size=ROOM + 1)], []) == [[32], [16]]
 
 
-def test_copies_need_no_agreement() -> None:
-    one = Kernel((0, OUTSIDE), (way(32, "32 rows", None),), copied=frozenset({0}))
-    other = Kernel((0, OUTSIDE), (way(16, "16 columns", None),), copied=frozenset({0}))
-    assert cores([one, other], [way(16, "16 columns", None)], [way(32, "32 rows", None)]) == [[32], [16]]
+def test_a_copy_is_for_two_kernels_that_see_it_alike() -> None:
+    def reads(*cores: int) -> Kernel:
+        return Kernel((0, OUTSIDE), tuple(way(n, f"{n} rows", None) for n in cores), copied=frozenset({0}))
+
+    spare = [way(16, "16 rows", None), way(8, "8 rows", None)]
+    # The first could have 16 cores as the second has; 8 are asked for by neither.
+    assert cores([reads(32), reads(16)], spare, spare[1:]) == [[32, 16], [16]]
+    # Two agree already, so that the third reads the original.
+    assert cores([reads(32), reads(32), reads(16)], spare, spare, []) == [[32], [32], [16]]
+
+
+def test_readers_of_a_copy_follow() -> None:
+    """Kernel 1 has few cores for the sake of kernel 2; kernel 0, which reads what it reads, may have them too."""
+    kernels = [
+        Kernel((0, OUTSIDE), (way(32, "32 rows", None),), copied=frozenset({0})),
+        Kernel((0, 1), (way(32, "32 rows", "32 rows"),), copied=frozenset({0})),
+        Kernel((1, OUTSIDE), (way(16, "16 columns", None),)),
+    ]
+    spare = [way(16, "16 columns", None)], [way(16, "16 columns", "16 columns")], []
+    assert cores(kernels, *spare) == [[32, 16], [32, 16], [16]]

@@ -92,6 +92,10 @@ def compile(
         generation: compile a model of transformers for its `generate`; it needs no example inputs.
         **choices: options, the fields of `CompileOptions`.
 
+    Returns:
+        A `CompiledModel`, which calls run; a `DynamicModel` for a model with symbols, a `PartedModel` for one in which
+        data decides sizes, a `LazyModel` for one without example inputs, a `GeneratingModel` with `generation`.
+
     Raises:
         InputError: there is no such option, an option has no such value, or the inputs are no tuple.
         UnsupportedError: the model has operations that cannot be expressed, or host steps that are refused; all of

@@ -62,7 +62,6 @@ def replace(op: AtenOp, overload: str, bound: Mapping[str, Any]) -> AtenOp:
     made = aten_op(overload, bound, op, [result.type for result in op.results])
     Rewriter.insert_op(made, InsertPoint.before(op))
     for result, old in zip(made.results, op.results, strict=True):
-        result.name_hint = old.name_hint
         old.replace_all_uses_with(result)
     op.detach()
     op.erase()

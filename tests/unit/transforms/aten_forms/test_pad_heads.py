@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 
 import spyre_mlir
@@ -165,6 +166,27 @@ def test_heads_whose_weights_are_inputs_stay() -> None:
     before = layers(program.module)
     PadHeadsPass().apply(make_context(), program.module)
     assert before == layers(program.module) == [(128, 64)] * 3 + [(64, 128)]
+
+
+def test_heads_whose_weights_a_call_writes_stay() -> None:
+    """Only values keep narrow heads then: the sum over the channels of queries and keys does not concern them."""
+
+    class Written(Attention):
+        def __init__(self) -> None:
+            super().__init__()
+            weight = self.v.weight.detach()
+            del self.v.weight
+            self.v.register_buffer("weight", weight)
+
+        @override
+        def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+            result = super().forward(x, mask)
+            self.v.weight.copy_(x[0].repeat(4, 1))
+            return result
+
+    module = import_program(Written().half().eval(), (given(),)).module
+    PadHeadsPass().apply(make_context(), module)
+    assert layers(module) == [(256, 64)] * 2 + [(128, 64), (64, 128)]
 
 
 def test_the_host_pads_weights_whatever_room_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

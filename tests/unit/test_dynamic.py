@@ -217,4 +217,6 @@ def test_weights_that_meet_buffers_of_the_program_with_symbols() -> None:
     x = torch.rand(2, 9)
     torch.testing.assert_close(typed(x), model(x))
     other = Typed()
-    torch.testing.assert_close(typed.bind(other.state_dict())(x), other(x))
+    bound = typed.bind(other.state_dict())
+    for rows in (x, torch.rand(2, 11)):  # a size that was lowered before, and a new one
+        torch.testing.assert_close(bound(rows), other(rows))

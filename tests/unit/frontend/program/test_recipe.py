@@ -60,6 +60,7 @@ def test_the_value_is_no_part_of_the_memory_of_a_buffer() -> None:
         (aten.logical_and.default, [0, 4, 0], 2, [False, True, False]),
         (aten.minimum.default, [3, 5, 7], 4, [3, 4, 4]),
         (aten.minimum.default, [3.0, 5.0], 4.5, [3.0, 4.5]),
+        (aten.prelu.default, [-1.0, 2.0], 3, [-3.0, 2.0]),  # takes tensors of one type alone
     ],
 )
 def test_a_number_in_place_of_a_tensor_keeps_its_value(

@@ -17,6 +17,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.capture.random_draws.differentiated import refusals_out_of_order
+from spyre_mlir.frontend.data_sizes.branches import draws
 from spyre_mlir.frontend.torch_private import disable_modes
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.history import Capture
@@ -51,18 +52,32 @@ class TrainedGraph:
         return self._made[key](*inputs)
 
     def _differentiated(self) -> Callable[..., Any]:
-        from functorch.compile import aot_function, default_partition  # a second
+        from functorch.compile import aot_function  # a second
 
         named = self.forward.named
         backward = replace(named, function=f"{named.function}_{BACKWARD}")
         passes = [partial(_compiled, options=self.forward.options, capture=each) for each in (named, backward)]
         table = refusals_out_of_order()
-        return cast(Any, aot_function)(self._run, *passes, partition_fn=default_partition, decompositions=table)
+        return cast(Any, aot_function)(self._run, *passes, partition_fn=_passes, decompositions=table)
 
     def _run(self, *inputs: Any) -> Any:
-        # Places in the model are kept, and attention is in operators whose backward pass the compiler knows.
-        with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH):
+        # Places in the model are kept, and attention and recurrent layers are in operators whose backward pass the
+        # compiler knows.
+        with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), torch.backends.mkldnn.flags(enabled=False):
             return Interpreter(self.forward.graph).run(*inputs)
+
+
+def _passes(joint: GraphModule, inputs: Sequence[Any], **named: Any) -> tuple[GraphModule, GraphModule]:
+    """The forward and the backward pass, which gets the random numbers that the forward pass draws."""
+    from functorch.compile import default_partition
+
+    forward, backward = default_partition(joint, inputs, **named)
+    drawn = {node.name for node in forward.graph.nodes if draws(node)}
+    for node in reversed(backward.graph.nodes):
+        if node.name in drawn and not node.users:
+            backward.graph.erase_node(node)
+    backward.recompile()
+    return forward, backward
 
 
 def _compiled(

@@ -191,6 +191,56 @@ def test_dropout_draws_in_the_order_of_memory() -> None:
     close(x.grad, twin.grad)
 
 
+def test_the_backward_pass_draws_nothing_anew() -> None:
+    """Torch's backward graph has the draws of the forward pass whose place in memory it knows; eager draws once."""
+    x = torch.randn(4, 6, requires_grad=True)
+    run = trained(lambda x: functional.dropout(functional.gelu(x), 0.5).square().sum())
+    torch.manual_seed(1)
+    result = run(x)
+    after = torch.get_rng_state()
+    result.backward()
+    assert torch.equal(torch.get_rng_state(), after)
+    twin = x.detach().clone().requires_grad_()
+    torch.manual_seed(1)
+    functional.dropout(functional.gelu(twin), 0.5).square().sum().backward()
+    close(x.grad, twin.grad)
+
+
+class LastOfSequence(nn.Module):
+    """A recurrent layer, which the CPU runs by an operator of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.LSTM(6, 4, batch_first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layer(x.reshape(2, 2, 6))[0][:, -1].square().sum()
+
+
+class Normalised(nn.Module):
+    """Normalisations whose parameters are float32 while autocast makes their inputs bfloat16."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.layer, self.group = nn.Linear(6, 8), nn.LayerNorm(8), nn.GroupNorm(2, 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            y = self.layer(self.inner(x)) + self.group(self.inner(x))
+        return y.float().tanh().square().mean()
+
+
+@pytest.mark.parametrize(("make", "tolerance"), [(LastOfSequence, 2e-5), (Normalised, 0.01)])
+def test_gradients_of_recurrent_layers_and_of_mixed_precision(make: type[nn.Module], tolerance: float) -> None:
+    model, x = make(), torch.randn(4, 6)
+    twin = copy.deepcopy(model)
+    for run, each in ((trained(model, host_fallback="error"), model), (twin, twin)):
+        run(x).backward()
+        assert all(p.grad is not None and p.grad.dtype is torch.float32 for p in each.parameters())
+    for mine, eager in zip_longest(model.parameters(), twin.parameters()):
+        close(mine.grad, eager.grad, tolerance)
+
+
 def turned(x: torch.Tensor) -> torch.Tensor:
     return (functional.dropout(x.t() * 1, 0.5, True) * torch.arange(3.0)).sum()
 

@@ -29,6 +29,16 @@ def normalized(b: Build, value: Value, dims: Ints, eps: Number) -> tuple[Value, 
     return centred * inverse, mean, inverse
 
 
+def computed_in(input: Value, *parameters: Value | None) -> Value:
+    """What says the element type to compute in: parameters may be wider than the input, as under autocast."""
+    return next((p for p in parameters if p is not None), input)
+
+
+def as_the(b: Build, like: Value, *results: Value) -> tuple[Value, ...]:
+    """Values in the element type of another one, which torch's graphs give all results of a normalisation."""
+    return tuple(b.cast(result, like=like) for result in results)
+
+
 def affine(value: Value, weight: Value | None, bias: Value | None) -> Value:
     """value * weight + bias; either may be absent."""
     value = value if weight is None else value * weight
@@ -97,20 +107,22 @@ def native_layer_norm(
     *,
     normalized_shape: Ints,
     eps: Number,
-) -> tuple[Value, Value, Value]:
+) -> tuple[Value, ...]:
     """Layer normalisation, the mean, and one over the standard deviation."""
-    out, mean, inverse = normalized(b, input, tuple(range(-len(normalized_shape), 0)), eps)
-    return affine(out, weight, bias), mean, inverse
+    wide = b.cast(input, like=computed_in(input, weight, bias))
+    out, mean, inverse = normalized(b, wide, tuple(range(-len(normalized_shape), 0)), eps)
+    return as_the(b, input, affine(out, weight, bias), mean, inverse)
 
 
 def _grouped(
     b: Build, input: Value, weight: Value | None, bias: Value | None, groups: int, eps: Number
-) -> tuple[Value, Value, Value]:
+) -> tuple[Value, ...]:
     shape = input.shape
-    split = input.view(shape[0], groups, shape[1] // groups, *shape[2:])
+    split = b.cast(input, like=computed_in(input, weight, bias)).view(shape[0], groups, shape[1] // groups, *shape[2:])
     out, mean, inverse = normalized(b, split, tuple(range(2, len(shape) + 1)), eps)
     out = out.view(*shape)
-    return affine(out, _per_channel(weight, len(shape)), _per_channel(bias, len(shape))), mean, inverse
+    out = affine(out, _per_channel(weight, len(shape)), _per_channel(bias, len(shape)))
+    return as_the(b, input, out, mean, inverse)
 
 
 @ATEN.composed(aten=["group_norm"], ignores=[CUDNN_ENABLED])
@@ -139,7 +151,7 @@ def native_group_norm(
     HxW: int,  # noqa: N803
     group: int,
     eps: Number,
-) -> tuple[Value, Value, Value]:
+) -> tuple[Value, ...]:
     """Normalisation of each group of channels, the means, and one over the standard deviations.
 
     Constraints:
@@ -171,6 +183,9 @@ def native_group_norm_backward(
     The input is centred first: sums of products with it, which torch takes, cancel each other's leading digits.
     """
     flat, split = (N, C, HxW), (N, group, C // group * HxW)
+    wide = mean if weight is None or weight.element == input.element else weight  # torch gives the wider type back
+    grad_out, input, mean, rstd = as_the(b, wide, grad_out, input, mean, rstd)
+    weight = None if weight is None else b.cast(weight, like=wide)
     value, gradient = input.reshape(*flat), grad_out.reshape(*flat)
     own_mean, own_rstd = mean.view(N, group, 1), rstd.view(N, group, 1)
     normal = (value.view(*split) - own_mean) * own_rstd
@@ -204,11 +219,11 @@ def by_statistics(
 
 def by_batch(
     b: Build, input: Value, weight: Value | None, bias: Value | None, eps: Number, dims: Ints
-) -> tuple[Value, Value, Value]:
+) -> tuple[Value, ...]:
     """Normalisation by the statistics of the input itself over `dims`, channel by channel."""
-    out, mean, inverse = normalized(b, input, dims, eps)
+    out, mean, inverse = normalized(b, b.cast(input, like=computed_in(input, weight, bias)), dims, eps)
     rank = input.rank
-    return affine(out, _per_channel(weight, rank), _per_channel(bias, rank)), mean, inverse
+    return as_the(b, input, affine(out, _per_channel(weight, rank), _per_channel(bias, rank)), mean, inverse)
 
 
 @ATEN.composed(aten=["instance_norm"], ignores=[MOMENTUM.ahead_of("eps"), CUDNN_ENABLED_OR_NOT])
@@ -250,9 +265,7 @@ def batch_norm_no_training(
     return out, _nothing(b, running_mean), _nothing(b, running_mean)
 
 
-def _training(
-    b: Build, input: Value, weight: Value | None, bias: Value | None, eps: Number
-) -> tuple[Value, Value, Value]:
+def _training(b: Build, input: Value, weight: Value | None, bias: Value | None, eps: Number) -> tuple[Value, ...]:
     dims = tuple(d for d in range(input.rank) if d != 1)
     out, mean, inverse = by_batch(b, input, weight, bias, eps, dims)
     return out, mean.view(-1), inverse.view(-1)
@@ -267,7 +280,7 @@ def batch_norm_no_stats(
     *,
     training: bool,
     eps: Number,
-) -> tuple[Value, Value, Value]:
+) -> tuple[Value, ...]:
     """Normalisation by the statistics of the batch, the means, and one over the standard deviations."""
     if not training:
         raise UnsupportedError(
@@ -318,7 +331,7 @@ def native_batch_norm(
     *,
     training: bool,
     eps: Number,
-) -> tuple[Value, Value, Value]:
+) -> tuple[Value, ...]:
     """Normalisation by known statistics, with two empty results; or by those of the batch, which are results."""
     if training or running_mean is None:
         return _training(b, input, weight, bias, eps)

@@ -24,6 +24,7 @@ from spyre_mlir.frontend.capture.effects.checks import check_no_number, drop_che
 from spyre_mlir.frontend.capture.export import export_model, load_pt2
 from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
 from spyre_mlir.frontend.capture.liveness import live_nodes
+from spyre_mlir.frontend.capture.number_limits import check_numbers
 from spyre_mlir.frontend.capture.tracing.derivatives import check_no_derivative
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
 from spyre_mlir.frontend.data_sizes.branches import has_own_sizes
@@ -97,6 +98,7 @@ def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Calla
 
 
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
+    check_numbers(exported)
     weights = weights_among(exported)
     exported, functional = functional_form(explicit_checks(unrolled_export(exported)))
     drop_checks(functional)

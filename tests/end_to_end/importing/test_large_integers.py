@@ -99,6 +99,21 @@ def test_a_call_with_larger_integers_compiles_again_once_and_says_so() -> None:
         assert torch.equal(fresh(*small), small[0] * small[1])
 
 
+SHORT = torch.tensor([30_000, -30_000, 7, 4097], dtype=torch.int16)
+
+
+def test_products_of_short_integers_wrap() -> None:
+    def products(a: Tensor) -> Any:
+        return a.square(), a**3, torch.addcmul(a, a, a, value=3), a[:, None] @ a[None], torch.outer(a, a).sum()
+
+    made = spyre_mlir.compile(FunctionModel(products), (SHORT,))
+    with pytest.warns(LargerIntegersWarning):
+        got = made(SHORT)
+    for mine, wanted in zip(got, products(SHORT), strict=True):
+        assert mine.dtype == wanted.dtype
+        assert torch.equal(mine, wanted)
+
+
 def test_a_saved_program_says_what_to_do(tmp_path: Any) -> None:
     small = torch.tensor([1, 2, 3])
     spyre_mlir.compile(FunctionModel(lambda a: a + 1), (small,)).save(tmp_path / "bundle")

@@ -50,6 +50,14 @@ _COUNTS = {
     "aten.sort": 1,
     "aten.topk": 1,
 }
+# Operators that multiply on the way to results of 8 or 16 bits, and have no bounds above.
+_MULTIPLYING = frozenset(
+    f"aten.{name}"
+    for name in (
+        *("addbmm", "addcmul", "addmm", "addmv", "baddbmm", "bmm", "convolution", "cumprod"),
+        *("linear", "matmul", "mm", "pow", "prod"),
+    )
+)
 _ZERO_TOO = frozenset(["aten.tril", "aten.triu"])
 _FILLED = {
     "aten.zeros_like": 0,
@@ -97,10 +105,16 @@ class AtenRanges:
                 continue
             # Short integers wrap on the device too; what does not is a step before that.
             short = cast(IntegerType, element).width.data <= MOST_SHORT_BITS
-            low, high = (self._find(value) or (0, 0)) if short else self.of(value)
+            low, high = self._before_wrapping(value) if short else self.of(value)
             if not inside((low, high), WIDE):
                 return f"its integers may be as large as {max(-low, high):,}, and the device has {WIDE[1]:,}"
         return None
+
+    def _before_wrapping(self, value: SSAValue) -> IntegerBounds:
+        """Bounds of what becomes a short integer."""
+        if isinstance(op := value.owner, AtenOp) and operator_name(op.overload) in _MULTIPLYING:
+            return 2 * WIDE[0], 2 * WIDE[1]
+        return self._find(value) or (0, 0)
 
     def _find(self, value: SSAValue) -> IntegerBounds | None:
         if isinstance(value, BlockArgument):
@@ -299,6 +313,6 @@ def _values(given: object) -> list[SSAValue]:
 
 
 # Names of operators in the tables above; the op table has all of them.
-RANGED = frozenset([*_MOVES, *_COUNTS, *_FILLED, *_RULES])
+RANGED = frozenset([*_MOVES, *_COUNTS, *_FILLED, *_RULES, *_MULTIPLYING])
 
 __all__ = ["RANGED", "AtenRanges", "operator_name"]

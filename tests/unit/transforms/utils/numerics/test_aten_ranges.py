@@ -94,3 +94,6 @@ def test_short_integers_wrap_but_steps_before_that_may_be_too_large() -> None:
     assert AtenRanges().beyond(last(lambda a: a * a, SHORT.short())) == (
         "its integers may be as large as 1,073,741,824, and the device has 16,777,215"
     )
+    assert AtenRanges().beyond(last(lambda a: a + a, SHORT.short())) is None
+    for function in (lambda a: a**3, lambda a: a.square(), lambda a: a @ a.t(), lambda a: torch.addcmul(a, a, a)):
+        assert AtenRanges().beyond(last(function, SHORT.short())) is not None

@@ -8,6 +8,7 @@ Decision: docs/decisions/0167-functions-that-look-at-numbers-are-host-steps.md
 
 from __future__ import annotations
 
+import warnings
 from ast import literal_eval
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from torch.fx import has_side_effect
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.torch_private import disable_modes
-from spyre_mlir.ops.checks import CHECKS, HOLDS, PRINTED, SUCCEEDED
+from spyre_mlir.ops.checks import CHECKS, COVERED, HOLDS, PRINTED, SUCCEEDED
 
 Tensor = torch.Tensor
 NAMESPACE = "host"
@@ -70,6 +71,43 @@ def _printed_shaped(*_: object) -> Tensor:
 def _succeeded(info: Tensor, operator: str, is_matrix: bool) -> Tensor:
     cast(Any, torch.ops.aten)._linalg_check_errors(info, operator, is_matrix=is_matrix)
     return info.clone()
+
+
+def _windows_cover(
+    window: Tensor,
+    frames: int,
+    n_fft: int,
+    hop_length: int | None,
+    win_length: int | None,
+    center: bool,
+    onesided: bool | None,
+    length: int | None,
+) -> Tensor:
+    """Asks torch for the samples of a spectrum of zeros; a window without elements is none."""
+    rows = n_fft if onesided is False else n_fft // 2 + 1
+    kind = torch.complex128 if window.dtype is torch.float64 else torch.complex64
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about a length beyond the frames, with the call itself
+            cast(Any, torch).istft(
+                torch.zeros(rows, frames, dtype=kind),
+                n_fft,
+                hop_length,
+                win_length,
+                window if window.numel() else None,
+                center,
+                False,
+                onesided,
+                length,
+            )
+    except RuntimeError as error:
+        if "window overlap add min" not in str(error):
+            raise
+        raise RuntimeError(
+            f"istft: the windows of {frames} frames leave a sample without weight, n_fft={n_fft}, "
+            f"hop_length={hop_length}, center={center}"
+        ) from error
+    return window.clone()
 
 
 def _alike(input: Tensor, *_: object) -> Tensor:
@@ -142,6 +180,8 @@ _OPERATORS: dict[str, tuple[Any, Any]] = {
     f"{_name(HOLDS)}(Tensor condition, str message) -> Tensor": (_holds, _alike),
     f"{_name(PRINTED)}(Tensor[] values, str[] names, str text, str known) -> Tensor": (_printed, _printed_shaped),
     f"{_name(SUCCEEDED)}(Tensor info, str operator, bool is_matrix) -> Tensor": (_succeeded, _alike),
+    f"{_name(COVERED)}(Tensor window, int frames, int n_fft, int? hop_length, int? win_length, bool center, "
+    "bool? onesided, int? length) -> Tensor": (_windows_cover, _alike),
     "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, "
     "int reduction, bool zero_infinity) -> Tensor": (_ctc_loss, _ctc_loss_shaped),
     "lstsq(Tensor a, Tensor b, float? rcond, str? driver) -> (Tensor, Tensor, Tensor, Tensor)": (_lstsq, _lstsq_shaped),

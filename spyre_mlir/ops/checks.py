@@ -8,7 +8,8 @@ from __future__ import annotations
 HOLDS = "host::holds"
 SUCCEEDED = "host::linalg_succeeded"
 PRINTED = "host::printed"
-CHECKS = frozenset({HOLDS, PRINTED, SUCCEEDED})
+COVERED = "host::windows_cover"
+CHECKS = frozenset({COVERED, HOLDS, PRINTED, SUCCEEDED})
 
 
 def is_check(overload: str) -> bool:
@@ -20,4 +21,4 @@ def is_check(overload: str) -> bool:
     return overload in CHECKS
 
 
-__all__ = ["CHECKS", "HOLDS", "PRINTED", "SUCCEEDED", "is_check"]
+__all__ = ["CHECKS", "COVERED", "HOLDS", "PRINTED", "SUCCEEDED", "is_check"]

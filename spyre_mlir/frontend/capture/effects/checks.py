@@ -19,6 +19,7 @@ from torch.fx import GraphModule, Node
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.call_writer import CallWriter
 from spyre_mlir.frontend.capture.effects.prints import PRINTS, write_print
+from spyre_mlir.frontend.capture.effects.windows import check_window, inverses
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.capture.nested_graphs import graphs_of
@@ -39,9 +40,11 @@ def explicit_checks(exported: ExportedProgram) -> ExportedProgram:
 
     Torch's own calls have no result, by which they would count as unread.
     """
-    if next(_assertions(exported.graph_module), None) is None:
+    if next(_assertions(exported.graph_module), None) is None and not inverses(exported.graph_module):
         return exported
     changed = with_own_graph(exported)
+    for node in inverses(changed.graph_module):
+        check_window(node, changed)
     for node in list(_assertions(changed.graph_module)):
         write_check(CallWriter(node), node.target, node.args, node.kwargs)
         node.graph.erase_node(node)

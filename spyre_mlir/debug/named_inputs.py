@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, i1
+from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, bf16, f16, f32, i1
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.choices import RANDOM_INTEGERS_BELOW
 from spyre_mlir.dialects.argument_notes import places_of
-from spyre_mlir.dialects.tensors import as_tensor_type
+from spyre_mlir.dialects.tensors import as_tensor_type, is_unsigned
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.levels.run import find_function
 
 Array = NDArray[Any]
 
+_FLOATS: Mapping[Attribute | None, np.dtype[Any]] = {
+    f32: np.dtype(np.float32),
+    f16: np.dtype(np.float16),
+    bf16: np.dtype(ml_dtypes.bfloat16),
+}
 _NO_LIMITS: Mapping[str, tuple[int, int]] = {}
 
 
@@ -57,18 +63,57 @@ def bound_inputs(
         limits: the least and the largest random integer of arguments that are indices; see `place_limits`.
 
     Raises:
-        InputError: a value is of no argument, or an argument's shape is not known.
+        InputError: a value is of no argument, or has numbers that the argument has no place for, or an argument's shape
+            is not known.
     """
     check_names(given, [name for name, _ in types])
     random = np.random.default_rng(seed)
     bound: list[Array | None] = []
     for name, kind in types:
-        value = given.get(name)
+        value = converted(given[name], kind, name) if name in given else None
         if value is None and name not in held:
             value = stored.get(name)
             value = random_argument(kind, random, name, limits.get(name)) if value is None else value
         bound.append(value)
     return bound
+
+
+def converted(value: Array, kind: Attribute, name: str) -> Array:
+    """Return the numbers of a caller as an argument has them: floats rounded to its type, and integers as floats.
+
+    Floats for an argument of integers stay as they are, for the program to refuse.
+
+    Args:
+        value: the numbers.
+        kind: the type of the argument.
+        name: of the argument.
+
+    Raises:
+        InputError: a number is beyond the type.
+    """
+    tensor = as_tensor_type(kind)
+    element = None if tensor is None else tensor.get_element_type()
+    if element in _FLOATS and value.dtype.kind in "biuf":
+        if value.dtype == _FLOATS[element]:
+            return value
+        with np.errstate(over="ignore"):
+            made = value.astype(_FLOATS[element])
+        _check_beyond(np.isfinite(value) & ~np.isfinite(made.astype(np.float32)), value, element, name)
+        return made.astype(np.float32) if element == bf16 else made
+    if isinstance(element, IntegerType) and value.dtype.kind in "iu" and element != i1:
+        bits, signed = element.width.data, not is_unsigned(element)
+        low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+        _check_beyond((value < low) | (value > high), value, element, name)
+    return value
+
+
+def _check_beyond(beyond: NDArray[np.bool_], value: Array, element: Attribute, name: str) -> None:
+    if beyond.any():
+        at = tuple(int(n) for n in np.argwhere(beyond)[0])
+        raise InputError(
+            f"the input '{name}' holds {value[at]} at {list(at)}, which is beyond {element}",
+            hint="convert it before numpy.save, as the model's caller would",
+        )
 
 
 def check_names(given: Iterable[str], names: Sequence[str]) -> None:
@@ -126,4 +171,4 @@ def random_argument(
     return random.integers(low, high + 1, shape)
 
 
-__all__ = ["argument_names", "argument_types", "bound_inputs", "place_limits", "random_argument"]
+__all__ = ["argument_names", "argument_types", "bound_inputs", "converted", "place_limits", "random_argument"]

@@ -124,7 +124,11 @@ class _Compared:
             return False
         if (extent, less) != (self.pair.size, self.pair.smaller_size):
             sizes = f"{self.pair.size} and {self.pair.smaller_size}"
-            raise refusal(f"an extent is {extent} and {less} for the lengths {sizes}", op)
+            why = f"an extent is {extent} and {less} for the lengths {sizes}"
+            each, rest = divmod(extent, self.pair.size)
+            if not rest and less == each * self.pair.smaller_size:
+                why += f": it counts {each} for each, as a convolution counts the pixels of all images together"
+            raise refusal(why, op)
         return True
 
 

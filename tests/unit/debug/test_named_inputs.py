@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+import torch
+from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32, i8, i32, i64
+from xdsl.ir import Attribute
 
-from spyre_mlir.debug.named_inputs import argument_names, argument_types, bound_inputs, place_limits
+from spyre_mlir.debug.named_inputs import argument_names, argument_types, bound_inputs, converted, place_limits
 from spyre_mlir.errors import InputError
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
@@ -61,3 +63,34 @@ def test_random_integers_name_places_that_are_there() -> None:
     assert many is not None
     assert none is not None
     assert (few.min(), few.max(), shifted.min(), shifted.max(), many.max(), none.max()) == (0, 2, 5, 7, 9, 9)
+
+
+DOUBLES = np.array([0.1, -1 / 3, 1e-9, np.inf, np.nan, 65_000.0])
+TYPES: dict[Attribute, torch.dtype] = {f32: torch.float32, f16: torch.float16, bf16: torch.bfloat16}
+
+
+@pytest.mark.parametrize("element", TYPES, ids=str)
+@pytest.mark.parametrize("values", [DOUBLES, np.array([1, -7, 2**24 + 1 - 2**24, 3])], ids=["float64", "int64"])
+def test_numbers_become_those_of_the_argument_as_in_torch(element: Attribute, values: np.ndarray) -> None:
+    wanted = torch.from_numpy(values).to(TYPES[element]).double().numpy()
+    got = converted(values, TensorType(element, values.shape), "x")
+    np.testing.assert_array_equal(got.astype(np.float64), wanted)
+
+
+@pytest.mark.parametrize(
+    ("values", "element", "found"),
+    [
+        (np.array([0.0, 1e300]), f32, r"'x' holds 1e\+300 at \[1\], which is beyond f32"),
+        (np.array([7e4]), f16, r"70000.0 at \[0\], which is beyond f16"),
+        (np.array([[300]]), i8, r"300 at \[0, 0\], which is beyond i8"),
+        (np.array([2**31]), i32, r"2147483648 at \[0\]"),
+    ],
+)
+def test_numbers_beyond_the_argument_are_refused(values: np.ndarray, element: Attribute, found: str) -> None:
+    with pytest.raises(InputError, match=found):
+        bound_inputs([("x", TensorType(element, values.shape))], {"x": values}, {}, (), 0)
+
+
+def test_numbers_of_the_type_stay_as_they_are() -> None:
+    for values, element in ((DOUBLES.astype(np.float32), f32), (np.array([2**40]), i64), (DOUBLES, i64)):
+        assert converted(values, TensorType(element, values.shape), "x") is values

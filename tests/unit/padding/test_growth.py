@@ -52,7 +52,7 @@ def test_a_dimension_of_the_same_extent_does_not_grow() -> None:
     ("smaller", "sizes", "because"),
     [
         (function(ROWS, 8, "addf"), (70, 8), "other steps, or other numbers"),
-        (function(ROWS, 8), (35, 4), "an extent is 70 and 8 for the lengths 35 and 4"),
+        (function(ROWS, 8), (35, 4), "an extent is 70 and 8 for the lengths 35 and 4: it counts 2 for each"),
     ],
 )
 def test_other_programs_are_refused(smaller: FuncOp, sizes: tuple[int, int], because: str) -> None:

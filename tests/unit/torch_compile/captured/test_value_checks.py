@@ -34,5 +34,6 @@ def test_a_question_of_the_graph_itself_is_none() -> None:
 
 def test_istft_is_compiled() -> None:
     torch._dynamo.reset()
-    made = torch.compile(inverted, backend="spyre", fullgraph=True, options={"numerics": "exact", "host_fallback": "allow"})
+    options = {"numerics": "exact", "host_fallback": "allow"}
+    made = torch.compile(inverted, backend="spyre", fullgraph=True, options=options)
     torch.testing.assert_close(made(SPECTRUM, WINDOW), inverted(SPECTRUM, WINDOW))

@@ -22,7 +22,7 @@ from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import SizeAttr
@@ -65,6 +65,12 @@ def new_values(function: FuncOp) -> dict[int, int]:
     return {
         names[old]: n for n, note in enumerate(notes) if (old := note.data.get(MUTATES)) in names and old is not None
     }
+
+
+def is_prepared(function: FuncOp, value: SSAValue) -> bool:
+    """Return whether a value is an argument that the host lays out ahead of time, and that the function only reads."""
+    number = value.index if isinstance(value, BlockArgument) else -1
+    return number >= 0 and kind_of(function, number) in PREPARED_KINDS and number not in new_values(function)
 
 
 def placed_arguments(function: FuncOp) -> set[int]:

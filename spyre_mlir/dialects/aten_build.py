@@ -128,7 +128,10 @@ class AtenBuild(ABC):
 
     def iota(self, count: int, element: str, *, start: float = 0, step: float = 1) -> Value:
         """Return start, start + step, …; see `ops.build.Build`."""
-        return self.call("arange.start_step", start=start, end=start + step * count, step=step, dtype=element)
+        whole = isinstance(start, int) and isinstance(step, int)
+        # Half a step before the end: rounding of thirds would make one number more.
+        end = start + step * (count if whole or not count else count - 0.5)
+        return self.call("arange.start_step", start=start, end=end, step=step, dtype=element)
 
 
 def _in_order(overload: str, entry: OpEntry, tensors: tuple[Operand, ...]) -> dict[str, Any]:

@@ -21,8 +21,10 @@ PASSES = (
     "outline-regions",
     "inline-regions",
     "place-inputs",
-    "spread-experts",
+    "fold-sinks",
     "turn-heads",
+    "part-columns",
+    "spread-experts",
     "pad-heads",
     "fold-padding",
     "convolve-rows",
@@ -57,7 +59,18 @@ _FOLDERS: dict[str, str] = {
         ("place-inputs", "choose-layouts", "view-copies", "order-batches", "forward-results"), "buffer_layouts"
     ),
     **dict.fromkeys(("cut-rows", "cut-columns", "split-products", "join-parts"), "cut_nests"),
-    **dict.fromkeys(("spread-experts", "turn-heads", "pad-heads", "fold-padding", "convolve-rows"), "aten_forms"),
+    **dict.fromkeys(
+        (
+            "fold-sinks",
+            "turn-heads",
+            "part-columns",
+            "spread-experts",
+            "pad-heads",
+            "fold-padding",
+            "convolve-rows",
+        ),
+        "aten_forms",
+    ),
 }
 
 

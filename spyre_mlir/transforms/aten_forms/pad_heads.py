@@ -22,16 +22,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from typing_extensions import override
 from xdsl.dialects import func
-from xdsl.dialects.builtin import Float16Type, UnitAttr
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.dialects.builtin import Float16Type
+from xdsl.ir import SSAValue
 
-from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values
+from spyre_mlir.dialects.argument_notes import is_prepared
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.aten_arguments import WIDENED
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SpyreSpec
@@ -41,9 +39,13 @@ from spyre_mlir.transforms.aten_forms.recognition.head_channels import (
     LINEAR,
     Heads,
     heads_of,
+    layer_of,
     sliced_columns,
+    turning_matrix,
 )
 from spyre_mlir.transforms.aten_forms.recognition.moved_channels import turn_of
+from spyre_mlir.transforms.aten_forms.recognition.rotations import rotation_of
+from spyre_mlir.transforms.aten_forms.rotated_heads import can_move, rotate
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
@@ -61,28 +63,41 @@ class PadHeadsPass(FunctionPass):
     @override
     def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
         """Pad the heads of a function where this is predicted to gain."""
+        for op in reversed(list(function.body.block.ops)):
+            if isinstance(op, AtenOp) and op.parent is not None and len(op.results) == 1:
+                _rotate(function, op)
         ops = [o for o in function.body.block.ops if isinstance(o, AtenOp)]
         found = [heads for o in ops if (heads := heads_of(o)) is not None and _gains(function, heads)]
         if kept := _with_padded_factors(found):
             _Padding(kept).rewrite(ops)
 
 
+def _rotate(function: func.FuncOp, op: AtenOp) -> None:
+    """Rotate all channels of heads to be padded where a model rotates parts: only whole heads are followed."""
+    if (found := rotation_of(op)) is None or not can_move(found.heads):
+        return
+    layer, channels = layer_of(found.heads), shape_of(found.heads)[-1]
+    if layer is None or not all(is_prepared(function, v) for v in layer.operands[1:]):
+        return
+    if _pays(layer, channels, round_up(channels, _LANES)):
+        rotate(op, found)
+
+
 def _gains(function: func.FuncOp, heads: Heads) -> bool:
     """Whether padding saves more traffic than the weight grows by, and the host lays out all weights at load."""
-    layers = [heads.linear, *(o for o in heads.steps if o.overload == LINEAR)]
-    written = new_values(function)
-    for value in (v for layer in layers for v in layer.operands[1:]):
-        number = value.index if isinstance(value, BlockArgument) else -1
-        if number < 0 or kind_of(function, number) not in PREPARED_KINDS or number in written:
-            return False
-    *rows, _ = shape_of(heads.linear.results[0])
-    summed, padded = shape_of(heads.linear.operands[0])[-1], _full(heads)
+    layers = [heads.linear, *(o for o in heads.steps if o.overload == LINEAR and turning_matrix(o) is None)]
+    prepared = all(is_prepared(function, v) for o in layers for v in o.operands[1:])
+    return prepared and _pays(heads.linear, heads.channels, _full(heads))
+
+
+def _pays(layer: AtenOp, channels: int, padded: int) -> bool:
+    """Whether it saves traffic to pad the heads of a layer from some channels to more."""
+    *rows, _ = shape_of(layer.results[0])
+    summed = shape_of(layer.operands[0])[-1]
     # Where heads are narrower than half a stick, most of what is computed would be zeros.
-    if heads.channels % _LANES == 0 or padded > 2 * heads.channels:
+    if channels % _LANES == 0 or padded > 2 * channels or not isinstance(element_of(layer.results[0]), Float16Type):
         return False
-    if not isinstance(element_of(heads.linear.results[0]), Float16Type):
-        return False
-    return prod(rows) * heads.channels * _ACCESSES > (padded - heads.channels) * summed
+    return prod(rows) * channels * _ACCESSES > (padded - channels) * summed
 
 
 def _full(heads: Heads) -> int:
@@ -165,6 +180,8 @@ class _Padding:
         """The same op on padded operands."""
         if op.overload == "cat":
             return self._joined_halves(op)
+        if (matrix := turning_matrix(op)) is not None:
+            return self._turned(op, matrix)
         args = arguments_of(op)
         names = [name for name, value in args.items() if isinstance(value, SSAValue)]
         weight = args.get("weight")
@@ -181,6 +198,13 @@ class _Padding:
         if op.overload == LINEAR and weight is not None:
             args["weight"] = _padded(writer, weight, 1, self._joined[op.operands[0]].unit)
         return writer.call(op.overload, op, **args)
+
+    def _turned(self, op: AtenOp, matrix: AtenOp) -> SSAValue:
+        """The product that turns channels, with a matrix of padded heads; zeros come to zeros, or get the factor 0."""
+        writer, heads = AtenWriter(op), self._new[op.operands[0]]
+        size = (shape_of(heads)[-1],) * 2
+        larger = writer.call(matrix.overload, matrix, **{**matrix.arguments(), "size": size})
+        return writer.call(LINEAR, op, input=heads, weight=larger)
 
     def _joined_halves(self, op: AtenOp) -> SSAValue:
         """Halves of padded heads that change places, of whole sticks; heads alone if op appends nothing."""
@@ -211,7 +235,7 @@ def _rows(writer: AtenWriter, weight: SSAValue, taken: tuple[int, int]) -> SSAVa
     first, end = taken
     if taken == (0, shape_of(weight)[0]):
         return weight
-    return _moved(writer, "slice.Tensor", weight, dim=0, start=first, end=end, step=1)
+    return writer.moved("slice.Tensor", weight, dim=0, start=first, end=end, step=1)
 
 
 def _padded(writer: AtenWriter, weight: SSAValue, dim: int, channels: int) -> SSAValue:
@@ -219,17 +243,9 @@ def _padded(writer: AtenWriter, weight: SSAValue, dim: int, channels: int) -> SS
     shape, full = shape_of(weight), round_up(channels, _LANES)
     before, heads, behind = shape[:dim], shape[dim] // channels, shape[dim + 1 :]
     pad = (0, 0) * len(behind) + (0, full - channels)
-    parted = _moved(writer, "view", weight, size=(*before, heads, channels, *behind))
-    padded = _moved(writer, "constant_pad_nd", parted, pad=pad, value=0)
-    return _moved(writer, "view", padded, size=(*before, heads * full, *behind))
-
-
-def _moved(writer: AtenWriter, overload: str, weight: SSAValue, **args: Any) -> SSAValue:
-    """The result of a move of a weight that the host makes at load, whatever room it takes."""
-    made = writer.call(overload, self=weight, **args)
-    if isinstance(made.owner, AtenOp):
-        made.owner.attributes[WIDENED] = UnitAttr()
-    return made
+    parted = writer.moved("view", weight, size=(*before, heads, channels, *behind))
+    padded = writer.moved("constant_pad_nd", parted, pad=pad, value=0)
+    return writer.moved("view", padded, size=(*before, heads * full, *behind))
 
 
 __all__ = ["PadHeadsPass"]

@@ -14,6 +14,10 @@ becomes a product with a matrix that has one 1 or -1 in each row:
 Rotary positions turn queries and keys so, by halves or in pairs of neighbours (`stack` of every other channel). The
 device moves channels within a stick by laying the tensor out twice; a product takes a small part of that time.
 
+Where a model rotates some channels and leaves the rest, or computes the halves apart, the parts of a head are no whole
+sticks either. All channels are rotated then, `%x * %cos + %turned * %sin`, by tables that have a 1 and a 0 for channels
+that stay.
+
 Decision: docs/decisions/0187-rotary-positions-are-products.md
 """
 
@@ -23,22 +27,18 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 from xdsl.dialects import func
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
-from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.hints import hint_of
-from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.aten_forms.recognition.moved_channels import turn_of
+from spyre_mlir.transforms.aten_forms.recognition.rotations import rotation_of
+from spyre_mlir.transforms.aten_forms.rotated_heads import can_move, moved_heads, rotate
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
 _LANES = DL16.elements_per_stick()
-# A product of more channels has a matrix that is no longer small beside them.
-_MOST = 4 * _LANES
-_WIDENING = "_to_copy"
 
 
 @dataclass(frozen=True)
@@ -49,52 +49,28 @@ class TurnHeadsPass(FunctionPass):
 
     @override
     def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
-        """Rewrite every turn that moves channels within sticks."""
+        """Rewrite every turn that moves channels within sticks of heads that have whole ones."""
         ops = [o for o in function.body.block.ops if isinstance(o, AtenOp)]
         for op in reversed(ops):
-            if op.parent is not None and len(op.results) == 1:
+            if op.parent is not None and len(op.results) == 1 and not _rotate(op):
                 _turn(op)
 
 
 def _turn(op: AtenOp) -> None:
-    turned = op.results[0]
     if (found := turn_of(op)) is None:
         return
     heads, distance = found
-    widened = _widened(heads)
-    narrow = heads if widened is None else widened.operands[0]
-    channels = shape_of(heads)[-1]
-    if not isinstance(element_of(narrow), Float16Type | BFloat16Type) or not _gains(channels, distance):
-        return
-    writer = AtenWriter(op)
-    made = _product(writer, narrow, distance)
-    if widened is not None:
-        made = writer.call(_WIDENING, widened, **{**widened.arguments(), "self": made})
-    turned.replace_all_uses_with(made)
-    erase_unread(op)
+    if distance % _LANES and shape_of(heads)[-1] % _LANES == 0 and can_move(heads):
+        op.results[0].replace_all_uses_with(moved_heads(AtenWriter(op), heads, "turned", distance))
+        erase_unread(op)
 
 
-def _gains(channels: int, distance: int) -> bool:
-    """Whether channels move within sticks, and heads have whole ones."""
-    return distance % _LANES != 0 and channels % _LANES == 0 and channels <= _MOST
-
-
-def _widened(heads: SSAValue) -> AtenOp | None:
-    """The op that widens heads to float32, before which they can be turned as well as behind it."""
-    op = heads.owner
-    if not isinstance(op, AtenOp) or op.overload != _WIDENING or element_of(heads) != f32:
-        return None
-    return op if hint_of(op) is None and not op.on_host else None
-
-
-def _product(writer: AtenWriter, heads: SSAValue, distance: int) -> SSAValue:
-    size, element = (shape_of(heads)[-1],) * 2, str(element_of(heads))
-    matrix = writer.call("spyre::resample", size=size, mode="turned", scale=float(distance), dtype=element)
-    turned = writer.call("linear", input=heads, weight=matrix)
-    for made in (matrix.owner, turned.owner):
-        if isinstance(made, AtenOp):
-            made.wide = None
-    return turned
+def _rotate(op: AtenOp) -> bool:
+    """Rotate all channels of heads where a model rotates parts; return whether it does."""
+    found = rotation_of(op)
+    if found is None or not found.within_sticks or len(found.own) % _LANES or not can_move(found.heads):
+        return False
+    return rotate(op, found)
 
 
 __all__ = ["TurnHeadsPass"]

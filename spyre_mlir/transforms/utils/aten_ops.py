@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.aten import AtenOp, make_op
+from spyre_mlir.dialects.aten_arguments import WIDENED
 from spyre_mlir.dialects.aten_build import result_types, spelled
 from spyre_mlir.dialects.ir.call_effects import keeps_order
 from spyre_mlir.ops import ATEN
@@ -35,6 +37,19 @@ class AtenWriter:
         op = aten_op(overload, given, self._before if of is None else of)
         Rewriter.insert_op(op, InsertPoint.before(self._before))
         return op.results[0]
+
+    def moved(self, overload: str, weight: SSAValue, **given: Any) -> SSAValue:
+        """Insert a move of a weight that the host makes at load, whatever room it takes, and return its result.
+
+        Args:
+            overload: in the op table.
+            weight: what is moved.
+            given: the other arguments by name.
+        """
+        made = self.call(overload, self=weight, **given)
+        if isinstance(made.owner, AtenOp):
+            made.owner.attributes[WIDENED] = UnitAttr()
+        return made
 
 
 def arguments_of(op: AtenOp) -> dict[str, Any]:

@@ -61,8 +61,9 @@ def _taps(rows: int, columns: int, scale: int) -> Lanes:
 def _turned(rows: int, distance: int) -> Lanes:
     """One number a row: -1 for the element that is so far behind, or 1 for the one that is so far before."""
     at = np.arange(rows)
-    second = at // distance % 2 == 1
-    return np.where(second, 1.0, -1.0)[:, None] * np.equal.outer(np.where(second, at - distance, at + distance), at)
+    second, paired = at // distance % 2 == 1, at < rows - rows % (2 * distance)
+    signs = np.where(second, 1.0, -1.0) * paired
+    return signs[:, None] * np.equal.outer(np.where(second, at - distance, at + distance), at)
 
 
 def _spread_over(near: Lanes, weights: Lanes, columns: int) -> Lanes:
@@ -97,13 +98,14 @@ def resample(*, size: Ints, mode: str, scale: float, offset: float = 0.0) -> Lan
     it: "nearest", "linear", "cubic", and "linear_smoothed" and "cubic_smoothed", whose windows widen with the scale.
     With "taps", windows of `scale` elements lie side by side; the new elements are the first ones of all windows, then
     the second ones, and so on, 0 where there is no old element. With "turned", of two elements so far apart the second
-    one comes to the place of the first with its sign changed, and the first one to the place of the second.
+    one comes to the place of the first with its sign changed, and the first one to the place of the second; elements
+    behind the last whole pair are 0.
 
     Constraints:
         C1: size has two extents.
         C2: mode is one of these.
         C3: windows of "taps" and distances of "turned" are whole numbers of elements, without an offset.
-        C4: "turned" elements are as many before as after, in whole pairs.
+        C4: "turned" elements are as many before as after, and at least two distances.
     """
     require("C2", mode in MODES, f'mode "{mode}", expected one of {", ".join(MODES)}')
     whole = scale >= 1 and scale == int(scale)
@@ -112,7 +114,7 @@ def resample(*, size: Ints, mode: str, scale: float, offset: float = 0.0) -> Lan
         mode not in ("taps", "turned") or (whole and not offset),
         f"{mode} of {scale} elements at {offset}, expected whole ones at 0",
     )
-    pairs = mode != "turned" or (size[0] == size[1] and size[0] % (2 * int(scale)) == 0)
+    pairs = mode != "turned" or (size[0] == size[1] and size[0] >= 2 * int(scale))
     require("C4", pairs, f"turned elements: {size[1]} to {size[0]}, in pairs {scale} apart")
     return resample_weights(size, mode, scale, offset)
 

@@ -23,6 +23,20 @@ def softmax(self: Value, *, dim: int) -> Value:
     return e / e.sum(dim, keepdim=True)
 
 
+def _beside_meaning(self: Lanes, other: Lanes, *, dim: int) -> Lanes:
+    peak = np.maximum(np.max(self, axis=dim, keepdims=True), other)
+    e = np.exp(self - peak)
+    return e / (np.sum(e, axis=dim, keepdims=True) + np.exp(other - peak))
+
+
+@ATEN.composed(aten=["spyre::softmax_beside"], promote=True, meaning=_beside_meaning)
+def softmax_beside(self: Value, other: Value, *, dim: int) -> Value:
+    """exp(x) over the sum of exp(x) along `dim` and exp(other), which has one number there."""
+    peak = self.amax(dim, keepdim=True).maximum(other)
+    e = (self - peak).exp()
+    return e / (e.sum(dim, keepdim=True) + (other - peak).exp())
+
+
 @ATEN.composed(aten=["log_softmax.int", "_log_softmax"], promote=True)
 def log_softmax(b: Build, self: Value, *, dim: int, half_to_float: bool = False, dtype: DType | None = None) -> Value:
     """x less the logarithm of the sum of exp(x) along `dim`; the largest x is taken out first."""
@@ -47,6 +61,7 @@ def safe_softmax(b: Build, self: Value, *, dim: int, dtype: DType | None = None)
 
 ATEN.samples(softmax, Sample(((3, 65),), {"dim": -1}), Sample(((4, 5, 6),), {"dim": 1}))
 ATEN.samples(softmax, Sample(((3, 65),), {"dim": -1, "half_to_float": False}))
+ATEN.samples(softmax_beside, Sample(((3, 65), (3, 1)), {"dim": -1}), Sample(((4, 5, 6), (4, 1, 6)), {"dim": 1}))
 ATEN.samples(
     log_softmax,
     Sample(((3, 65),), {"dim": -1}),

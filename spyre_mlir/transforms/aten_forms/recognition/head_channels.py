@@ -69,6 +69,22 @@ def heads_of(view: AtenOp) -> Heads | None:
     return found if plain and _followed(found) else None
 
 
+def layer_of(heads: SSAValue) -> AtenOp | None:
+    """Return the linear layer whose columns a tensor has, split into heads; None for another tensor."""
+    op = heads.owner
+    while isinstance(op, AtenOp) and op.overload in ("permute", "view", "slice.Tensor"):
+        op = op.operands[0].owner
+    return op if isinstance(op, AtenOp) and op.overload == LINEAR else None
+
+
+def turning_matrix(op: AtenOp) -> AtenOp | None:
+    """Return the named matrix by which an op turns the channels of heads; None for another op."""
+    matrix = op.operands[1].owner if op.overload == LINEAR and len(op.operands) == 2 else None
+    if not isinstance(matrix, AtenOp) or matrix.overload != "spyre::resample" or matrix.arguments()["mode"] != "turned":
+        return None
+    return matrix if matrix.results[0].has_one_use() else None
+
+
 def sliced_columns(op: AtenOp) -> tuple[int, int] | None:
     """Return the first column that a slice takes along the last dimension, and the end; None if it is no such slice."""
     if op.overload != "slice.Tensor":
@@ -148,6 +164,8 @@ def _follows(found: Heads, op: AtenOp, value: SSAValue, place: int) -> bool:
         return True
     if op.overload in (*_PRODUCTS, ATTENTION):
         after = _product(found, op, place, axis)
+    elif axis == -1 and place == 0 and turning_matrix(op) is not None:
+        after = -1
     elif axis == -1 and made == shape and op.overload in _ROTATIONS and len(op.operands) == 2:
         after = _rotated(found, op, value, place)
     else:
@@ -218,4 +236,4 @@ def _moved(op: AtenOp, axis: int) -> int | None:
             return None
 
 
-__all__ = ["ATTENTION", "LINEAR", "Heads", "heads_of", "sliced_columns"]
+__all__ = ["ATTENTION", "LINEAR", "Heads", "heads_of", "layer_of", "sliced_columns", "turning_matrix"]

@@ -7,6 +7,8 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from typing_extensions import override
 
+from tests.unit.transforms.aten_forms.rotations import some
+
 WIDTH, ROWS = 64, 32
 
 
@@ -81,6 +83,19 @@ class Rotated(Attention):
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         q, k, v = (self.split(part) for part in self.qkv(x).chunk(3, dim=-1))
         return self.joined(scaled_dot_product_attention(self.turned(q), self.turned(k), v, mask))
+
+
+class PartlyRotated(Rotated):
+    """Two heads of 80 channels of which the first 32 are turned, as those of Phi-2."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 80)
+        angles = torch.outer(torch.arange(ROWS), torch.linspace(1.0, 0.1, 16)).repeat(1, 2)
+        self.cos, self.sin = angles.cos().half(), angles.sin().half()
+
+    @override
+    def turned(self, x: Tensor) -> Tensor:
+        return some(x, self.cos.to(x.dtype), self.sin.to(x.dtype))
 
 
 class ByTable(Rotated):

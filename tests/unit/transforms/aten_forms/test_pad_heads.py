@@ -16,12 +16,14 @@ from spyre_mlir.frontend import import_program
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import lower
 from spyre_mlir.transforms.aten_forms.pad_heads import PadHeadsPass
+from spyre_mlir.transforms.aten_forms.turn_heads import TurnHeadsPass
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.aten_forms.attentions import (
     Attention,
     ByTable,
     Crossed,
     Multiplied,
+    PartlyRotated,
     Rotated,
     Sliced,
     Stacked,
@@ -40,6 +42,7 @@ MODELS = {
     "repeated keys": WrittenOut(shared=2),
     "rotated": Rotated(),
     "rotated by a table": ByTable(),
+    "rotated in part": PartlyRotated(),
     "multiplied": Multiplied(),
     "stacked": Stacked(),
     "sliced": Sliced(),
@@ -49,6 +52,7 @@ MODELS = {
 def padded(model: torch.nn.Module, *inputs: torch.Tensor) -> tuple[ModuleOp, np.ndarray]:
     """The program after the pass, and what it gives."""
     program = import_program(model, inputs)
+    TurnHeadsPass().apply(make_context(), program.module)
     PadHeadsPass().apply(make_context(), program.module)
     program.module.verify()
     read = iter(inputs)
@@ -72,6 +76,7 @@ def layers(module: ModuleOp) -> list[tuple[int, ...]]:
         ("written out", [(256, 64)] * 3 + [(64, 256)]),
         ("rotated", [(256, 64)] * 3 + [(64, 256)]),
         ("rotated by a table", [(256, 64)] * 3 + [(64, 256)]),
+        ("rotated in part", [*[(256, 64)] * 3, *[(128, 128)] * 2, (64, 256)]),
         ("multiplied", [(576, 64), (64, 192)]),
         ("stacked", [(768, 64), (64, 256)]),
         ("sliced", [(256, 64)] * 3 + [(64, 256)]),
@@ -131,7 +136,7 @@ def test_an_infinity_of_the_host_times_zero_is_zero() -> None:
     assert (got - wanted).abs().max() < 0.01 * wanted.abs().max()
 
 
-@pytest.mark.parametrize("name", ["plain", "repeated keys", "rotated by a table"])
+@pytest.mark.parametrize("name", ["plain", "repeated keys", "rotated by a table", "rotated in part"])
 def test_every_level(name: str) -> None:
     model, inputs = MODELS[name].half().eval(), (given(), MASK)
     compiled = spyre_mlir.compile(model, inputs)

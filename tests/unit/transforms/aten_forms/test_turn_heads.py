@@ -11,10 +11,24 @@ from spyre_mlir.dialects.spyre.kernel import RestickifyOp
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import lower
+from spyre_mlir.transforms.aten_forms import turn_heads
 from spyre_mlir.transforms.aten_forms.turn_heads import TurnHeadsPass
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
-from tests.unit.transforms.aten_forms.rotations import Rotary, Turn, halves, heads, pairs
+from tests.unit.transforms.aten_forms.rotations import (
+    Form,
+    Parts,
+    Rotary,
+    Turn,
+    apart,
+    halves,
+    heads,
+    last,
+    pairs,
+    pairs_apart,
+    some,
+    sorted_pairs,
+)
 
 
 def products(model: torch.nn.Module, x: torch.Tensor) -> list[str]:
@@ -46,9 +60,60 @@ def test_channels_stay(turn: Turn, channels: int) -> None:
     assert products(Rotary(turn, channels), heads(channels)) == []
 
 
+PARTS = {
+    "some of 64": (some, 64, 32),
+    "96 of 128": (some, 128, 96),
+    "the last 32": (last, 64, 32),
+    "halves apart": (apart, 64, 32),
+    "sorted pairs": (sorted_pairs, 128, 64),
+    "pairs apart": (pairs_apart, 64, 32),
+}
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_are_rotated_with_the_rest(name: str, wide: bool) -> None:
+    """Pairs that go into halves take a product more."""
+    form, channels, width = PARTS[name]
+    found = products(Parts(form, width, wide=wide), heads(channels))
+    assert found == ["f16"] * (2 if form is sorted_pairs else 1)
+
+
+@pytest.mark.parametrize(
+    ("form", "channels", "width"),
+    [(some, 128, 64), (apart, 256, 128), (apart, 384, 192), (some, 320, 32), (some, 80, 32)],
+    ids=["whole sticks stay", "halves of whole sticks", "distance of sticks", "many channels", "heads of no layer"],
+)
+def test_parts_stay(form: Form, channels: int, width: int) -> None:
+    """But for the turn of a part of whole sticks."""
+    assert len(products(Parts(form, width), heads(channels))) == (1 if (form, width) == (some, 64) else 0)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_rotated_parts_are_the_models_to_the_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Channels that stay are multiplied by 1, and a number is added that is 0."""
+    form, channels, width = PARTS[name]
+    model, x = Parts(form, width), heads(channels)
+    x[..., -4:] = torch.tensor([30000.0, -30000.0, 2.0**-14, 1.0009765625])
+    compiled = spyre_mlir.compile(model, (x,), numerics="exact")
+    assert (outcome := compiled.verify(x)), str(outcome)
+    monkeypatch.setattr(turn_heads, "rotation_of", lambda _: None)
+    monkeypatch.setattr(turn_heads, "turn_of", lambda _: None)
+    assert torch.equal(compiled(x), spyre_mlir.compile(model, (x,), numerics="exact", cache=False)(x))
+
+
+def test_an_infinity_reaches_its_head_alone() -> None:
+    x = heads(64)
+    x[0, 1, 2, 40] = torch.inf
+    got = spyre_mlir.compile(Parts(some, 32), (x,), numerics="exact")(x)
+    assert got[0, 1, 2].isnan().all()
+    assert got.isnan().sum() == 64
+
+
 def test_float32_stays() -> None:
     """It may be kept on the device, where a product rounds."""
     assert products(Rotary(halves, 64, wide=True), heads(64).float()) == []
+    assert products(Parts(some, 32, wide=True), heads(64).float()) == []
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,12 @@ def test_turned_elements(distance: float, turned: list[int]) -> None:
     assert (resample_weights((4, 4), "turned", distance, 0.0) @ np.arange(1.0, 5.0)).tolist() == turned
 
 
-@pytest.mark.parametrize(("size", "distance"), [((4, 8), 2.0), ((6, 6), 2.0), ((6, 6), 4.0)])
-def test_turned_elements_are_whole_pairs(size: tuple[int, int], distance: float) -> None:
+def test_elements_behind_the_last_pair_are_zero() -> None:
+    assert (resample_weights((6, 6), "turned", 2.0, 0.0) @ np.arange(1.0, 7.0)).tolist() == [-3, -4, 1, 2, 0, 0]
+
+
+@pytest.mark.parametrize(("size", "distance"), [((4, 8), 2.0), ((6, 6), 4.0)])
+def test_turned_elements_are_a_pair_at_least(size: tuple[int, int], distance: float) -> None:
     with pytest.raises(ConstraintError, match="C4: turned"):
         resample.meaning(size=size, mode="turned", scale=distance, offset=0.0)
 

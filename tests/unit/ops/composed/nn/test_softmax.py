@@ -50,6 +50,14 @@ def test_a_safe_softmax_is_one(dim: int) -> None:
     same(result("_safe_softmax", X, dim=dim), wanted(X, dim))
 
 
+@pytest.mark.parametrize("form", [calling, taking_apart])
+@pytest.mark.parametrize("dim", [-1, 0])
+def test_one_number_beside_a_row_has_a_part(dim: int, form: Callable[..., Any]) -> None:
+    other = np.full([1 if d == dim % 2 else n for d, n in enumerate(X.shape)], 4.0)
+    got = run(form("spyre::softmax_beside", dim=dim), X, other)[0]
+    same(got, wanted(np.concatenate([X, other], dim), dim)[: X.shape[0], : X.shape[1]])
+
+
 def test_a_row_with_nothing_left_is_zero() -> None:
     lowest = float(np.finfo(np.float16).min)
     x = np.array([[-INF, -INF], [lowest, lowest], [-INF, -3.0], [lowest + 32, lowest + 32], [NAN, 1.0]])

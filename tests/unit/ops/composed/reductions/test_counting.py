@@ -96,6 +96,11 @@ def test_there_are_a_hundred_bins() -> None:
     same(result("histc", X, max=3), histogram(X, 100, 0, 3))
 
 
+def test_a_number_at_the_end_is_in_the_last_bin() -> None:
+    """Though thirds, added up, are less than the whole."""
+    same(result("histc", np.arange(3.0), bins=3, max=2), [1.0, 1.0, 1.0])
+
+
 def test_equal_elements_stand_in_the_middle() -> None:
     same(result("histc", np.full(3, 5.0), bins=3), [0.0, 3.0, 0.0])
     same(result("histc", np.array(5.0), bins=4), [0.0, 0.0, 1.0, 0.0])

@@ -146,6 +146,13 @@ class CompileOptions:
         "the host says where the block starts. Off, and with addresses in files, the new value is a tensor of its own",
         sets=("update-in-place", ENABLED),
     )
+    chosen_experts: bool = _option(
+        True,
+        "with few tokens, a mixture of experts reads the matrices of the chosen experts alone: the host reads the "
+        "router's choice between two launches, and says where these matrices start. Off, with addresses in files, and "
+        "in functions of control flow, all tokens meet all experts",
+        sets=("take-experts", ENABLED),
+    )
     packed_weights: bool = _option(
         True,
         "weights of 8-bit integers that products read are words of four on the card, or of eight if four bits hold "
@@ -302,8 +309,8 @@ class CompileOptions:
         if self.keep_float32_in:
             chosen.pop("outline-regions", None)  # equal layers may differ in what they keep
             chosen["decompose-aten"]["name_operators"] = True
-        if self.addresses == "concrete":
-            chosen["update-in-place"][ENABLED] = False  # an address in a file is the same in every call
+        if self.addresses == "concrete":  # an address in a file is the same in every call
+            chosen["update-in-place"][ENABLED] = chosen["take-experts"][ENABLED] = False
         if self.addresses == "concrete" and self.loops == "loop":
             chosen["plan"]["loops"] = False  # an address in a file does not advance
         return chosen

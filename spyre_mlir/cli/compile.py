@@ -235,7 +235,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     options, sizes = chosen_options(arguments), read_dims(arguments.dim)
     ktir = arguments.target == "ktir" and arguments.emit is None
     if ktir:
-        options = replace(options, regions=False, in_place=False)  # KTIR has no calls, and the host moves nothing
+        options = replace(options, regions=False, in_place=False, chosen_experts=False)  # KTIR has no host
     level = LEVELS[-1] if arguments.emit in (None, compile_graphs.PYTHON) else str(arguments.emit)
     wanted = "spyre.kernel" if ktir else level
     pending = pending_ktir(arguments.output, split=arguments.split) if ktir else None

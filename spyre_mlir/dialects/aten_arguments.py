@@ -32,6 +32,8 @@ ORIGIN = "spyre.origin"
 TERMS = "spyre.terms"
 # Discardable, of a step that only moves a weight's elements: the host makes what it gives, however large that is.
 WIDENED = "spyre.widened"
+# Discardable, of an `index_select` by one number that the host has: the host says where kernels read the row.
+PLACED = "spyre.placed"
 # Spelling of two properties when they were discardable attributes, which would be ignored now.
 OLD_MARKS = ("spyre.host", "spyre.wide")
 

@@ -233,3 +233,5 @@ LAWS: dict[str, CostParameters] = {
 
 # The shortest kernel among the measurements took 15.5 us (benchmarks/cost_model.py).
 SHORTEST_MEASURED_US = 15.0
+# Time of a launch, by which plans are compared. Predicted times leave it out, as no length of a launch is published.
+LAUNCH_US = 0.2

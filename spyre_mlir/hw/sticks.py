@@ -124,6 +124,10 @@ class StickLayout:
         extents = tuple(round_up(e, lanes) if d == stick else e for d, e in enumerate(shape))
         return StickLayout((*(d for d in range(len(shape)) if d != stick), stick), stick, extents)
 
+    def with_outermost(self, dim: int) -> StickLayout:
+        """Return the layout with one dimension outside of all others, whose order stays."""
+        return replace(self, order=(dim, *(d for d in self.order if d != dim)))
+
     @staticmethod
     def of_indices(shape: Sequence[int], lanes: int) -> StickLayout:
         """Return the layout required for gather indices: host order, the last dimension in the lanes; or a scalar."""

@@ -45,7 +45,7 @@ OFF: Mapping[str, object] = {ENABLED: False}
 STAGES = (
     Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
-        "@aten,place-inputs,fold-sinks,turn-heads,part-columns,spread-experts,pad-heads,fold-padding,convolve-rows,decompose-aten,cse,@aten-decomposed,"
+        "@aten,place-inputs,fold-sinks,turn-heads,part-columns,take-experts,spread-experts,pad-heads,fold-padding,convolve-rows,decompose-aten,cse,@aten-decomposed,"
         "convert-aten-to-spyre-loop,scale-results,split-products,update-in-place,forward-copies,join-parts,pack-weights,schedule-host-steps,@spyre.loop",
         legality.LOOP,
     ),
@@ -63,6 +63,7 @@ LEVELS = tuple(stage.level for stage in STAGES)
 # sizes alone have the same ops. `turn-heads` is not one of them: it looks at channels, which no size of a call changes.
 QUICKER_FORMS = (
     "part-columns",
+    "take-experts",
     "spread-experts",
     "pad-heads",
     "fold-padding",

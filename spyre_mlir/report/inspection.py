@@ -117,7 +117,7 @@ class InspectedProgram(ShownAsText):
     def _ktir(self) -> ModuleOp:
         module, context = self._module("spyre.kernel"), make_context(self._options.spec)
         if has_calls(module) or any(isinstance(op, BlockNumberOp) for op in module.walk()):
-            flat = replace(self._options, regions=False, in_place=False).passes()
+            flat = replace(self._options, regions=False, in_place=False, chosen_experts=False).passes()
             module = lower(self._flat(), context, until="spyre.kernel", options=flat).modules["spyre.kernel"]
         return lower_to_ktir(module, context)
 

@@ -21,10 +21,12 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.aten_arguments import PLACED
 from spyre_mlir.dialects.ir.control import ControlOp, with_operands
 from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, NestOp
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
@@ -195,6 +197,8 @@ def lower_index_select(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorVie
     """Lower a selection along one dimension to a selection of rows, after making that dimension the first."""
     arguments = op.arguments()
     source, index = (b.readings[cast(SSAValue, arguments[n])] for n in ("self", "index"))
+    if PLACED in op.attributes:
+        return whole(b.emitter.add(BlockOp(source.base, cast(int, arguments["dim"]), index.base, 1)).results[0])
     asked = cast(TensorType[Attribute], op.results[0].type).get_shape()
     if not asked:
         source = TensorView(source.base, source.view.reshape((1,)))

@@ -165,7 +165,7 @@ def _items(block: Block) -> list[Item]:
                 raise UnsupportedError(
                     "a block that starts where the host says has no KTIR",
                     where=describe_location(op),
-                    hint="lower again without update-in-place (in_place=False)",
+                    hint="lower again with in_place=False and chosen_experts=False",
                 )
             case _ if not isinstance(op, _AROUND):
                 raise LoweringError(

@@ -153,7 +153,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
             raise LoweringError(
                 "addresses in files are fixed, and a position that the host knows says where a block starts",
                 where=f"{blocks[0].name} at {describe_location(blocks[0])}",
-                hint="use addresses=symbolic, or lower again without update-in-place (in_place=False)",
+                hint="use addresses=symbolic, or lower again with in_place=False and chosen_experts=False",
             )
 
     def _write(

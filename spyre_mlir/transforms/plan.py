@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.target import spec_of
+from spyre_mlir.hw.cost_parameters import LAUNCH_US
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.divisions import divide_within
 from spyre_mlir.planning.trips import LoopChoice, TripSpan, shared_equally, worth_trying
@@ -57,8 +58,6 @@ from spyre_mlir.transforms.utils.rebuild import functions
 
 WORTH_TRYING_US = 100.0  # of a group that fits the scratchpads: too little to gain for the time of the search
 NO_LOOPS = "options ask for no loops (tile=False, or concrete addresses without loops=unroll): change them or the hint"
-# Time of a launch, by which loops are compared. Predicted times leave it out, as no length of a launch is published.
-LAUNCH_US = 0.2
 
 
 @dataclass(frozen=True)

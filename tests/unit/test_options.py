@@ -50,6 +50,7 @@ def test_fields_of_passes_follow_from_the_options() -> None:
         "pack-weights": {"enabled": True},
         "plan": {"loops": True},
         "place-inputs": {"inputs": "default"},
+        "take-experts": {"enabled": False},
         "update-in-place": {"enabled": False},  # an address that is in a file is the same in every call
     }
     # An address that is in a file cannot advance from trip to trip.

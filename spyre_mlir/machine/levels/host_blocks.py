@@ -32,7 +32,7 @@ def block_number(op: BlockNumberOp | BlockOp | PutOp, given: HostArray, size: in
     if not first <= entry < extent:
         named = f"{_name(op.position)} plus {offset}" if offset else _name(op.position)
         raise InputError(
-            f"{named} is {entry}, and the tensor that is written there has entries {first} to {extent - 1}",
+            f"{named} is {entry}, and the tensor that it points into has entries {first} to {extent - 1}",
             where=place_of(op),
             hint="pass a position inside of the tensor, or a longer tensor",
         )

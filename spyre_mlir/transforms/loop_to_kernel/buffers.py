@@ -197,8 +197,14 @@ class BlockBuffer(PlannedBuffer):
         offset: int = 0,
         *,
         from_end: bool = False,
+        outermost: bool = False,
     ) -> None:
-        """The block of `size` entries of `dim` that holds `position` + `offset`, from the end if that is negative."""
+        """The block of `size` entries of `dim` that holds `position` + `offset`, from the end if that is negative.
+
+        If `outermost`, the whole is laid out block by block, unless blocks divide its lanes.
+        """
+        if outermost and dim != whole.layout.stick:
+            whole.layout = whole.layout.with_outermost(dim)
         self.whole, self.dim, self.position, self.offset, self.from_end = whole, dim, position, offset, from_end
         shape = (*whole.shape[:dim], size, *whole.shape[dim + 1 :])
         super().__init__(shape, whole.format, whole.layout)

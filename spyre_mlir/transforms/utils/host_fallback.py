@@ -18,7 +18,7 @@ from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.errors import LoweringError, UnsupportedError, frames_of_ours
-from spyre_mlir.transforms.utils.host_support import mark
+from spyre_mlir.transforms.utils.host_support import SAYS_WHERE, mark
 
 FALLBACKS: tuple[HostFallback, ...] = ("warn", "allow", "error")
 ResultT = TypeVar("ResultT")
@@ -45,14 +45,15 @@ class HostStep:
 
 
 def host_steps_of(module: ModuleOp) -> tuple[HostStep, ...]:
-    """Return the host steps of a module below the aten level, without collectives, which no device alone could run.
+    """Return the host steps of a module below the aten level.
 
-    Those that only follow other host steps are not among them either.
+    Collectives are not among them, which no device alone could run, nor steps that say where kernels read, which are
+    there because that is quicker, nor steps that only follow other host steps.
     """
     return tuple(
         HostStep(op.callee.data, op.reason.data, str(source_of(op.location) or ""))
         for op in ops_in(module)
-        if isinstance(op, HostOp) and op.reason is not None and not exchanges_in(op)
+        if isinstance(op, HostOp) and op.reason is not None and op.reason.data != SAYS_WHERE and not exchanges_in(op)
     )
 
 

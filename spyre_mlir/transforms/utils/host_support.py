@@ -16,6 +16,9 @@ from spyre_mlir.dialects.aten_arguments import spell_arguments
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.ops.table import Family
 
+# Why the host reads numbers that it could leave on the device: it is quicker so.
+SAYS_WHERE = "it says where the next launch reads"
+
 
 def mark(op: AtenOp, reason: str | None) -> None:
     """Mark an op as run by the host; without a reason, it follows other host steps."""
@@ -92,4 +95,4 @@ def _moves(op: AtenOp) -> bool:
     return entry is not None and entry.decompose is None and entry.family in (Family.VIEW, Family.CREATION)
 
 
-__all__ = ["ReadOnHost", "is_marked", "loop_step", "mark"]
+__all__ = ["SAYS_WHERE", "ReadOnHost", "is_marked", "loop_step", "mark"]

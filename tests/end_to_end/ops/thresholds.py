@@ -422,6 +422,7 @@ NO_FORM = {
     "transforms.buffer_layouts.repair.search.MOST_KERNELS": "how many layouts are tried; test_search.py has both",
     "transforms.buffer_layouts.repair.trials.CLEAR_GAIN": "which layouts of a region are tried and kept",
     "transforms.buffer_layouts.repair.trials.CLEAR_GAIN_US": "which layouts of a region are tried and kept",
+    "transforms.aten_forms.take_experts._MOST_ROWS": "who meets which matrices; test_take_experts.py has both",
     "transforms.plan.LAUNCH_US": "which of loops that gain alike are taken; test_plan.py has both",
     "transforms.kernel_plans.sliced_sums.MOST_KERNELS": "how far around a sum kernels are planned again, for speed",
     "transforms.loop_to_kernel.settling.equal_extents._WORTH": "more sticks in buffers; test_equal_extents.py has both",

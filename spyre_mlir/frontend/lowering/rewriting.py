@@ -14,6 +14,7 @@ from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.frontend.arguments import bind
 from spyre_mlir.frontend.capture.as_strided import walked
 from spyre_mlir.frontend.element_types import tensor_type
+from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM
 
 aten = torch.ops.aten
 
@@ -191,6 +192,16 @@ def _embedding_bag(node: Node, a: dict[str, Any], values: GraphValues) -> Rewrit
     return {0: values.emit(_FOLDS[int(a["mode"])], grouped, dim=(1,))}
 
 
+def _grouped_mm(node: Node, a: dict[str, Any], values: GraphValues) -> Rewritten:
+    """A product of rows with the matrices of their groups, as transformers spells it for types other than bfloat16."""
+    rows, weight = cast(Node, a["self"]), cast(Node, a["mat2"])
+    dims = rows.meta["val"].dim(), weight.meta["val"].dim()
+    if dims != (2, 3) or a["offs"] is None or a["bias"] is not None or a["out_dtype"] is not None:
+        return None
+    operands = values.ssa(rows), values.ssa(weight), values.ssa(a["offs"])
+    return values.emit(GROUPED_MM, *operands, result=tensor_type(node.meta["val"]))
+
+
 _REWRITES: dict[object, Callable[[Node, dict[str, Any], GraphValues], Rewritten]] = {
     aten.split_with_sizes.default: _split_with_sizes,
     aten.split.Tensor: _split,
@@ -198,6 +209,7 @@ _REWRITES: dict[object, Callable[[Node, dict[str, Any], GraphValues], Rewritten]
     aten._embedding_bag_forward_only.default: _embedding_bag,
     aten.index.Tensor: _index,
     aten._unsafe_index.Tensor: _index,
+    aten._grouped_mm.default: _grouped_mm,
     aten.as_strided.default: _as_strided,
     aten.as_strided_copy.default: _as_strided,
     aten.as_strided_scatter.default: _as_strided,

@@ -27,15 +27,8 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import TERMS
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.ops.composed.nn.grouped_mm import groups_at_once
-from spyre_mlir.transforms.aten_forms.recognition.sorted_rows import (
-    GroupedProduct,
-    SortedRows,
-    grouped_product,
-    has_grouped_product,
-    has_rows,
-    sorted_rows,
-)
+from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM, groups_at_once
+from spyre_mlir.transforms.aten_forms.recognition.sorted_rows import SortedRows, has_rows, sorted_rows
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
@@ -50,7 +43,7 @@ class SpreadExpertsPass(FunctionPass):
     def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
         """Rewrite every sum over the experts of each token whose rows are understood."""
         ops = [o for o in function.body.block.ops if isinstance(o, AtenOp)]
-        if has_grouped_product(ops):
+        if any(op.overload == GROUPED_MM for op in ops):
             for total in ops:
                 if total.parent is not None and (found := sorted_rows(total)) is not None:
                     _rewrite(total, found)
@@ -114,8 +107,7 @@ class _Spread:
     def total(self, total: AtenOp) -> SSAValue:
         """Return the part of a sum over the chosen experts that these experts have: tokens x …."""
         for op in self._found.steps:
-            product = grouped_product(op)
-            self._made[op.results[0]] = self._step(op) if product is None else self._product(op, product)
+            self._made[op.results[0]] = self._product(op) if op.overload == GROUPED_MM else self._step(op)
         rows = self._made[self._found.result]
         # Results of experts that a token did not choose may be infinite: a product with 0 would be NaN.
         kept = self._writer.call("where.ScalarOther", condition=self._mask, self=rows, other=0.0)
@@ -131,9 +123,10 @@ class _Spread:
             return value
         return self._writer.call("slice.Tensor", self=value, dim=0, start=self._first, end=self._end, step=1)
 
-    def _product(self, op: AtenOp, product: GroupedProduct) -> SSAValue:
+    def _product(self, op: AtenOp) -> SSAValue:
         """A grouped product, as a batched one of the rows of all tokens with the matrix of each of these experts."""
-        rows, weight = self._made[product.rows], self._own(product.weight)
+        args = arguments_of(op)
+        rows, weight = self._made[args["input"]], self._own(args["weight"])
         size = (self._end - self._first, *shape_of(rows)[1:])
         if shape_of(rows) != size:
             rows = self._writer.call("expand", op, self=rows, size=size)

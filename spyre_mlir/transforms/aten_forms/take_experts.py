@@ -31,14 +31,8 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.cost_parameters import LAUNCH_US, PROFILES
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
-from spyre_mlir.transforms.aten_forms.recognition.sorted_rows import (
-    GroupedProduct,
-    SortedRows,
-    grouped_product,
-    has_grouped_product,
-    has_rows,
-    sorted_rows,
-)
+from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM
+from spyre_mlir.transforms.aten_forms.recognition.sorted_rows import SortedRows, has_rows, sorted_rows
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 from spyre_mlir.transforms.utils.host_support import SAYS_WHERE, mark
@@ -63,7 +57,7 @@ class TakeExpertsPass(FunctionPass):
         if isinstance(module, ModuleOp) and function.sym_name.data in called_by_control(module):
             return
         ops = [o for o in function.body.block.ops if isinstance(o, AtenOp)]
-        if has_grouped_product(ops):
+        if any(op.overload == GROUPED_MM for op in ops):
             for total in ops:
                 if total.parent is not None and (found := sorted_rows(total)) is not None and _pays(found):
                     _rewrite(total, found)
@@ -72,7 +66,7 @@ class TakeExpertsPass(FunctionPass):
 def _pays(found: SortedRows) -> bool:
     """Whether it takes less time to read a matrix for each row, with the host's step between, than all matrices."""
     routing, numbers = found.routing, PROFILES["calibrated"]
-    weights = [product.weight for op in found.steps if (product := grouped_product(op)) is not None]
+    weights = [arguments_of(op)["weight"] for op in found.steps if op.overload == GROUPED_MM]
     if routing.rows > _MOST_ROWS or not all(map(_is_weight, weights)):
         return False
     one_us = sum(prod(shape_of(w)[1:]) for w in weights) * _BYTES / numbers.hbm_gb_per_s / _NS_PER_US
@@ -127,8 +121,7 @@ class _Pairs:
 
     def total(self, total: AtenOp) -> SSAValue:
         for op in self._found.steps:
-            product = grouped_product(op)
-            self._made[op.results[0]] = self._step(op) if product is None else self._product(op, product)
+            self._made[op.results[0]] = self._product(op) if op.overload == GROUPED_MM else self._step(op)
         rows, routing = self._made[self._found.result], self._routing
         size = (routing.tokens, routing.choices, *shape_of(rows)[1:])
         by_token = self._writer.call("view", self=rows, size=size)
@@ -170,12 +163,13 @@ class _Pairs:
             return value
         return self._writer.call("slice.Tensor", self=value, dim=0, start=pair, end=pair + 1, step=1)
 
-    def _product(self, op: AtenOp, product: GroupedProduct) -> SSAValue:
+    def _product(self, op: AtenOp) -> SSAValue:
+        args = arguments_of(op)
         made: list[SSAValue] = []
         for pair, number in enumerate(self._numbers):
-            matrix = self._own(product.weight, number)
+            matrix = self._own(args["weight"], number)
             matrix = self._writer.call("view", op, self=matrix, size=shape_of(matrix)[1:])
-            made.append(self._writer.call("mm", op, self=self._row(product.rows, pair), other=matrix))
+            made.append(self._writer.call("mm", op, self=self._row(args["input"], pair), other=matrix))
         return self._stacked(made)
 
     def _step(self, op: AtenOp) -> SSAValue:

@@ -6,7 +6,7 @@ rows, computes products of groups with them, restores their order and adds up th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -23,43 +23,7 @@ from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.utils.aten_ops import arguments_of
 
 _COPIES = ("_to_copy", "clone")
-_OF_TORCH = "_grouped_mm"  # of bfloat16
 _SHAPES = ("slice.Tensor", "unsqueeze")
-
-
-@dataclass(frozen=True)
-class GroupedProduct:
-    """Operands of a product of rows with the matrices of their groups.
-
-    Attributes:
-        rows: rows x depth.
-        weight: groups x depth x columns.
-        ends: by group, the number of the row behind its last.
-    """
-
-    rows: SSAValue
-    weight: SSAValue
-    ends: SSAValue
-
-
-def grouped_product(op: Operation) -> GroupedProduct | None:
-    """Return the operands of a grouped product, by the operator of transformers or that of torch; None for other ops."""
-    if not isinstance(op, AtenOp):
-        return None
-    args = arguments_of(op)
-    if op.overload == GROUPED_MM:
-        return GroupedProduct(args["input"], args["weight"], args["offs"])
-    if op.overload != _OF_TORCH or any(args.get(name) is not None for name in ("bias", "out_dtype")):
-        return None
-    rows, weight, ends = (args.get(name) for name in ("self", "mat2", "offs"))
-    if ends is None or (len(shape_of(rows)), len(shape_of(weight))) != (2, 3):
-        return None
-    return GroupedProduct(rows, weight, ends)
-
-
-def has_grouped_product(ops: Iterable[Operation]) -> bool:
-    """Return whether one of the ops is a grouped product."""
-    return any(isinstance(op, AtenOp) and op.overload in (GROUPED_MM, _OF_TORCH) for op in ops)
 
 
 @dataclass(frozen=True)
@@ -189,8 +153,7 @@ class _Walk:
             return False
         if op.overload == "index.Tensor":
             return self._is_gathered(op)
-        product = grouped_product(op)
-        if not (self._is_row_wise(op) if product is None else self._is_known(product)):
+        if not (self._is_product(op) if op.overload == GROUPED_MM else self._is_row_wise(op)):
             return False
         self._found.steps.append(op)
         return True
@@ -209,11 +172,12 @@ class _Walk:
             return False
         return True
 
-    def _is_known(self, product: GroupedProduct) -> bool:
+    def _is_product(self, op: AtenOp) -> bool:
         """Whether a grouped product multiplies each row by the matrix of its expert."""
+        args = arguments_of(op)
         self.has_product = True
-        one_each = shape_of(product.weight)[0] == self._routing.experts
-        return one_each and _are_group_ends(product.ends, self._routing) and self.takes(product.rows)
+        one_each = shape_of(args["weight"])[0] == self._routing.experts and _are_group_ends(args["offs"], self._routing)
+        return one_each and self.takes(args["input"])
 
     def _is_row_wise(self, op: AtenOp) -> bool:
         """Whether each row of an op follows from the same row of its operands, and from tensors without rows."""
@@ -293,12 +257,4 @@ def _elements(value: SSAValue) -> int:
     return prod(shape_of(value))
 
 
-__all__ = [
-    "GroupedProduct",
-    "Routing",
-    "SortedRows",
-    "grouped_product",
-    "has_grouped_product",
-    "has_rows",
-    "sorted_rows",
-]
+__all__ = ["Routing", "SortedRows", "has_rows", "sorted_rows"]

@@ -312,3 +312,22 @@ def test_no_bags_at_all_stay() -> None:
     places = starts = torch.empty(0, dtype=torch.int64)
     target = aten._embedding_bag_forward_only.default
     assert rewritten(target, bag, WEIGHT, places, starts, known=(2,)) == (None, [])
+
+
+def grouped(rows: torch.Tensor, matrices: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    return torch._grouped_mm(rows, matrices, offs=ends)
+
+
+def test_grouped_products_are_those_of_transformers() -> None:
+    """Whose operator calls take for every other type of numbers."""
+    pytest.importorskip("transformers.integrations.moe")
+    rows, matrices = (torch.randn(*shape).bfloat16() for shape in ((7, 16), (3, 16, 32)))
+    made, ops = rewritten(aten._grouped_mm.default, grouped, rows, matrices, torch.tensor([2, 2, 7], dtype=torch.int32))
+    assert ops == [("transformers::grouped_mm_fallback", {})]
+    torch.testing.assert_close(made, torch.cat([rows[:2] @ matrices[0], rows[2:] @ matrices[2]]))
+
+
+def test_products_of_groups_of_columns_stay() -> None:
+    rows, columns = torch.randn(16, 32).bfloat16(), torch.randn(32, 16).bfloat16()
+    made, _ = rewritten(aten._grouped_mm.default, grouped, rows, columns, torch.tensor([16, 32], dtype=torch.int32))
+    assert made is None

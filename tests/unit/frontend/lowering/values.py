@@ -50,8 +50,9 @@ class TorchValues:
         self, overload: str, *operands: SSAValue, result: Attribute | None = None, **attributes: object
     ) -> SSAValue:
         self.ops.append((overload, attributes))
-        packet, _, name = overload.partition(".")
-        operator = getattr(getattr(torch.ops.aten, packet), name or "default")
+        space, _, own = overload.rpartition("::")
+        packet, _, name = own.partition(".")
+        operator = getattr(getattr(getattr(torch.ops, space or "aten"), packet), name or "default")
         names = [a.name for a in operator._schema.arguments if str(a.type) == "Tensor"]
         named: dict[str, Any] = dict(zip(names, [self.tensors[v] for v in operands], strict=True))
         return self._value(operator(**named, **attributes), result)

@@ -8,20 +8,20 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, bf16, f16, f32, i1
+from xdsl.dialects.builtin import ModuleOp, StringAttr, bf16, f16, f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.choices import RANDOM_INTEGERS_BELOW
 from spyre_mlir.dialects.argument_notes import places_of
-from spyre_mlir.dialects.tensors import as_tensor_type, is_unsigned
+from spyre_mlir.dialects.tensors import as_tensor_type, integer_bits, is_unsigned
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.levels.run import find_function
 
 Array = NDArray[Any]
 
-_FLOATS: Mapping[Attribute | None, np.dtype[Any]] = {
+_FLOATS: Mapping[Attribute, np.dtype[Any]] = {
     f32: np.dtype(np.float32),
     f16: np.dtype(np.float16),
     bf16: np.dtype(ml_dtypes.bfloat16),
@@ -92,7 +92,9 @@ def converted(value: Array, kind: Attribute, name: str) -> Array:
         InputError: a number is beyond the type.
     """
     tensor = as_tensor_type(kind)
-    element = None if tensor is None else tensor.get_element_type()
+    if tensor is None:
+        return value
+    element = tensor.get_element_type()
     if element in _FLOATS and value.dtype.kind in "biuf":
         if value.dtype == _FLOATS[element]:
             return value
@@ -100,8 +102,8 @@ def converted(value: Array, kind: Attribute, name: str) -> Array:
             made = value.astype(_FLOATS[element])
         _check_beyond(np.isfinite(value) & ~np.isfinite(made.astype(np.float32)), value, element, name)
         return made.astype(np.float32) if element == bf16 else made
-    if isinstance(element, IntegerType) and value.dtype.kind in "iu" and element != i1:
-        bits, signed = element.width.data, not is_unsigned(element)
+    if (bits := integer_bits(element)) > 1 and value.dtype.kind in "iu":
+        signed = not is_unsigned(element)
         low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
         _check_beyond((value < low) | (value > high), value, element, name)
     return value

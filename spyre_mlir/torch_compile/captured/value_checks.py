@@ -1,7 +1,7 @@
 """Checks of values inside of torch's C++ operators, which pass while a graph runs without values.
 
-`istft` checks that its windows leave no sample without weight. The check only raises an error, which the import or a step
-of the host finds (`spyre_mlir.frontend.capture.effects.windows`), so that passing it changes no result.
+`istft` checks that its windows leave no sample without weight. The check only raises an error, which the import or a
+step of the host finds (`spyre_mlir.frontend.capture.effects.windows`), so that passing it changes no result.
 """
 
 from __future__ import annotations

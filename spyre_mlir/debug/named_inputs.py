@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import ModuleOp, StringAttr, bf16, f16, f32
+from xdsl.dialects.builtin import IntegerType, ModuleOp, StringAttr, bf16, f16, f32, i1
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.traits import SymbolTable

@@ -217,6 +217,9 @@ class CapturedGraph:
             for place, (buffer, value) in enumerate(zip(self._buffers, inputs, strict=True))
             if buffer and place not in self._changing and place not in written and _is_small(value)
         }
+        if any(isinstance(inputs[place], torch.nn.Parameter) for place in written):
+            # Squares of gradients, as an optimizer keeps them, are below the least DLFloat16.
+            self.options = {"keep_float32": True, **self.options}
         program = self._program(inputs, frozen)
         if isinstance(program, PartedModel):
             return None

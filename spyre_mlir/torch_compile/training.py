@@ -16,6 +16,7 @@ from torch.fx.traceback import preserve_node_meta
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from spyre_mlir.frontend import signature_of
+from spyre_mlir.frontend.capture.operator_tracing import no_cpu_libraries
 from spyre_mlir.frontend.capture.random_draws.differentiated import refusals_out_of_order
 from spyre_mlir.frontend.data_sizes.branches import draws
 from spyre_mlir.frontend.torch_private import disable_modes
@@ -63,7 +64,7 @@ class TrainedGraph:
     def _run(self, *inputs: Any) -> Any:
         # Places in the model are kept, and attention and recurrent layers are in operators whose backward pass the
         # compiler knows.
-        with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), torch.backends.mkldnn.flags(enabled=False):
+        with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), no_cpu_libraries():
             return Interpreter(self.forward.graph).run(*inputs)
 
 

@@ -144,7 +144,7 @@ class Tables:
 
 
 @contextmanager
-def _no_cpu_libraries() -> Generator[None]:
+def no_cpu_libraries() -> Generator[None]:
     """Decompositions leave out what is there for these libraries, as they do while torch decomposes."""
     libraries = (cast(Any, mkldnn), cast(Any, nnpack))
     before = [library.set_flags(False)[0] for library in libraries]
@@ -168,7 +168,7 @@ def trace_calls(tables: Tables, run: Callable[[Trace], None]) -> None:
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     with (
         mode,
-        _no_cpu_libraries(),
+        no_cpu_libraries(),
         torch.no_grad(),
         tables.composites.installed(),
         enable_python_dispatcher(),

@@ -12,7 +12,8 @@ from typing import Any, TypeVar, cast
 from weakref import WeakSet, ref
 
 import torch
-from torch.fx import GraphModule, Interpreter
+from torch import nn
+from torch.fx import GraphModule, Interpreter, Node
 from torch.fx.traceback import preserve_node_meta
 
 from spyre_mlir import api
@@ -102,6 +103,9 @@ class CapturedGraph:
         self._buffers = [bool(_BUFFER.search(source_name(n))) for n in placeholders]
         self._caches = {place for place, n in enumerate(placeholders) if _CACHE.search(source_name(n))}
         self.named = capture or Capture.new(compile_id(), _function_of(self.graph))
+        if updates_parameters(self.graph) and "keep_float32_in" not in self.options:
+            # Squares of gradients, as an optimizer keeps them, are below the least DLFloat16.
+            self.options = {"keep_float32": True, **self.options}
         self._differentiates = takes_derivatives(self.graph)
         self._memories = ResultMemories(self._run_without_values)
 
@@ -217,9 +221,6 @@ class CapturedGraph:
             for place, (buffer, value) in enumerate(zip(self._buffers, inputs, strict=True))
             if buffer and place not in self._changing and place not in written and _is_small(value)
         }
-        if any(isinstance(inputs[place], torch.nn.Parameter) for place in written):
-            # Squares of gradients, as an optimizer keeps them, are below the least DLFloat16.
-            self.options = {"keep_float32": True, **self.options}
         program = self._program(inputs, frozen)
         if isinstance(program, PartedModel):
             return None
@@ -280,6 +281,17 @@ class CapturedGraph:
         if key in self._made:
             return "a buffer of the model has changed"
         return "inputs of another size" if last else recompile_reason(self.named.graph) or "captured"
+
+
+def updates_parameters(graph: GraphModule) -> bool:
+    """Return whether a graph writes to parameters that Dynamo gives it as its own, which are those of an optimizer."""
+    own = {n for n in graph.graph.find_nodes(op="get_attr") if isinstance(getattr(graph, n.target, None), nn.Parameter)}
+
+    def writes(node: Node) -> bool:
+        name = str(node.target if node.op == "call_method" else getattr(node.target, "__name__", ""))
+        return name.endswith("_") and not name.endswith("__") and not own.isdisjoint(node.all_input_nodes)
+
+    return any(map(writes, graph.graph.nodes))
 
 
 def _function_of(graph: GraphModule) -> str:

@@ -168,6 +168,19 @@ def test_device_numerics_train_too() -> None:
     assert found[-1] < 0.7 * found[0]
 
 
+def test_an_update_on_the_device_keeps_float32() -> None:
+    """A hundredth of the square of a gradient is below the least DLFloat16, and the update is divided by its root."""
+    weight = nn.Parameter(torch.linspace(-1, 1, 8))
+    weight.grad = torch.linspace(-3e-4, 5e-4, 8)
+    twin = copy.deepcopy(weight)
+    twin.grad = weight.grad.clone()
+    mine, eager = (torch.optim.RMSprop([each], 0.1) for each in (weight, twin))
+    step = torch.compile(mine.step, backend="spyre")
+    step()
+    eager.step()
+    close(weight, twin, 2e-3)
+
+
 def test_a_call_without_gradients_runs_the_usual_program() -> None:
     compiled = trained(lambda x: x.tanh())
     with torch.no_grad():

@@ -16,7 +16,7 @@ from spyre_mlir.pipeline import LEVELS
 from spyre_mlir.residence import CARD
 from spyre_mlir.torch_compile import graph as graphs
 from spyre_mlir.torch_compile.graph import FROZEN_ELEMENTS, CapturedGraph
-from spyre_mlir.torch_compile.history import Compilation, compilations, forget
+from spyre_mlir.torch_compile.history import Capture, Compilation, compilations, forget
 
 STACK = """  File "/home/me/model.py", line 3, in __call__
     f(x)
@@ -249,3 +249,34 @@ def test_a_shape_that_depends_on_values_beside_a_write() -> None:
 )
 def test_inputs_are_described_by_their_sizes(inputs: list[Any], text: str) -> None:
     assert graphs._described(inputs) == text
+
+
+class Update(torch.nn.Module):
+    """What Dynamo makes of an optimizer's step: the parameter is the graph's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(4))
+
+    def forward(self, gradient: torch.Tensor) -> tuple[torch.Tensor]:
+        self.weight.addcdiv_(gradient, gradient + 1)
+        return (gradient * 2,)
+
+
+class Reading(Update):
+    def forward(self, gradient: torch.Tensor) -> tuple[torch.Tensor]:
+        return (self.weight * gradient,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "keeps"),
+    [
+        (Update, {}, {"keep_float32": True}),
+        (Update, {"keep_float32": False}, {"keep_float32": False}),
+        (Update, {"keep_float32_in": ("addcdiv",)}, {"keep_float32_in": ("addcdiv",)}),
+        (Reading, {}, {}),
+    ],
+)
+def test_updates_of_parameters_keep_float32(kind: type[Update], options: dict[str, Any], keeps: dict[str, Any]) -> None:
+    graph = CapturedGraph(torch.fx.symbolic_trace(kind()), options, capture=Capture("1/0", 1, "step"))
+    assert graph.options == keeps

@@ -59,8 +59,8 @@ STAGES = (
 
 LEVELS = tuple(stage.level for stage in STAGES)
 
-# Passes to the loop level that choose a quicker form by the extents of tensors. Without them, programs that differ in
-# sizes alone have the same ops. `turn-heads` is not one of them: it looks at channels, which no size of a call changes.
+# Passes to the loop level that choose a quicker form by the extents of tensors: without them, programs that differ in
+# sizes alone have the same ops. Passes that look at channels alone, which no size of a call changes, need not be here.
 QUICKER_FORMS = (
     "part-columns",
     "take-experts",

@@ -30,7 +30,7 @@ def normalized(b: Build, value: Value, dims: Ints, eps: Number) -> tuple[Value, 
 
 
 def computed_in(input: Value, *parameters: Value | None) -> Value:
-    """The value whose element type is computed in: parameters may be wider than the input, as under autocast."""
+    """The first parameter, else the input: its element type is computed in, which may be wider under autocast."""
     return next((p for p in parameters if p is not None), input)
 
 

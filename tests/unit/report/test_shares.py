@@ -81,5 +81,5 @@ def test_layers_are_one_and_steps_of_a_sequence_are_not(modules: list[str], name
 
 def test_layouts_are_rearranged_and_sums_are_computed(timeline: Timeline) -> None:
     found = {kernel.launch.descriptor.op_func_name: moves(kernel) for kernel in timeline.kernels}
-    assert {name for name, moving in found.items() if moving} == {"ReStickifyOpHBM", "identity"}
-    assert {"exp", "batchmatmul", "add"} <= set(found)
+    assert {name for name, moving in found.items() if moving} == found.keys() & {"ReStickifyOpHBM", "identity"}
+    assert {"ReStickifyOpHBM", "exp", "batchmatmul", "add"} <= set(found)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import Self
 
 from rich.console import JustifyMethod
 
+from spyre_mlir.hw.cost import Cost, Work
+from spyre_mlir.machine.bundle.timeline import TimedKernel
 from spyre_mlir.report.tables import listing
 from spyre_mlir.report.timing import three_digits
 
@@ -40,6 +43,29 @@ class Price:
     exposed: float
     overhead: float
     copies: float
+
+    @classmethod
+    def of(cls, work: Work, found: Cost, copies: float = 0.0) -> Self:
+        """Return the price of a kernel by engine, with that of copies made before it."""
+        is_product = work.product is not None
+        return cls(
+            total=found.total,
+            pt=found.compute if is_product else 0.0,
+            sfp=0.0 if is_product else found.compute,
+            hbm=found.memory,
+            ring=found.ring,
+            lx=found.scratchpad,
+            reread=found.reread,
+            exposed=found.exposed,
+            overhead=found.fixed,
+            copies=copies,
+        )
+
+    @classmethod
+    def total_of(cls, kernels: Iterable[TimedKernel]) -> Self:
+        """Return the price of all kernels of a program."""
+        prices = [cls.of(kernel.work, kernel.cost) for kernel in kernels]
+        return cls(**{f.name: sum(getattr(price, f.name) for price in prices) for f in fields(cls)})
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import PassWatcher
 from spyre_mlir.planning.alternatives import alternatives
 from spyre_mlir.planning.divisions import DividedKernel, Division, with_local
-from spyre_mlir.report.explanation.choice_tables import ExplainedChoice
+from spyre_mlir.report.explanation.choice_tables import ExplainedChoice, Price
 from spyre_mlir.report.explanation.explained import (
     ExplainedKernel,
     ExplainedLoop,
@@ -32,7 +32,6 @@ from spyre_mlir.report.explanation.explained import (
     RefusedDivisions,
     divided_text,
 )
-from spyre_mlir.report.explanation.layout_prices import price_of
 from spyre_mlir.report.explanation.planned_program import NamedKernel, PlannedProgram
 from spyre_mlir.report.timing import three_digits
 from spyre_mlir.text.render import value_names
@@ -210,7 +209,7 @@ class _Explainer:
         self, found: DividedKernel, local: frozenset[int], us: float, copies: float, differs: Sequence[str]
     ) -> ExplainedPlan:
         work = with_local(found.work, local)
-        price = price_of(work, cost(work, self.choices.prices.parameters, self.program.spec), copies)
+        price = Price.of(work, cost(work, self.choices.prices.parameters, self.program.spec), copies)
         lx = tuple(self._value(n) for n in sorted(local))
         return ExplainedPlan(dict(found.splits), work.cores, price, us, lx, tuple(differs))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -13,7 +13,6 @@ from spyre_mlir.dialects.spyre.attributes import dim_text
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr, LayoutChoice
 from spyre_mlir.errors import SpyreError
-from spyre_mlir.hw.cost import Cost, Work
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import UNIT
 from spyre_mlir.options import PassOptions
@@ -26,23 +25,6 @@ from spyre_mlir.universe import make_context
 OTHERS = 2
 MOST_LOWERED = 8  # of one explanation: the layouts of more tensors are listed without prices
 MOST_KERNELS = 2000  # of all that are lowered
-
-
-def price_of(work: Work, found: Cost, copies: float = 0.0) -> Price:
-    """Return the price of a kernel by engine, with that of copies made before it."""
-    is_product = work.product is not None
-    return Price(
-        total=found.total,
-        pt=found.compute if is_product else 0.0,
-        sfp=0.0 if is_product else found.compute,
-        hbm=found.memory,
-        ring=found.ring,
-        lx=found.scratchpad,
-        reread=found.reread,
-        exposed=found.exposed,
-        overhead=found.fixed,
-        copies=copies,
-    )
 
 
 @dataclass
@@ -102,9 +84,7 @@ class LayoutPrices:
 def priced(choice: str, files: ModuleOp) -> ExplainedChoice:
     """Return a choice with the price of a program at the last level that has it."""
     timed = module_timeline(files).kernels
-    prices = [price_of(kernel.work, kernel.cost) for kernel in timed]
-    total = {f.name: sum(getattr(price, f.name) for price in prices) for f in fields(Price)}
-    return ExplainedChoice(choice, "", len(timed), Price(**total))
+    return ExplainedChoice(choice, "", len(timed), Price.total_of(timed))
 
 
 def _is_part(choice: LayoutChoice, chosen: LayoutChoice | None) -> bool:
@@ -123,4 +103,4 @@ def asked_for(layout: LayoutChoice, chosen: LayoutChoice) -> str:
     return f"hint(layout={{{said}}})"
 
 
-__all__ = ["LayoutPrices", "asked_for", "price_of", "priced"]
+__all__ = ["LayoutPrices", "asked_for", "priced"]

@@ -7,7 +7,7 @@ Decision: docs/decisions/0139-the-host-says-where-a-block-starts.md
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from math import lcm
 
 from typing_extensions import override
@@ -61,6 +61,10 @@ def elements_of(shape: Sequence[int], dim: int | None = None, extent: int = 0) -
 MOST_PADDING = 2
 
 
+# Fields of a buffer that another one does not share that lies alike.
+_NOT_ALIKE = frozenset({"host", "filled", "argument", "fixed", "ordered", "steps"})
+
+
 @dataclass(eq=False)
 class PlannedBuffer:
     """One planned device tensor: its layout may still gain padding.
@@ -95,6 +99,17 @@ class PlannedBuffer:
     fixed: bool = False
     ordered: bool = False
     steps: dict[int, int] = field(default_factory=dict[int, int])
+
+    def alike(self, host: SSAValue | None) -> PlannedBuffer:
+        """Return a buffer of another tensor that lies, and is filled by the host, as this one does.
+
+        What the program writes behind its elements, and which argument it is, is its own.
+
+        Args:
+            host: the host tensor that fills the new one, if any.
+        """
+        own = {f.name: getattr(self, f.name) for f in fields(PlannedBuffer) if f.name not in _NOT_ALIKE}
+        return PlannedBuffer(**own, host=host, fixed=True)
 
     @property
     def lanes(self) -> int:

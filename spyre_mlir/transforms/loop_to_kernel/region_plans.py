@@ -202,20 +202,7 @@ def _own_buffers(p: LayoutPlanner, values: Sequence[SSAValue]) -> list[PlannedBu
 
 def _like(p: LayoutPlanner, parameter: PlannedBuffer, host: SSAValue | None = None) -> PlannedBuffer:
     """A buffer that lies as a parameter does."""
-    made = PlannedBuffer(
-        parameter.shape,
-        parameter.format,
-        parameter.layout,
-        host,
-        constant=parameter.constant,
-        zero_padding=parameter.zero_padding,
-        saturate=parameter.saturate,
-        elements=parameter.elements,
-        rows=parameter.rows,
-        moves=parameter.moves,
-        fixed=True,
-    )
-    return p.define(made)
+    return p.define(parameter.alike(host))
 
 
 def _handed_over(p: LayoutPlanner, versions: DeviceForms, parameter: PlannedBuffer) -> PlannedBuffer:

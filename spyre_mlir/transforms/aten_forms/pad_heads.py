@@ -44,8 +44,8 @@ from spyre_mlir.transforms.aten_forms.recognition.head_channels import (
     turning_matrix,
 )
 from spyre_mlir.transforms.aten_forms.recognition.moved_channels import turn_of
+from spyre_mlir.transforms.aten_forms.recognition.rotated_heads import can_move, rotate
 from spyre_mlir.transforms.aten_forms.recognition.rotations import rotation_of
-from spyre_mlir.transforms.aten_forms.rotated_heads import can_move, rotate
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 

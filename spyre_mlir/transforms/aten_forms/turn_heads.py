@@ -33,8 +33,8 @@ from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.aten_forms.recognition.moved_channels import turn_of
+from spyre_mlir.transforms.aten_forms.recognition.rotated_heads import can_move, moved_heads, rotate
 from spyre_mlir.transforms.aten_forms.recognition.rotations import rotation_of
-from spyre_mlir.transforms.aten_forms.rotated_heads import can_move, moved_heads, rotate
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 

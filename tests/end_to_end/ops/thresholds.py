@@ -406,8 +406,8 @@ NO_FORM = {
     "transforms.aten_forms.pad_heads._ACCESSES": "whether heads are padded; test_pad_heads.py has both",
     "transforms.aten_forms.part_columns.LEAST_ROWS": "which products are parted; test_part_columns.py has both",
     "transforms.aten_forms.recognition.rotations._MOST_OPS": "how far before an op heads are looked for",
-    "transforms.aten_forms.rotated_heads._MOST_PARTS": "how many parts a table is joined of",
-    "transforms.aten_forms.rotated_heads.MOST_CHANNELS": (
+    "transforms.aten_forms.recognition.rotated_heads._MOST_PARTS": "how many parts a table is joined of",
+    "transforms.aten_forms.recognition.rotated_heads.MOST_CHANNELS": (
         "whether channels are turned by a product; test_turn_heads.py has both"
     ),
     "transforms.kernel_plans.hinted_loops.MOST_LOOPS": "which hints are refused; test_hinted_loops.py has both",

@@ -198,7 +198,8 @@ def lower_index_select(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorVie
     arguments = op.arguments()
     source, index = (b.readings[cast(SSAValue, arguments[n])] for n in ("self", "index"))
     if PLACED in op.attributes:
-        return whole(b.emitter.add(BlockOp(source.base, cast(int, arguments["dim"]), index.base, 1)).results[0])
+        block = BlockOp(source.base, cast(int, arguments["dim"]), index.base, 1, from_end=True)
+        return whole(b.emitter.add(block).results[0])
     asked = cast(TensorType[Attribute], op.results[0].type).get_shape()
     if not asked:
         source = TensorView(source.base, source.view.reshape((1,)))

@@ -27,7 +27,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_arguments import PLACED, spell_arguments
 from spyre_mlir.dialects.ir.control import called_by_control
-from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.dialects.spyre.hints import hint_of
+from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.hw.cost_parameters import LAUNCH_US, PROFILES
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
@@ -42,6 +43,7 @@ _BYTES = DL16.bits // 8
 _NS_PER_US = 1000.0
 # Each row has kernels of its own: more would take seconds to plan.
 _MOST_ROWS = 64
+_LEAST_BITS = 32  # of integers that number anything
 
 
 @dataclass(frozen=True)
@@ -52,39 +54,47 @@ class TakeExpertsPass(FunctionPass):
 
     @override
     def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
-        """Rewrite every sum over the experts of each token whose rows are understood, and few."""
+        """Rewrite mixtures whose rows are few: sorted ones that are understood, and those that copy their matrices."""
         module = function.parent_op()
         if isinstance(module, ModuleOp) and function.sym_name.data in called_by_control(module):
             return
         ops = [o for o in function.body.block.ops if isinstance(o, AtenOp)]
         if any(op.overload == GROUPED_MM for op in ops):
             for total in ops:
-                if total.parent is not None and (found := sorted_rows(total)) is not None and _pays(found):
+                if total.parent is not None and (found := sorted_rows(total)) is not None and _pays_sorted(found):
                     _rewrite(total, found)
+        _take_copied([op for op in ops if op.parent is not None])
 
 
-def _pays(found: SortedRows) -> bool:
+def _pays(rows: int, weights: Sequence[SSAValue]) -> bool:
     """Whether it takes less time to read a matrix for each row, with the host's step between, than all matrices."""
-    routing, numbers = found.routing, PROFILES["calibrated"]
-    weights = [arguments_of(op)["weight"] for op in found.steps if op.overload == GROUPED_MM]
-    if routing.rows > _MOST_ROWS or not all(map(_is_weight, weights)):
+    numbers = PROFILES["calibrated"]
+    if rows > _MOST_ROWS or not all(map(_is_weight, weights)):
         return False
-    one_us = sum(prod(shape_of(w)[1:]) for w in weights) * _BYTES / numbers.hbm_gb_per_s / _NS_PER_US
-    link_us = routing.rows * STICK_BYTES / numbers.host_link_gb_per_s / _NS_PER_US
-    launches_us = LAUNCH_US * len(weights) * (routing.rows - 1) + LAUNCH_US
-    return routing.rows * one_us + link_us + launches_us < routing.experts * one_us
+    spared = sum((shape_of(w)[0] - rows) * prod(shape_of(w)[1:]) for w in weights) * _BYTES
+    spared_us = spared / numbers.hbm_gb_per_s / _NS_PER_US
+    link_us = rows * STICK_BYTES / numbers.host_link_gb_per_s / _NS_PER_US
+    return link_us + LAUNCH_US * (len(weights) * (rows - 1) + 1) < spared_us
+
+
+def _pays_sorted(found: SortedRows) -> bool:
+    weights = [arguments_of(op)["weight"] for op in found.steps if op.overload == GROUPED_MM]
+    return _pays(found.routing.rows, weights)
 
 
 def _is_weight(value: SSAValue) -> bool:
     """Whether a tensor is an argument, or one with its matrices turned."""
     while isinstance(turn := value.owner, AtenOp):
-        if turn.on_host or turn.overload not in _TURNS or not _keeps_first(turn):
+        if not _is_turn(turn):
             return False
         value = turn.operands[0]
     return isinstance(value, BlockArgument) and not isinstance(element_of(value), IntegerType)
 
 
-def _keeps_first(turn: AtenOp) -> bool:
+def _is_turn(turn: AtenOp) -> bool:
+    """Whether an op changes the order of dimensions, but for the first."""
+    if turn.on_host or turn.overload not in _TURNS:
+        return False
     args, rank = arguments_of(turn), len(shape_of(turn.results[0]))
     if turn.overload == "permute":
         return args["dims"][0] % rank == 0
@@ -92,90 +102,190 @@ def _keeps_first(turn: AtenOp) -> bool:
 
 
 def _rewrite(total: AtenOp, found: SortedRows) -> None:
-    pairs = _Pairs(AtenWriter(total), total, found)
-    result = pairs.total(total)
-    result.name_hint = total.results[0].name_hint
-    total.results[0].replace_all_uses_with(result)
-    erase_unread(total)
+    writer = AtenWriter(total)
+    result = _Pairs(writer, found, _read(found.routing.chosen, total)).total(total)
+    _replace(total, result)
+
+
+def _replace(op: AtenOp, result: SSAValue) -> None:
+    result.name_hint = op.results[0].name_hint
+    op.results[0].replace_all_uses_with(result)
+    erase_unread(op)
+
+
+def _read(numbers: SSAValue, before: AtenOp) -> Sequence[SSAValue]:
+    """Numbers of a vector on the host, one by one; the host reads them in front of an op."""
+    operands, attributes = spell_arguments({"self": numbers, "split_size": 1, "dim": 0}, SSAValue)
+    types = [TensorType(element_of(numbers), (1,))] * shape_of(numbers)[0]
+    step = make_op("split.Tensor", operands, attributes, types)
+    step.location = before.location
+    mark(step, SAYS_WHERE)
+    Rewriter.insert_op(step, InsertPoint.before(before))
+    return step.results
+
+
+def _own(writer: AtenWriter, value: SSAValue, number: SSAValue) -> SSAValue:
+    """The entry with a number in the first dimension of a weight, or of a weight whose matrices are turned."""
+    turn = value.owner
+    if isinstance(turn, AtenOp):
+        args = arguments_of(turn)
+        return writer.call(turn.overload, turn, **args | {"self": _own(writer, turn.operands[0], number)})
+    taken = writer.call("index_select", self=value, dim=0, index=number)
+    assert isinstance(taken.owner, AtenOp)
+    taken.owner.attributes[PLACED] = UnitAttr()
+    return taken
+
+
+def _row(writer: AtenWriter, value: SSAValue, row: int) -> SSAValue:
+    if shape_of(value)[0] == 1:
+        return value
+    return writer.call("slice.Tensor", self=value, dim=0, start=row, end=row + 1, step=1)
+
+
+def _stacked(writer: AtenWriter, rows: Sequence[SSAValue]) -> SSAValue:
+    return writer.call("cat", tensors=list(rows), dim=0)
 
 
 class _Pairs:
     """Rows of pairs of a token and an expert, in the order in which the router gives them."""
 
-    def __init__(self, writer: AtenWriter, total: AtenOp, found: SortedRows) -> None:
-        self._writer, self._found, self._routing = writer, found, found.routing
-        self._numbers = self._read(total)
+    def __init__(self, writer: AtenWriter, found: SortedRows, numbers: Sequence[SSAValue]) -> None:
+        """Takes the numbers of the experts on the host, one for each pair."""
+        self._writer, self._found, self._routing, self._numbers = writer, found, found.routing, numbers
         self._made = dict(found.pairs)
         self._made |= {value: self._rows_of_experts(x) for value, x in found.experts.items()}
 
-    def _read(self, total: AtenOp) -> Sequence[SSAValue]:
-        """The numbers of the experts on the host, one for each pair."""
-        chosen = self._routing.chosen
-        operands, attributes = spell_arguments({"self": chosen, "split_size": 1, "dim": 0}, SSAValue)
-        types = [TensorType(element_of(chosen), (1,))] * self._routing.rows
-        step = make_op("split.Tensor", operands, attributes, types)
-        step.location = total.location
-        mark(step, SAYS_WHERE)
-        Rewriter.insert_op(step, InsertPoint.before(total))
-        return step.results
-
     def total(self, total: AtenOp) -> SSAValue:
+        """Return the sum over the experts of each token."""
         for op in self._found.steps:
             self._made[op.results[0]] = self._product(op) if op.overload == GROUPED_MM else self._step(op)
         rows, routing = self._made[self._found.result], self._routing
         size = (routing.tokens, routing.choices, *shape_of(rows)[1:])
         by_token = self._writer.call("view", self=rows, size=size)
-        args = arguments_of(total)
-        return self._writer.call("sum.dim_IntList", self=by_token, dim=(1,), keepdim=False, dtype=args["dtype"])
-
-    def _own(self, value: SSAValue, number: SSAValue) -> SSAValue:
-        """The row that an expert has in a tensor with one for each expert: a view of a weight, taken of the weight."""
-        turn = value.owner
-        if isinstance(turn, AtenOp):
-            args = arguments_of(turn)
-            return self._writer.call(turn.overload, turn, **args | {"self": self._own(turn.operands[0], number)})
-        taken = self._writer.call("index_select", self=value, dim=0, index=number)
-        assert isinstance(taken.owner, AtenOp)
-        taken.owner.attributes[PLACED] = UnitAttr()
-        return taken
+        dtype = arguments_of(total)["dtype"]
+        return self._writer.call("sum.dim_IntList", self=by_token, dim=(1,), keepdim=False, dtype=dtype)
 
     def _rows_of_experts(self, value: SSAValue) -> SSAValue:
         """Rows such as biases, one for each pair, from a tensor with one for each expert."""
         if _is_weight(value):
-            return self._stacked([self._own(value, number) for number in self._numbers])
+            return _stacked(self._writer, [_own(self._writer, value, number) for number in self._numbers])
         return self._writer.call("index_select", self=value, dim=0, index=self._routing.chosen)
-
-    def _stacked(self, rows: Sequence[SSAValue]) -> SSAValue:
-        return self._writer.call("cat", tensors=list(rows), dim=0)
 
     def _rows(self, value: SSAValue) -> SSAValue:
         """All rows, in the order of the pairs, that stand for sorted rows."""
         if value not in self._made and value in self._found.tokens:
-            self._made[value] = self._stacked([self._row(value, pair) for pair in range(len(self._numbers))])
+            rows = [self._one(value, pair) for pair in range(len(self._numbers))]
+            self._made[value] = _stacked(self._writer, rows)
         return self._made[value]
 
-    def _row(self, value: SSAValue, pair: int) -> SSAValue:
+    def _one(self, value: SSAValue, pair: int) -> SSAValue:
+        """The row of a pair: that of its token, if rows come from tokens."""
         if value in self._found.tokens:
-            value, pair = self._found.tokens[value], pair // self._routing.choices
-        else:
-            value = self._made[value]
-        if shape_of(value)[0] == 1:
-            return value
-        return self._writer.call("slice.Tensor", self=value, dim=0, start=pair, end=pair + 1, step=1)
+            return _row(self._writer, self._found.tokens[value], pair // self._routing.choices)
+        return _row(self._writer, self._made[value], pair)
 
     def _product(self, op: AtenOp) -> SSAValue:
-        args = arguments_of(op)
-        made: list[SSAValue] = []
+        args, made = arguments_of(op), list[SSAValue]()
         for pair, number in enumerate(self._numbers):
-            matrix = self._own(args["weight"], number)
+            matrix = _own(self._writer, args["weight"], number)
             matrix = self._writer.call("view", op, self=matrix, size=shape_of(matrix)[1:])
-            made.append(self._writer.call("mm", op, self=self._row(args["input"], pair), other=matrix))
-        return self._stacked(made)
+            made.append(self._writer.call("mm", op, self=self._one(args["input"], pair), other=matrix))
+        return _stacked(self._writer, made)
 
     def _step(self, op: AtenOp) -> SSAValue:
-        args = arguments_of(op)
+        args, shapes = arguments_of(op), op.overload in ("slice.Tensor", "unsqueeze")
         own = {name: value for name, value in args.items() if value in op.operands}
-        args |= {name: self._rows(value) for name, value in own.items() if has_rows(value, op.results[0])}
-        if op.overload == "unsqueeze" or op.overload == "slice.Tensor":
-            args["self"] = self._rows(op.operands[0])
+        args |= {name: self._rows(v) for name, v in own.items() if shapes or has_rows(v, op.results[0])}
         return self._writer.call(op.overload, op, **args)
+
+
+@dataclass(frozen=True)
+class _Copied:
+    """A product of rows with copies of matrices of a weight, one for each row.
+
+    Attributes:
+        op: the product.
+        numbers: of the matrices: a vector that the program computes.
+        weight: the stacked matrices.
+        turns: what turns the copies, the last one first.
+        rows: rows x 1 x depth, or rows x depth x 1 if the matrices stand on the left.
+        left: whether they do.
+    """
+
+    op: AtenOp
+    numbers: SSAValue
+    weight: SSAValue
+    turns: tuple[AtenOp, ...]
+    rows: SSAValue
+    left: bool
+
+
+def _take_copied(ops: Sequence[AtenOp]) -> None:
+    """Rewrite products with copies of matrices, and copies of rows of weights that the same numbers name."""
+    by_numbers = dict[SSAValue, list[_Copied]]()
+    for op in ops:
+        if (found := _copied(op)) is not None:
+            by_numbers.setdefault(found.numbers, []).append(found)
+    for vector, products in by_numbers.items():
+        if not _pays(shape_of(vector)[0], [p.weight for p in products]):
+            continue
+        copies = [op for op in ops if _copy_of(op, vector) is not None]
+        numbers = _read(vector, copies[0])
+        for product in products:
+            _replace(product.op, _with_matrices(product, numbers))
+        for op in [op for op in copies if op.parent is not None]:
+            table, writer = _copy_of(op, vector), AtenWriter(op)
+            if table is not None and len(shape_of(table)) == 2 and _is_weight(table):
+                _replace(op, _stacked(writer, [_own(writer, table, number) for number in numbers]))
+
+
+def _copied(op: AtenOp) -> _Copied | None:
+    if op.overload != "bmm" or op.on_host or hint_of(op) is not None:
+        return None
+    for number in (0, 1):
+        value, rows, turns = op.operands[number], op.operands[1 - number], list[AtenOp]()
+        while isinstance(turn := value.owner, AtenOp) and _is_turn(turn):
+            turns.append(turn)
+            value = turn.operands[0]
+        numbers = _numbers(turn)
+        weight = None if numbers is None or not isinstance(turn, AtenOp) else _copy_of(turn, numbers)
+        if numbers is None or weight is None or len(shape_of(weight)) != 3:
+            continue
+        if shape_of(rows)[2 if number == 0 else 1] == 1:
+            return _Copied(op, numbers, weight, tuple(turns), rows, number == 0)
+    return None
+
+
+def _numbers(op: object) -> SSAValue | None:
+    """The vector of computed integers by which an op copies entries of the first dimension; None for other ops."""
+    if not isinstance(op, AtenOp) or op.on_host or op.overload not in ("index.Tensor", "index_select"):
+        return None
+    args = arguments_of(op)
+    if op.overload == "index_select":
+        found = [args["index"]] if args["dim"] == 0 and PLACED not in op.attributes else []
+    else:
+        found = args["indices"]
+    if len(found) != 1 or found[0] is None or isinstance(found[0], BlockArgument) or len(shape_of(found[0])) != 1:
+        return None
+    return found[0] if integer_bits(element_of(found[0])) >= _LEAST_BITS else None
+
+
+def _copy_of(op: AtenOp, numbers: SSAValue) -> SSAValue | None:
+    """The tensor of which an op copies the entries that a vector names; None for other ops."""
+    return arguments_of(op)["self"] if _numbers(op) is numbers else None
+
+
+def _with_matrices(product: _Copied, numbers: Sequence[SSAValue]) -> SSAValue:
+    """The product with parts of the weight in place of their copies."""
+    op, writer, made = product.op, AtenWriter(product.op), list[SSAValue]()
+    for row, number in enumerate(numbers):
+        matrix = _own(writer, product.weight, number)
+        for turn in reversed(product.turns):
+            matrix = writer.call(turn.overload, turn, **arguments_of(turn) | {"self": matrix})
+        if product.left:
+            matrix = writer.call("permute", self=matrix, dims=(0, 2, 1))
+        depth, columns = shape_of(matrix)[1:]
+        matrix = writer.call("view", self=matrix, size=(depth, columns))
+        one = writer.call("view", self=_row(writer, product.rows, row), size=(1, depth))
+        made.append(writer.call("mm", self=one, other=matrix))
+    return writer.call("view", self=_stacked(writer, made), size=shape_of(op.results[0]))

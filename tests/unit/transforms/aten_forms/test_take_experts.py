@@ -21,7 +21,7 @@ from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.transforms.aten_forms.take_experts import TakeExpertsPass
 from spyre_mlir.universe import make_context
-from tests.unit.transforms.aten_forms.mixtures import Given, Mixture, inputs
+from tests.unit.transforms.aten_forms.mixtures import Given, Mixture, moe
 from tests.unit.transforms.levels import ops
 
 
@@ -31,7 +31,12 @@ def mixture(choices: int = 2, kind: type[Mixture] = Mixture) -> Mixture:
 
 
 def given(model: Mixture, tokens: int) -> tuple[torch.Tensor, torch.Tensor]:
-    x, scores = inputs(tokens, model)
+    generator = torch.Generator().manual_seed(tokens)
+    width = model.down_proj_bias.shape[1]
+    x, scores = (
+        torch.randn(tokens, width, generator=generator),
+        torch.rand(tokens, model.num_experts, generator=generator),
+    )
     return x.half(), scores.half()
 
 
@@ -47,6 +52,36 @@ def taken(model: Mixture, tokens: int) -> list[AtenOp]:
 def test_fewer_rows_than_experts_read_their_own(tokens: int, choices: int, each: int) -> None:
     """Two matrices and two biases for each row; ten rows would read as much as all tokens with all experts."""
     assert len(taken(mixture(choices), tokens)) == 4 * each
+
+
+class Copied(Mixture):
+    """The form of transformers that copies a matrix for each row; numbers of experts count from the end, too."""
+
+    def forward(self, x: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        weights, chosen = torch.topk(scores, self.choices, -1)
+        return moe.batched_mm_experts_forward(self, x, chosen - self.num_experts, weights)
+
+
+class Turned(Copied):
+    """The same with matrices that stand on the right, as GPT-OSS has them."""
+
+    is_transposed = True
+
+    def __init__(self, **sizes: int) -> None:
+        super().__init__(**sizes)
+        self.gate_up_proj.data = self.gate_up_proj.mT.contiguous()
+        self.down_proj.data = self.down_proj.mT.contiguous()
+
+
+@pytest.mark.parametrize("kind", [Copied, Turned])
+def test_copies_of_matrices_are_read_where_they_lie(kind: type[Mixture]) -> None:
+    model = mixture(kind=kind)
+    assert len(taken(model, 1)) == 4 * 2
+    halves = given(model, 1)
+    compiled = spyre_mlir.compile(model, halves)
+    assert compiled.verify(*halves)
+    wanted = model(*halves)
+    assert (compiled(*halves) - wanted).abs().max() < 0.01 * wanted.abs().max()
 
 
 def test_more_rows_than_anyone_wants_to_plan(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +100,7 @@ def test_experts_that_the_caller_chooses() -> None:
 
 
 def test_functions_of_control_flow_read_all_experts() -> None:
-    model = mixture()
+    model = mixture(kind=Copied)
 
     class Branch(torch.nn.Module):
         def forward(self, x: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -121,6 +156,7 @@ def test_a_number_that_no_matrix_has(level: str) -> None:
         return run_function(module, [x, np.array([at]), w], host=_first_operand)[0]
 
     np.testing.assert_array_equal(run(2), x @ w[2])
-    for at in (3, -1):
-        with pytest.raises(InputError, match=f"is {at}, and the tensor that it points into has entries 0 to 2"):
+    np.testing.assert_array_equal(run(-2), x @ w[1])
+    for at in (3, -4):
+        with pytest.raises(InputError, match=f"is {at}, and the tensor that it points into has entries -3 to 2"):
             run(at)

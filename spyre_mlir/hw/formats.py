@@ -2,6 +2,9 @@
 
 Names read as SEN, sign bits, exponent bits, mantissa bits. Encoding lives in `number_formats`, so that naming a format
 does not import numpy.
+
+Decision: docs/decisions/0004-formats-and-arrangement.md
+Decision: docs/decisions/0019-dl16-codec-apart.md
 """
 
 from __future__ import annotations

@@ -416,6 +416,7 @@ NO_FORM = {
     "transforms.buffer_layouts.repair.prices.MOST_IN_FULL": "whether loops count in prices; test_prices.py has both",
     "transforms.buffer_layouts.repair.regions.ENDS": "which layouts of a region are tried and kept",
     "transforms.buffer_layouts.repair.regions.MOST_OPS": "how far regions reach; test_regions.py has both",
+    "transforms.buffer_layouts.repair.search.LEAST_PART": "which layouts of a region are tried and kept",
     "transforms.buffer_layouts.repair.search.CLEAR_PART": "which layouts of a region are tried and kept",
     "transforms.buffer_layouts.repair.search.LEAST_STICKS": "which layouts of a region are tried and kept",
     "transforms.buffer_layouts.repair.search.MOST_IN_VAIN": "which layouts of a region are tried and kept",

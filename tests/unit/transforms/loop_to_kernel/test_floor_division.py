@@ -57,6 +57,9 @@ SIGNED = [*FLOOR, "mul", "sub", "realdiv", "greaterthan", "sub", "add", "mul", "
         ((0, EXACT), (1, EXACT), REST),  # neither is below 0
         ((0, EXACT), (0, 9), REST),
         ((0, EXACT), (3, 3), REST),
+        ((-EXACT, 0), (-EXACT, -1), REST),  # neither is above 0, as in quotients that are truncated
+        ((-EXACT, 0), (-9, 0), REST),
+        ((-EXACT, 1), (-9, -1), SIGNED),
         ((-EXACT + 9, EXACT - 9), (-9, 8), REST),  # products stay within 2^24
         ((-EXACT + 9, EXACT - 8), (-9, 8), SIGNED),
         ((-EXACT + 8, EXACT - 9), (-9, 8), SIGNED),

@@ -44,7 +44,7 @@ def _convert(operator: str, value: float, result: torch.Tensor) -> None:
     one = torch.zeros(1, dtype=result.dtype)
     if operator == "full":
         torch.full((1,) * result.dim(), value, dtype=result.dtype)
-    elif operator in _LIMITED:
+    elif operator in _LIMITED and result.is_floating_point():  # integers take the whole part of a float
         one.clamp_(max=value)
     elif operator == "masked_fill":
         one.masked_fill_(one == 0, value)

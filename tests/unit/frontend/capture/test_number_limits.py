@@ -38,6 +38,7 @@ TAKEN: dict[str, tuple[Callable[[Tensor], Any], Tensor]] = {
     "a number below 0": (lambda x: (x.clamp(min=-3), x.masked_fill(MASK, -1)), BYTES),
     "what half precision has as infinity": (lambda x: x + torch.full((), 1e6, dtype=x.dtype), HALF),
     "infinity": (lambda x: (x.masked_fill(MASK, float("-inf")), x.clamp(max=float("inf"))), HALF),
+    "a limit with a fraction": (lambda x: torch.nn.functional.hardtanh(x.long(), -0.5, 2.5), BYTES),
     "a limit that makes floats": (lambda x: x.clamp(max=300.5), BYTES),
 }
 

@@ -6,13 +6,13 @@ Decision: docs/decisions/0155-cards-are-counted-by-compiling.md
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, cast
 
 from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError
-from spyre_mlir.hw.cost_parameters import number_of
+from spyre_mlir.hw.cost_parameters import CostParameters, NumberSource, number_of
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.ops.native.collectives import is_collective
 from spyre_mlir.options import CompileOptions
@@ -75,13 +75,12 @@ class Cards(ShownAsText):
         columns = ("cards", "ranks", "memory", "fits", "kernels", "collectives", "link", "link at least")
         sides = dict.fromkeys(columns, "right")
         table = listing("", sides, rows, ("link", "link at least", "collectives", "kernels"))  # pyright: ignore[reportArgumentType]
-        origin = number_of(_LINK).origin
         told = (
             f"it fits on {self.smallest} card{'s' * (self.smallest != 1)} of {short(self.card_bytes)}B"
             if self.smallest is not None
             else f"it fits on none of these numbers of cards of {short(self.card_bytes)}B"
         )
-        rate = f"{number_of(_LINK).calibrated:g} GB/s ({origin.source}; {origin.certainty.name.lower()})"
+        rate = f"{number_of(_LINK).calibrated:g} GB/s ({_said(number_of(_LINK).origin)})"
         return f"{table}\n{told}\nlink: {rate}; the time between processes is not known"
 
     def _rows(self, cards: Sequence[CardLoad]) -> list[tuple[str, ...]]:
@@ -129,6 +128,21 @@ def cards(make: Make, counts: Sequence[int] = (1, 2, 4, 8), **choices: Any) -> C
     return Cards(found, (options.spec or SPYRE).hbm_card_bytes)
 
 
+def with_smaller(counts: Sequence[int]) -> list[int]:
+    """Return numbers of cards with those that divide one of them, in order: the smallest that fits is among them."""
+    return sorted({n for count in counts for n in range(1, count) if count % n == 0} | set(counts))
+
+
+def origins() -> str:
+    """Return the numbers that times are predicted with, a line each, with source and certainty."""
+    numbers = ((entry.name, number_of(entry.name)) for entry in fields(CostParameters))
+    return "\n".join(f"{name}: {number.calibrated:g} ({_said(number.origin)})" for name, number in numbers)
+
+
+def _said(origin: NumberSource) -> str:
+    return f"{origin.source}; {origin.certainty.name.lower()}"
+
+
 def _made(found: object) -> tuple[Any, tuple[Any, ...]]:
     pair = cast("tuple[object, ...]", found) if isinstance(found, tuple) else ()
     if len(pair) != 2 or not isinstance(pair[1], tuple):
@@ -154,4 +168,4 @@ def _card(make: Make, rank: int, count: int, options: CompileOptions, known: dic
     return CardLoad(rank, known[text].records[-1].device_bytes, timeline.kernels_us, len(met), moved, us)
 
 
-__all__ = ["CardLoad", "Cards", "cards"]
+__all__ = ["CardLoad", "Cards", "cards", "origins", "with_smaller"]

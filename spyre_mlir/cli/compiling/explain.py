@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # What shows something else, or says where something is written.
 _OTHER = ("output", "emit", "target", "split", "info", "graph")
 _JSON = "json"
+_OF_CARDS = ""  # --explain without an operation
 _HINT = "--cards 1,2,4 with FILE.py:FUNCTION, a function that gives the model of this rank and its inputs"
 
 
@@ -31,9 +32,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--explain",
         metavar="OP",
+        nargs="?",
+        const=_OF_CARDS,
         help="print the plans of the kernels of an operation (softmax), hardware function (batchmatmul), line "
         "(model.py:7), module, file (sdsc_3) or value (%%5), the next best ones, and their prices by engine; also as "
-        "the file --json",
+        "the file --json; beside --cards, without OP: also count the smaller numbers of cards that divide these, "
+        "and say where the numbers of the cost model come from",
     )
     parser.add_argument(
         "--cards",
@@ -50,6 +54,8 @@ def wanted(arguments: argparse.Namespace) -> bool:
 
 def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace, of_bundles: Sequence[str]) -> None:
     """Refuse whatever has no meaning with `--explain`, such as all options of bundles but `--json`."""
+    if arguments.explain == _OF_CARDS:
+        parser.error("--explain takes an operation, as --explain softmax; without one it goes with --cards")
     for name in (*_OTHER, *(option for option in of_bundles if option != _JSON)):
         if getattr(arguments, name) != parser.get_default(name):
             parser.error(f"--explain writes no bundle, so --{name.replace('_', '-')} means nothing beside it")
@@ -77,7 +83,9 @@ def counts_cards(arguments: argparse.Namespace) -> bool:
 
 def check_cards(parser: argparse.ArgumentParser, arguments: argparse.Namespace, of_bundles: tuple[str, ...]) -> None:
     """Refuse options that have no meaning with `--cards`."""
-    for name in ("output", "emit", "target", "split", "info", "graph", "explain", "dump_dir", "dim", *of_bundles):
+    if arguments.explain not in (None, _OF_CARDS):
+        parser.error(f"beside --cards, --explain takes no operation, and got {arguments.explain!r}; put MODEL first")
+    for name in ("output", "emit", "target", "split", "info", "graph", "dump_dir", "dim", *of_bundles):
         if getattr(arguments, name) != parser.get_default(name):
             parser.error(f"--cards writes nothing, so --{name.replace('_', '-')} means nothing beside it")
 
@@ -88,15 +96,17 @@ def run_cards(arguments: argparse.Namespace) -> int:
     Raises:
         InputError: there is no such function, or the numbers are none.
     """
-    from spyre_mlir.ranks.cards import cards
+    from spyre_mlir.ranks.cards import cards, origins, with_smaller
 
     numbers = arguments.cards.split(",")
     if not all(number.strip().isdigit() for number in numbers):
         raise InputError(f"--cards takes numbers with commas between them, got {arguments.cards!r}", hint=_HINT)
     make = _function(arguments.model)
-    chosen = chosen_options(arguments)
-    found = cards(make, [int(number) for number in numbers], **vars(chosen))
-    sys.stdout.write(f"{found}\n")
+    counts, chosen = [int(number) for number in numbers], chosen_options(arguments)
+    if wanted(arguments):
+        counts = with_smaller(counts)
+    found = cards(make, counts, **vars(chosen))
+    sys.stdout.write(f"{found}\n{origins()}\n" if wanted(arguments) else f"{found}\n")
     return 0
 
 

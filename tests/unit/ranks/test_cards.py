@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.ranks.cards import CardLoad, Cards, cards
+from spyre_mlir.ranks.cards import CardLoad, Cards, cards, with_smaller
 from tests.end_to_end.ranks.programs import INNER, WIDTH, ParallelMlp, whole_mlp
 from tests.unit.ranks.compiled import as_rank
 
@@ -48,6 +48,12 @@ def test_the_smallest_number_of_cards() -> None:
     assert replace(found, card_bytes=501).smallest == 2
     assert replace(found, card_bytes=299).smallest is None
     assert "none of these numbers of cards" in str(replace(found, card_bytes=299))
+
+
+def test_numbers_that_divide_others_are_smaller_ones() -> None:
+    assert with_smaller([4]) == [1, 2, 4]
+    assert with_smaller([6, 4]) == [1, 2, 3, 4, 6]
+    assert with_smaller([1]) == [1]
 
 
 def test_mistakes() -> None:

@@ -61,6 +61,27 @@ def test_each_number_of_cards_has_a_row(tmp_path: Path, capsys: pytest.CaptureFi
     assert "it fits on 1 card" in out
 
 
+def test_an_explanation_of_cards_has_smaller_numbers_and_sources(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "linear_of_cards.py"
+    file.write_text(MODEL)
+    assert compile_tool.run([f"{file}:make", "--cards", "2", "--explain"]) == 0
+    out = capsys.readouterr().out
+    assert "it fits on 1 card of" in out
+    assert "0, 1" in out
+    (link,) = (line for line in out.splitlines() if line.startswith("host_link_gb_per_s: 63 ("))
+    assert "PCIe 5.0" in link
+    assert link.endswith("; likely)")
+
+
+def test_what_an_explanation_is_of(saved: Path, refused: Refused) -> None:
+    refused(compile_tool.run, [saved, "--explain"], "--explain takes an operation, as --explain softmax")
+    refused(
+        compile_tool.run, ["m.py:make", "--cards", "2", "--explain", "add"], "--explain takes no operation, and got"
+    )
+
+
 @pytest.mark.parametrize(
     ("model", "numbers", "said"),
     [

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._higher_order_ops.associative_scan import associative_scan
 from torch._higher_order_ops.map import map as map_slices
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
@@ -80,13 +81,17 @@ def one_behind_the_other(x: Tensor, h: Tensor) -> Any:
     return map_slices(torch.relu, rows), rows[0]
 
 
+def in_any_order(x: Tensor, h: Tensor) -> Any:
+    return associative_scan(lambda a, b: a * 0.5 + b, x, dim=0, combine_mode="generic")
+
+
 def drawing(x: Tensor, h: Tensor) -> Any:
     return scan(lambda c, row: (c + torch.rand_like(row), torch.bernoulli(torch.sigmoid(row))), h, x, dim=0)
 
 
 PROGRAMS: tuple[Callable[..., Any], ...] = (
     running_sum, backwards_along_another, several_are_carried, counting, one_slice, mapped, mapped_with_others,
-    loops_in_a_loop, a_map_in_a_scan, one_behind_the_other, drawing,
+    loops_in_a_loop, a_map_in_a_scan, one_behind_the_other, in_any_order, drawing,
 )  # fmt: skip
 INPUTS = spread(4, 3, 5), spread(3, 5)
 

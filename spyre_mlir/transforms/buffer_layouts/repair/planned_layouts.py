@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from spyre_mlir.dialects.spyre.layout_choices import NO_LOOP, LayoutChoice, layout_said
 from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.dialects.target import spec_at
+from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.cost import roofline_us
 from spyre_mlir.hw.cost_parameters import CostParameters
 from spyre_mlir.hw.formats import DL16
@@ -21,10 +22,10 @@ from spyre_mlir.ops.native import contractions
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import usable_cores
 from spyre_mlir.transforms.loop_to_kernel.conversion import FunctionPlan
-from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, LayoutPlanner, block_of
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.layout_reasons import legal_layouts
 
-# A tensor of more elements is not tried with one of them per stick.
+# A tensor of more elements is not tried with one of them per stick, unless its nest reads as many sticks.
 FEW_ELEMENTS = 1024
 
 _PRODUCT = str(contractions.matmul.opfunc)
@@ -134,12 +135,17 @@ class PlannedLayouts:
         ]
 
 
+def _sticks_read(op: Operation) -> list[int]:
+    """Sticks of the inputs of a nest, as far as these are full."""
+    return [prod(shape_of(value)) // lanes_of(DL16.name) for value in op.inputs] if isinstance(op, NestOp) else []
+
+
 def _open(planner: LayoutPlanner) -> dict[Operation, Sequence[LayoutChoice]]:
     chosen, found = planner.chosen, dict[Operation, Sequence[LayoutChoice]]()
     for op, buffer in chosen.made.items():
         if op in chosen.split or op in chosen.hinted or layout_said(op) is not None or buffer.format != DL16.name:
             continue
-        few = prod(buffer.shape) <= FEW_ELEMENTS
+        few = prod(buffer.shape) <= max([FEW_ELEMENTS, *_sticks_read(op)])
         legal = [choice for choice in legal_layouts(op, buffer) if few or choice.stick != UNIT]
         if len(legal) > 1:
             found[op] = legal

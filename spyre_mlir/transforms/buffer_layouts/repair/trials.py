@@ -22,6 +22,7 @@ from spyre_mlir.transforms.loop_to_kernel.layout_planner import RELAID
 
 WEIGHTS = (1.0, 2.5, 12.0, 40.0)  # of a change of layout, in place of the usual one
 KERNELS_AT_LEAST, KERNELS_PER_US = 60, 2.0  # planned in the trials of a region: so many, and more for what it may gain
+FEW_FOLLOWERS = 8  # of which the nearest may follow an op alone
 CLEAR_GAIN = 0.01  # a part of the time of a region
 
 Layouts = dict[int, LayoutChoice]  # of open ops of a region, by number
@@ -174,7 +175,10 @@ class RegionTrials:
         return tuple(n for n in dict.fromkeys([*beside, *slow]) if n in layouts)
 
     def _beside(self, best: RegionTrial) -> Iterator[Layouts]:
-        """Layouts beside the best: an op near a spot has another, and the others follow, are chosen, or keep theirs."""
+        """Layouts beside the best: an op near a spot has another, and the others follow, are chosen, or keep theirs.
+
+        Of few that could follow, the nearest ones alone may.
+        """
         now, followers = best.layouts, Followers(self.region.ops, self.region.open)
         moves = [(n, c) for n in best.near for c in self.region.open[n] if not _is_part(c, now[n])]
         for number, choice in moves:
@@ -183,6 +187,10 @@ class RegionTrials:
             yield {**now, **followed}
         yield from ({number: choice} for number, choice in moves)
         yield from ({**now, number: choice} for number, choice in moves)
+        for number, choice in moves:
+            followed = list(followers.of(number, choice).items())
+            most = len(followed) if len(followed) <= FEW_FOLLOWERS else 0
+            yield from ({**now, **dict(followed[:count])} for count in range(2, most))
 
 
 def is_clear_gain(before_us: float, after_us: float, little_us: float) -> bool:

@@ -69,3 +69,23 @@ def test_a_reader_says_how_it_reads() -> None:
     first, greatest, _ = ops(module, NestOp)
     assert [layout.stick for layout in layouts.read(first.result, greatest)] == [1]
     assert str(first.result.type) == T
+
+
+def test_a_reduction_may_have_one_element_per_stick_if_it_reads_as_many_sticks() -> None:
+    """Of 4096 rows of 1024, 16 sticks each, the greatest; and of rows of 32, half a stick each."""
+
+    def legal(columns: int) -> list[str | None]:
+        wide, rows = f"tensor<4096x{columns}xf16>", "tensor<4096x1xf16>"
+        text = f"""func.func @main(%x: {wide}) -> {rows} {{
+          %0 = spyre.loop.nest [m = 4096, r = {columns}] ins(%x[m, r] : {wide}) -> [m, 0] : {rows} reduce "arith.maximumf" {{
+          ^bb0(%e: f16):
+            spyre.loop.yield %e : f16
+          }}
+          func.return %0 : {rows}
+        }}"""
+        module, (layouts,) = planned(text)
+        (nest,) = ops(module, NestOp)
+        return [choice.lanes for choice in layouts.open.get(nest, ())]
+
+    assert legal(1024) == ["r", "m"]
+    assert legal(32) == []

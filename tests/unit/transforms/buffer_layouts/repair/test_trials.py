@@ -39,6 +39,17 @@ def test_the_same_layouts_are_priced_once() -> None:
     assert tried.pricing.kernels == kernels
 
 
+def test_the_nearest_of_few_followers_change_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = region_trials()
+    first = tried.tried(tried.region.present)
+    assert first is not None
+    more = list(tried._beside(first))
+    monkeypatch.setattr(trials, "FEW_FOLLOWERS", 0)
+    added = more[len(list(tried._beside(first))) :]
+    # Of three nests two change, and the farthest one keeps its layout.
+    assert added and {sum(c != first.layouts[n] for n, c in said.items()) for said in added} <= {1, 2}
+
+
 def test_a_layout_that_nothing_can_have_is_no_trial() -> None:
     assert region_trials().tried({0: LayoutChoice("z")}) is None
 

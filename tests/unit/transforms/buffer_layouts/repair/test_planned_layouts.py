@@ -77,7 +77,8 @@ def test_a_reduction_may_have_one_element_per_stick_if_it_reads_as_many_sticks()
     def legal(columns: int) -> list[str | None]:
         wide, rows = f"tensor<4096x{columns}xf16>", "tensor<4096x1xf16>"
         text = f"""func.func @main(%x: {wide}) -> {rows} {{
-          %0 = spyre.loop.nest [m = 4096, r = {columns}] ins(%x[m, r] : {wide}) -> [m, 0] : {rows} reduce "arith.maximumf" {{
+          %0 = spyre.loop.nest [m = 4096, r = {columns}] ins(%x[m, r] : {wide}) -> [m, 0] : {rows}
+            reduce "arith.maximumf" {{
           ^bb0(%e: f16):
             spyre.loop.yield %e : f16
           }}
@@ -87,5 +88,5 @@ def test_a_reduction_may_have_one_element_per_stick_if_it_reads_as_many_sticks()
         (nest,) = ops(module, NestOp)
         return [choice.lanes for choice in layouts.open.get(nest, ())]
 
-    assert legal(1024) == ["r", "m"]
+    assert legal(1024) == ["r", "m", "none"]
     assert legal(32) == []

@@ -5,10 +5,10 @@ many operators, drawn at random (`layout_programs.py`): element-wise ones, reduc
 products, transposes, broadcasts, parts and joined tensors, of sizes with and without whole sticks.
 
 The best is the quickest plan with any layouts of the nests. Of up to `MOST` combinations all are priced, of more those
-around the quickest of a sample are (*searched*). Each combination is planned twice: with the divisions that pass
-`plan` considers (`layouts`), and with all legal ones (`all`; products keep theirs, see decision 141). The quickest few
-are lowered, and priced as the others are: by the timeline of their files, calibrated profile. Nothing is measured on a
-card.
+around the first choice and the quickest of a sample are (*searched*). Each combination is planned twice: with the
+divisions that pass `plan` considers (`layouts`), and with all legal ones (`all`; products keep theirs, see decision
+141). The quickest few are lowered, and priced as the others are: by the timeline of their files, calibrated profile.
+Nothing is measured on a card.
 
 With `--store` results are appended to a file as they are found, and those in it are not found again; `--again` finds
 the times of the first choice and of the trials again, for the bests that the file has.
@@ -113,10 +113,12 @@ class Combinations:
     Attributes:
         loop: the program.
         open: the layouts that each nest may have, by the number of the op.
+        first: those that they have at first.
     """
 
     loop: ModuleOp
     open: dict[int, Sequence[LayoutChoice]]
+    first: Layouts
     pricing: LayoutPricing = field(default_factory=lambda: LayoutPricing(CONTEXT))
     known: dict[Layouts, float] = field(default_factory=dict[Layouts, float])
 
@@ -127,7 +129,9 @@ class Combinations:
         planned = PlannedLayouts.of(function)
         function.take_back()
         numbers = {op: n for n, op in enumerate(loop.walk())}
-        return Combinations(loop, {numbers[op]: legal for op, legal in planned.open.items()})
+        chosen = [(planned.choices[op], legal) for op, legal in planned.open.items()]
+        first = tuple(next(c for c in legal if (c.lanes, c.stick) == (now.lanes, now.stick)) for now, legal in chosen)
+        return Combinations(loop, {numbers[op]: legal for op, legal in planned.open.items()}, first)
 
     @property
     def count(self) -> int:
@@ -161,7 +165,7 @@ class Combinations:
         """Price a sample, and what is beside the quickest of it, until nothing is quicker."""
         random, listed = Random(0), list(self.open.values())
         sample = {tuple(random.choice(legal) for legal in listed) for _ in range(SAMPLE)}
-        for layouts in sorted(sample, key=self.us)[:STARTS]:
+        for layouts in (self.first, *sorted(sample, key=self.us)[:STARTS]):
             best, before = layouts, None
             while best != before:
                 before = best

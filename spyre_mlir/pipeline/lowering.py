@@ -21,6 +21,7 @@ from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.options import PassOptions
 from spyre_mlir.pipeline.observers import PassWatcher
 from spyre_mlir.pipeline.order import (
+    BEFORE_OUTLINE,
     KTIR,
     LEVELS,
     OUTLINE,
@@ -150,7 +151,7 @@ def _with_regions(
 ) -> Lowered | None:
     """The program lowered with its regions as functions; None if it has none, or they cannot be lowered."""
     outlined = copy_of(module)
-    _apply(made_passes(names_of(STAGES[0], options), options), outlined, context, watch)
+    _apply(made_passes((*BEFORE_OUTLINE, *names_of(STAGES[0], options)), options), outlined, context, watch)
     if not has_calls(outlined):
         return None
     flat = {name: values for name, values in options.items() if name != OUTLINE}

@@ -38,6 +38,8 @@ class Stage:
 
 
 OUTLINE = "outline-regions"
+# Passes that run before equal layers are looked for: launches end at the steps of the host that they put in.
+BEFORE_OUTLINE = ("take-experts",)
 OPTIONAL = "?"
 POINT = "@"
 OFF: Mapping[str, object] = {ENABLED: False}
@@ -156,6 +158,7 @@ def check_options(options: PassOptions) -> None:
 
 
 __all__ = [
+    "BEFORE_OUTLINE",
     "KTIR",
     "LEVELS",
     "OFF",

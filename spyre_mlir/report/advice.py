@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from spyre_mlir.machine.bundle.host_times import HostStepTime
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.report.shares import Share, by_line, moves, moving_us
 
@@ -37,8 +38,8 @@ def advice(timeline: Timeline) -> list[Advice]:
 
 
 def _found(timeline: Timeline) -> Iterator[Advice]:
-    if timeline.host_steps:
-        yield _asking(timeline)
+    if steps := [step for step in timeline.host_steps if not step.by_choice]:
+        yield _asking(steps)
     total = timeline.kernels_us
     if not total:
         return
@@ -54,9 +55,9 @@ def _found(timeline: Timeline) -> Iterator[Advice]:
         )
 
 
-def _asking(timeline: Timeline) -> Advice:
-    steps, us = len(timeline.host_steps), sum(step.least_us for step in timeline.host_steps)
-    count = "1 step runs" if steps == 1 else f"{steps} steps run"
+def _asking(steps: Sequence[HostStepTime]) -> Advice:
+    us = sum(step.least_us for step in steps)
+    count = "1 step runs" if len(steps) == 1 else f"{len(steps)} steps run"
     return Advice(
         f"{count} on the host: transfers take {us:.3g} us, the host an unknown time",
         us,

@@ -309,7 +309,7 @@ def _stand_in(op: Operation, b: LoopBuilder) -> None:
 def _table_beyond_reach(op: AtenOp, b: LoopBuilder, spec: SpyreSpec) -> str | None:
     """Return why the host must select rows of a table; None for other ops, or if the device can."""
     names = _TABLES.get(op.entry.name) if op.entry is not None else None
-    if names is None:
+    if names is None or PLACED in op.attributes:
         return None
     arguments = op.arguments()
     if arguments.get("dim", 0) != 0:

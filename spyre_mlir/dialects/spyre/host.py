@@ -25,6 +25,9 @@ from spyre_mlir.dialects.aten_arguments import as_arguments, bound_arguments, sa
 from spyre_mlir.dialects.directives import Arguments, Quoted
 from spyre_mlir.dialects.ir.call_effects import CallEffects
 
+# The reason of a step that reads numbers which could stay on the device, because that is quicker.
+SAYS_WHERE = "it says where the next launch reads"
+
 
 class HostOp(IRDLOperation):
     """Base of the host steps of two levels: syntax and arguments.

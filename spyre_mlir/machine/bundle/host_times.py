@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from spyre_mlir.dialects.spyre.host import HostOp
+from spyre_mlir.dialects.spyre.host import SAYS_WHERE, HostOp
 from spyre_mlir.dialects.spyre.kernel import FromDeviceOp, LaunchOp, ToDeviceOp, device_tensor
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 from spyre_mlir.hw.spec import STICK_BYTES
@@ -27,6 +27,7 @@ class HostStepTime:
         moved_bytes: what is brought from the device and sent there only because the host computes this step.
         least_us: how long that takes at least; how long the host computes is not known.
         source: file and line of the model, if known.
+        by_choice: whether the device could do without: the step is there because it is quicker.
     """
 
     op: str
@@ -34,6 +35,7 @@ class HostStepTime:
     moved_bytes: int
     least_us: float
     source: str = ""
+    by_choice: bool = False
 
 
 def link_us(moved_bytes: int, profile: Profile = "calibrated") -> float:
@@ -51,7 +53,8 @@ def host_times(program: ModuleOp, profile: Profile = "calibrated") -> tuple[Host
             moved.update(buffers)
             count = sum(device_tensor(b).sticks for b in buffers) * STICK_BYTES
             place = source_line(str(op.location))
-            found.append(HostStepTime(op.callee.data, launched, count, link_us(count, profile), place))
+            by_choice = op.reason is not None and op.reason.data == SAYS_WHERE
+            found.append(HostStepTime(op.callee.data, launched, count, link_us(count, profile), place, by_choice))
     return tuple(found)
 
 

@@ -28,6 +28,7 @@ from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_arguments import PLACED, spell_arguments
 from spyre_mlir.dialects.ir.control import called_by_control
 from spyre_mlir.dialects.spyre.hints import hint_of
+from spyre_mlir.dialects.spyre.host import SAYS_WHERE
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.hw.cost_parameters import LAUNCH_US, PROFILES
 from spyre_mlir.hw.formats import DL16
@@ -36,7 +37,7 @@ from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM
 from spyre_mlir.transforms.aten_forms.recognition.sorted_rows import SortedRows, has_rows, sorted_rows
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
-from spyre_mlir.transforms.utils.host_support import SAYS_WHERE, mark
+from spyre_mlir.transforms.utils.host_support import mark
 
 _TURNS = ("permute", "transpose.int")
 _BYTES = DL16.bits // 8

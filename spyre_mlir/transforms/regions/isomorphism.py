@@ -11,6 +11,7 @@ from xdsl.traits import is_side_effect_free
 
 from spyre_mlir.dialects.aten_arguments import ORIGIN
 from spyre_mlir.dialects.tensors import element_of
+from spyre_mlir.transforms.utils.host_support import says_where
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,8 @@ def equal_regions(pieces: Sequence[Sequence[Operation]], least: int) -> Region |
     """Return the region that most pieces are, all of whose ops have equal signatures; None if fewer than `least` are.
 
     Pieces whose ops read each other in another way than most are left out. So is every piece if an integer passes the
-    border that is no argument of the function: what is known about its size would be lost. Ops that only count, such
-    as the length of a cache, are no part of a region.
+    border that is no argument of the function, nor a number by which the host says where a launch reads: what is known
+    about its size would be lost. Ops that only count, such as the length of a cache, are no part of a region.
     """
     groups: dict[Hashable, list[Occurrence]] = {}
     for ops in pieces:
@@ -130,9 +131,8 @@ def _region(found: Sequence[Occurrence]) -> Region | None:
     operands = zip(*(o.outside for o in found), strict=True)
     places = tuple(numbers.setdefault(values, len(numbers)) for values in operands)
     results = sorted({place for occurrence in found for place in _results(occurrence)})
-    ops = found[0].ops
-    passed = [ops[n].results[m] for n, m in results]
-    if any(_is_integer(v) for v in passed) or any(map(_is_lost, numbers)):
+    passed = ((o.ops[n].results[m], o) for o in found for n, m in results)
+    if any(_is_integer(v) and not _is_read_by_host(v, o) for v, o in passed) or any(map(_is_lost, numbers)):
         return None
     return Region(tuple(found), tuple(numbers), places, tuple(results))
 
@@ -149,7 +149,12 @@ def _is_integer(value: SSAValue) -> bool:
 
 
 def _is_lost(values: tuple[SSAValue, ...]) -> bool:
-    return _is_integer(values[0]) and not all(isinstance(v, BlockArgument) for v in values)
+    return _is_integer(values[0]) and not all(isinstance(v, BlockArgument) or says_where(v.owner) for v in values)
+
+
+def _is_read_by_host(value: SSAValue, occurrence: Occurrence) -> bool:
+    """Whether steps of the host that say where launches read are all that reads a result behind a piece."""
+    return all(says_where(use.operation) for use in value.uses if use.operation not in occurrence.ops)
 
 
 def clone_into(ops: Sequence[Operation], known: Mapping[SSAValue, SSAValue]) -> list[Operation]:

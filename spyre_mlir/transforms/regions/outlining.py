@@ -23,6 +23,7 @@ from spyre_mlir.transforms.regions.isomorphism import (
     numbered_signatures,
 )
 from spyre_mlir.transforms.regions.repetitions import LEAST_CALLS, best_repetition, numbered_prefixes
+from spyre_mlir.transforms.utils.host_support import says_where
 
 _MOST_REGIONS = 16
 _UNNAMED = "region"
@@ -42,7 +43,7 @@ def _find(block: Block) -> Region | None:
     signatures = numbered_signatures(ops)
     _part(ops, signatures)
     paths = [source_of(op.location).module for op in ops]
-    effects = [number for number, op in enumerate(ops) if op.has_trait(CallEffects) and keeps_order(op)]
+    effects = [n for n, op in enumerate(ops) if (op.has_trait(CallEffects) and keeps_order(op)) or says_where(op)]
     while (found := best_repetition(signatures, paths, live_values(ops), effects)) is not None:
         region = equal_regions([ops[at : at + found.length] for at in found.starts], LEAST_CALLS)
         if region is not None:
@@ -55,9 +56,12 @@ def _find(block: Block) -> Region | None:
 
 
 def _part(ops: Sequence[Operation], signatures: list[int]) -> None:
-    """Gives calls numbers of their own: a region within calls of a region is not looked for."""
+    """Gives calls numbers of their own: a region within calls of a region is not looked for, nor one around a step.
+
+    Launches end at a step of the host that reads where the next ones find their matrices.
+    """
     for number, op in enumerate(ops):
-        if isinstance(op, func.CallOp):
+        if isinstance(op, func.CallOp) or says_where(op):
             signatures[number] = -1 - number
 
 
@@ -138,6 +142,8 @@ def _free_name(module: ModuleOp, path: str) -> str:
 
 def _notes(caller: func.FuncOp, values: Sequence[SSAValue]) -> dict[str, Attribute]:
     """What the callee may know of a parameter: which kind of argument it always is, and the bounds of its integers."""
+    if all(says_where(v.owner) for v in values):
+        return {KIND: StringAttr("input")}  # the host has them when it launches the function
     if not all(isinstance(v, BlockArgument) for v in values) or caller.arg_attrs is None:
         return {}
     given = [caller.arg_attrs.data[v.index].data for v in values if isinstance(v, BlockArgument)]

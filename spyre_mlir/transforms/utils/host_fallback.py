@@ -16,9 +16,9 @@ from spyre_mlir.dialects.aten_arguments import ORIGIN
 from spyre_mlir.dialects.ir.call_effects import exchanges_in
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.places import source_of
-from spyre_mlir.dialects.spyre.host import HostOp
+from spyre_mlir.dialects.spyre.host import SAYS_WHERE, HostOp
 from spyre_mlir.errors import LoweringError, UnsupportedError, frames_of_ours
-from spyre_mlir.transforms.utils.host_support import SAYS_WHERE, mark
+from spyre_mlir.transforms.utils.host_support import mark
 
 FALLBACKS: tuple[HostFallback, ...] = ("warn", "allow", "error")
 ResultT = TypeVar("ResultT")

@@ -13,16 +13,18 @@ from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import spell_arguments
-from spyre_mlir.dialects.spyre.host import LoopHostOp
+from spyre_mlir.dialects.spyre.host import SAYS_WHERE, LoopHostOp
 from spyre_mlir.ops.table import Family
-
-# Why the host reads numbers that it could leave on the device: it is quicker so.
-SAYS_WHERE = "it says where the next launch reads"
 
 
 def mark(op: AtenOp, reason: str | None) -> None:
     """Mark an op as run by the host; without a reason, it follows other host steps."""
     op.host, op.reason = UnitAttr(), None if reason is None else StringAttr(reason)
+
+
+def says_where(op: object) -> bool:
+    """Return whether an op is a step of the host that reads where a launch finds its matrices."""
+    return isinstance(op, AtenOp) and op.on_host and op.reason is not None and op.reason.data == SAYS_WHERE
 
 
 def is_marked(op: Operation) -> bool:
@@ -95,4 +97,4 @@ def _moves(op: AtenOp) -> bool:
     return entry is not None and entry.decompose is None and entry.family in (Family.VIEW, Family.CREATION)
 
 
-__all__ = ["SAYS_WHERE", "ReadOnHost", "is_marked", "loop_step", "mark"]
+__all__ = ["ReadOnHost", "is_marked", "loop_step", "mark", "says_where"]

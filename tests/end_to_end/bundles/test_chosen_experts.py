@@ -17,6 +17,7 @@ from transformers.models.gpt_oss.modeling_gpt_oss import GptOssMLP
 from transformers.models.granitemoe.modeling_granitemoe import GraniteMoeMoE
 from transformers.models.mixtral.modeling_mixtral import MixtralSparseMoeBlock
 from transformers.models.qwen3_moe.modeling_qwen3_moe import Qwen3MoeSparseMoeBlock
+from xdsl.dialects import func
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
@@ -25,6 +26,7 @@ from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp
 from spyre_mlir.frontend import import_program
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
+from spyre_mlir.report.advice import advice
 from spyre_mlir.universe import make_context
 
 WIDTH = 64
@@ -122,6 +124,7 @@ def test_the_time_has_the_step_of_the_host() -> None:
     assert step.op == "aten.split.Tensor"
     assert step.least_us > 0
     assert timeline.is_lower_bound
+    assert not [one for one in advice(timeline) if "on the host" in one.cause]
     others = program(built("mixtral"), token(), chosen_experts=False)
     assert not others.timeline().host_steps
     assert timeline.moved_bytes < 0.5 * others.timeline().moved_bytes
@@ -137,6 +140,43 @@ def test_files_take_each_matrix_as_an_argument(tmp_path: Path) -> None:
     loaded = spyre_mlir.load(tmp_path / "bundle")
     for seed in (1, 2):
         near(loaded(token(seed)), model(token(seed)))
+
+
+class Layers(nn.Module):
+    """Layers of experts, each added to what it reads; with the numbers of one layer's choice if asked for."""
+
+    def __init__(self, *, tells: bool = False) -> None:
+        super().__init__()
+        self.layers, self.tells = nn.ModuleList(built("mixtral") for _ in range(4)), tells
+
+    def forward(self, x: Tensor) -> Any:
+        x, told = x.view(-1, WIDTH), list[Tensor]()
+        for layer in self.layers:
+            given = torch.tanh(x)
+            _, weights, chosen = layer.gate(given)
+            x = x + layer.experts(given, chosen, weights)
+            told.append(chosen)
+        return (x, told[1]) if self.tells else x
+
+
+def test_equal_layers_are_one_function_between_steps_of_the_host(tmp_path: Path) -> None:
+    model = Layers()
+    made = program(model, token(), cache=False)
+    text = made.mlir("spyre.kernel")
+    assert text.count("func.func private") == 1
+    assert text.count("func.call") == 3
+    assert made.verify(token())
+    made.save(tmp_path / "bundle")
+    loaded = spyre_mlir.load(tmp_path / "bundle")
+    for seed in (1, 2):
+        near(loaded(token(seed)), model(token(seed)))
+
+
+def test_layers_whose_choice_others_read_stay_apart() -> None:
+    model = Layers(tells=True)
+    module = import_program(model, (token(),)).module
+    made = lower(module, make_context(), until="aten", options=CompileOptions().passes()).modules["aten"]
+    assert not [op for op in made.walk() if isinstance(op, func.CallOp)]
 
 
 def test_torch_compile() -> None:

@@ -76,7 +76,7 @@ def test_each_stage_has_the_ops_of_its_level() -> None:
 
 
 def test_optional_passes_run_where_they_are_named() -> None:
-    assert passes_of("aten", options={"outline-regions": {}}) == "outline-regions"
+    assert passes_of("aten", options={"outline-regions": {}}) == "take-experts,outline-regions"
     assert passes_of("aten") == ""
 
 

@@ -41,7 +41,7 @@ from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.planning.scratchpad import place
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
-from spyre_mlir.transforms.utils.hints import hinted_place
+from spyre_mlir.transforms.utils.hints import follow_hbm_hints, hinted_place
 from spyre_mlir.transforms.utils.kernels.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.utils.rebuild import describe_location
 
@@ -132,9 +132,10 @@ def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool
 
     Raises:
         LoweringError: a buffer that must be in LX has no room there.
-        HintError: a hint asks for a buffer there, and no slices of it can be.
+        HintError: a hint asks for a buffer there, and no slices of it can be; or for HBM, and it has an address here.
     """
     points, launches = _points(block), launch_numbers(block)
+    follow_hbm_hints(points)
     given = any(isinstance(op, kernel.AllocOp) and op.offset is not None for op in points)
     found = [c for op in points if (c := _candidate(op, launches)) is not None]
     if copies:

@@ -35,7 +35,11 @@ ALLOWED = {
     },
     "superdsc.sdsc": {"labels"},
 }
-CONCRETE: PassOptions = {"convert-spyre-kernel-to-superdsc": {"addresses": "concrete"}}
+# The layouts of `repair` leave nothing in the pool.
+CONCRETE: PassOptions = {
+    "choose-layouts": {"repair": False},
+    "convert-spyre-kernel-to-superdsc": {"addresses": "concrete"},
+}
 KEPT: PassOptions = {"convert-spyre-loop-to-spyre-kernel": {"keep_float32": True}}
 
 

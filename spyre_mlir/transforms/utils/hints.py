@@ -16,10 +16,12 @@ from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.places import placed, source_of
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.hints import HINT, Hint, HintError, hint_of
 from spyre_mlir.dialects.spyre.loop import LoopGatherOp, NestOp
 from spyre_mlir.dialects.spyre.static_loop import enclosing_loops, loop_bounds
@@ -282,8 +284,30 @@ def hinted_place(buffer: SSAValue) -> str:
     return "" if hint is None else hint.place
 
 
+def follow_hbm_hints(ops: Iterable[Operation]) -> None:
+    """Move the buffers to device memory that a plan has in the scratchpads and a hint in the text wants there.
+
+    Raises:
+        HintError: the text gives such a buffer an address in the scratchpads.
+    """
+    for op in ops:
+        if not isinstance(op, kernel.AllocOp) or hinted_place(op.result) != "hbm":
+            continue
+        tensor = kernel.device_tensor(op.result)
+        if tensor.space == "hbm":
+            continue
+        if op.offset is not None:
+            raise HintError(
+                f"a hint asks for a buffer in HBM, and the program has it at {op.offset.value.data} of the scratchpads",
+                where=placed(op.name, op.location),
+                hint="take away one of them",
+            )
+        Rewriter.replace_value_with_new_type(op.result, DeviceTensorType(replace(tensor, space="hbm")))
+
+
 __all__ = [
     "HintWarning",
+    "follow_hbm_hints",
     "has_tile",
     "hinted_divisions",
     "hinted_place",

@@ -90,10 +90,19 @@ def test_arguments_say_what_they_hold(layer: Path) -> None:
     assert "address" not in value["arguments"][0]
 
 
+class Pooled(torch.nn.Module):
+    """Two functions; what the first one makes is kept in device memory."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with spyre_mlir.hint(place="hbm"):
+            x = torch.exp(x)
+        return -x
+
+
 def test_addresses_of_segments(tmp_path: Path) -> None:
-    compiled = spyre_mlir.compile(torch.nn.Softmax(-1), (torch.zeros(7, 200),), addresses="concrete")
+    compiled = spyre_mlir.compile(Pooled(), (torch.zeros(7, 200),), addresses="concrete")
     value = manifest(compiled.save(tmp_path / "bundle"))
-    assert value["pool_bytes"] > 0
+    assert value["pool_bytes"] == 7 * 4 * 128  # 200 columns are four sticks of 64
     assert [a["address"] for a in value["arguments"]] == [1 << 34, 2 << 34]
 
 

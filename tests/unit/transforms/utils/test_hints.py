@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -248,3 +249,17 @@ def test_a_place_in_the_text_of_a_plan_is_followed_or_refused() -> None:
     with pytest.raises(HintError, match="a hint asks for a buffer in LX, and it is not there") as refused:
         passed(said("lx", last), "place-lx")
     assert refused.value.hint == "goes to the host"
+
+
+def test_a_hint_moves_what_the_plan_has_in_the_scratchpads_unless_it_has_an_address() -> None:
+    placed = str(passed(softmax(512, 1024), "plan", "divide-work", "place-lx"))
+    hinted = re.sub(r"spyre\.kernel\.alloc( at \d+ : i64)?", r'\g<0> {spyre.hint = {place = "hbm"}}', placed)
+    with pytest.raises(HintError, match=r"in HBM, and the program has it at \d+ of the scratchpads") as refused:
+        passed(hinted, "place-lx")
+    assert refused.value.where is not None and "spyre.kernel.alloc at " in refused.value.where
+    planned = re.sub(r" at \d+ : i64", "", hinted)
+    assert "lx>" in planned
+    module = passed(planned, "place-lx", "assign-pool")
+    marked = [op for op in module.walk() if isinstance(op, AllocOp) and HINT in op.attributes]
+    assert {device_tensor(op.result).space for op in marked} == {"hbm"}
+    assert [op for op in marked if op.offset is None] == marked[-1:]  # the result, which is no part of the pool

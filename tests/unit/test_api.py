@@ -54,7 +54,7 @@ def test_profile_without_such_a_name_names_those_there_are() -> None:
 def test_progress_is_the_import_and_every_pass() -> None:
     steps: list[str] = []
     spyre_mlir.compile(torch.nn.ReLU(), (X,), progress=steps.append)
-    assert steps[:3] == ["import", "outline-regions", "place-inputs"]
+    assert steps[:4] == ["import", "take-experts", "outline-regions", "place-inputs"]
     assert steps[-1] == "convert-spyre-kernel-to-superdsc"
 
 

@@ -14,11 +14,14 @@ from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import OpOverload
 
 _LIMITED = ("clamp", "clamp_min", "clamp_max", "hardtanh")
+_FILLING = ("fill", "full_like", "new_full", "full")
+# Operators that refuse a number beyond a type of floats however many elements there are; others have an infinity.
+_STRICT = ("add", "sub", "rsub", "addmv", "addr", "index_fill", "scatter", "threshold")
 _FILL, _LIMITS, _SCALES = ("value", "fill_value"), ("min", "max", "min_val", "max_val"), ("alpha", "beta")
 # Arguments of operators of ATen that become numbers of the result's type. The `other` of arithmetic wraps, as in eager.
 _CONVERTED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_LIMITED, _LIMITS),
-    **dict.fromkeys(("fill", "full_like", "new_full", "full", "masked_fill", "index_fill", "scatter"), _FILL),
+    **dict.fromkeys((*_FILLING, "masked_fill", "index_fill", "scatter"), _FILL),
     **dict.fromkeys(("add", "sub", "rsub", "addmm", "addmv", "addbmm", "baddbmm", "addr"), _SCALES),
     **dict.fromkeys(("addcmul", "addcdiv"), _FILL),
     "threshold": ("threshold", "value"),
@@ -39,17 +42,22 @@ def check_numbers(exported: ExportedProgram) -> None:
             _check(node, node.target.overloadpacket.__name__.rstrip("_"), result)
 
 
-def _convert(operator: str, value: float, result: torch.Tensor) -> None:
-    """Convert a number as an operator does: `full` of one element takes what others refuse."""
-    one = torch.zeros(1, dtype=result.dtype)
-    if operator == "full":
-        torch.full((1,) * result.dim(), value, dtype=result.dtype)
-    elif operator in _LIMITED and result.is_floating_point():  # integers take the whole part of a float
-        one.clamp_(max=value)
+def _convert(operator: str, name: str, value: float, result: torch.Tensor) -> None:
+    """Convert a number as an operator does for an argument; RuntimeError if it refuses the number.
+
+    One element is filled with what more refuse, and limits of integers may have fractions.
+    """
+    one, two = torch.zeros(1, dtype=result.dtype), torch.zeros(2, dtype=result.dtype)
+    if operator in _FILLING:
+        (one if isinstance(count := result.numel(), int) and count == 1 else two).fill_(value)
     elif operator == "masked_fill":
         one.masked_fill_(one == 0, value)
-    else:
+    elif not result.is_floating_point():
         one.fill_(value)
+    elif operator in _LIMITED:
+        one.clamp_(max=value)
+    elif operator in _STRICT and name != "threshold":
+        two.fill_(value)
 
 
 def _check(node: Node, operator: str, result: torch.Tensor) -> None:
@@ -59,7 +67,7 @@ def _check(node: Node, operator: str, result: torch.Tensor) -> None:
         if not isinstance(value, int | float) or isinstance(value, bool):
             continue
         try:
-            _convert(operator, value, result)
+            _convert(operator, name, value, result)
         except RuntimeError as error:
             kind = str(result.dtype).removeprefix("torch.")
             raise ImportProgramError(

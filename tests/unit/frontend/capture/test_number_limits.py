@@ -27,6 +27,13 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], Tensor, str]] = {
     "a tensor alike": (lambda x: torch.full_like(x, 300) + x, BYTES, r"full_like.default: fill_value = 300"),
     "a choice": (lambda x: torch.where(MASK, x, 300), BYTES, r"where.ScalarOther: other = 300"),
     "a scale": (lambda x: torch.add(x, x, alpha=300), BYTES, r"add.Tensor: alpha = 300"),
+    "a tensor of half precision alike": (lambda x: torch.full_like(x, 1e6) + x, HALF, r"fill_value = 1000000.0"),
+    "a scale of half precision": (lambda x: torch.add(x, x, alpha=1e6), HALF, r"add.Tensor: alpha = 1000000.0"),
+    "what stands below a threshold": (
+        lambda x: torch.nn.functional.threshold(x, 0.1, -1e9),
+        HALF,
+        r"threshold.default: value = -1000000000.0",
+    ),
     "in a branch": (
         lambda x: torch.cond(x.sum() > 3, lambda x: x.clamp(max=300), lambda x: x + 1, (x,)),
         BYTES,
@@ -37,6 +44,10 @@ TAKEN: dict[str, tuple[Callable[[Tensor], Any], Tensor]] = {
     "what wraps": (lambda x: (x + 300, x * 300, x == 300, x < 300), BYTES),
     "a number below 0": (lambda x: (x.clamp(min=-3), x.masked_fill(MASK, -1)), BYTES),
     "what half precision has as infinity": (lambda x: x + torch.full((), 1e6, dtype=x.dtype), HALF),
+    "infinities of half precision": (
+        lambda x: (torch.where(MASK, x, -1e9), torch.addcmul(x, x, x, value=1e6), torch.full_like(x[:1], 1e6)),
+        HALF,
+    ),
     "infinity": (lambda x: (x.masked_fill(MASK, float("-inf")), x.clamp(max=float("inf"))), HALF),
     "a limit with a fraction": (lambda x: torch.nn.functional.hardtanh(x.long(), -0.5, 2.5), BYTES),
     "a limit that makes floats": (lambda x: x.clamp(max=300.5), BYTES),

@@ -48,8 +48,9 @@ def _convert(operator: str, name: str, value: float, result: torch.Tensor) -> No
     One element is filled with what more refuse, and limits of integers may have fractions.
     """
     one, two = torch.zeros(1, dtype=result.dtype), torch.zeros(2, dtype=result.dtype)
+    count: int | torch.SymInt = result.numel()
     if operator in _FILLING:
-        (one if isinstance(count := result.numel(), int) and count == 1 else two).fill_(value)
+        (one if not isinstance(count, torch.SymInt) and count == 1 else two).fill_(value)
     elif operator == "masked_fill":
         one.masked_fill_(one == 0, value)
     elif not result.is_floating_point():

@@ -235,7 +235,7 @@ def total_us(
 
 def roofline_us(macs: int, needed: int, p: CostParameters = CALIBRATED, spec: SpyreSpec = SPYRE) -> float:
     """Least time of an amount of arithmetic and memory on the whole card at the rates of a profile."""
-    return max(arithmetic_us(macs, p, spec), needed / p.hbm_gb_per_s / _NS_PER_US)
+    return max(arithmetic_us(macs, p, spec), p.memory_us(needed))
 
 
 def arithmetic_us(macs: int, p: CostParameters = PEAK, spec: SpyreSpec = SPYRE) -> float:

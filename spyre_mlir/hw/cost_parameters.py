@@ -20,6 +20,9 @@ _SPLITS = "torch-spyre, _inductor/work_division.py"
 _NO_LOSS = "the peak profile loses nothing here"
 
 
+_NS_PER_US = 1000.0
+
+
 @dataclass(frozen=True)
 class NumberSource:
     """Source of a number."""
@@ -156,6 +159,14 @@ class CostParameters:
     host_link_gb_per_s: float = _number(63.0, _LINK, peak=63.0, peak_source=_LINK, peak_certainty=Tag.LIKELY)
     kernel_fixed_us: float = _number(0.0, f"{_FIT}: time over bytes passes through the origin", peak=0.0)
     trip_fixed_us: float = _number(0.69, "AdnanHoque/torch-spyre, notes: one iteration of a loop", peak=0.0)
+
+    def memory_us(self, moved_bytes: float) -> float:
+        """Return the least time in which device memory reads or writes so many bytes."""
+        return moved_bytes / self.hbm_gb_per_s / _NS_PER_US
+
+    def link_us(self, moved_bytes: float) -> float:
+        """Return the least time of a transfer between host and device."""
+        return moved_bytes / self.host_link_gb_per_s / _NS_PER_US
 
 
 def number_of(name: str) -> ParameterNumber:

@@ -20,8 +20,9 @@ from spyre_mlir.dialects.spyre.kernel import (
     device_tensor,
 )
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
+from spyre_mlir.hw.cost_parameters import CALIBRATED
 from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.machine.bundle.host_times import HostStepTime, link_us
+from spyre_mlir.machine.bundle.host_times import HostStepTime
 from spyre_mlir.report.plots import short
 
 _WORDS: dict[type[Operation], str] = {
@@ -35,6 +36,7 @@ _WORDS: dict[type[Operation], str] = {
     CondOp: "decide between two functions",
     WhileLoopOp: "call a function as often as values ask for",
 }
+_TRANSFERS = (ToDeviceOp, FromDeviceOp)
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,11 @@ def host_steps(program: ModuleOp) -> list[HostWork]:
         found.setdefault((_what(op), type(op)), []).append(_bytes(op))
     return [
         HostWork(
-            what, len(moved), sum(moved), kind, link_us(sum(moved)) if kind in (ToDeviceOp, FromDeviceOp) else None
+            what,
+            len(moved),
+            sum(moved),
+            kind,
+            CALIBRATED.link_us(sum(moved)) if kind in _TRANSFERS else None,
         )
         for (what, kind), moved in found.items()
     ]

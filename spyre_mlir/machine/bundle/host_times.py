@@ -14,8 +14,6 @@ from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.machine.bundle.schedule import source_line
 
-_NS_PER_US = 1000.0
-
 
 @dataclass(frozen=True)
 class HostStepTime:
@@ -38,11 +36,6 @@ class HostStepTime:
     by_choice: bool = False
 
 
-def link_us(moved_bytes: int, profile: Profile = "calibrated") -> float:
-    """Return the least time of a transfer between host and device."""
-    return moved_bytes / PROFILES[profile].host_link_gb_per_s / _NS_PER_US
-
-
 def host_times(program: ModuleOp, profile: Profile = "calibrated") -> tuple[HostStepTime, ...]:
     """Return the host steps of a host program, in order; a tensor read by two of them is transferred for the first."""
     found, launched, moved = list[HostStepTime](), 0, set[SSAValue]()
@@ -54,7 +47,9 @@ def host_times(program: ModuleOp, profile: Profile = "calibrated") -> tuple[Host
             count = sum(device_tensor(b).sticks for b in buffers) * STICK_BYTES
             place = source_line(str(op.location))
             by_choice = op.reason is not None and op.reason.data == SAYS_WHERE
-            found.append(HostStepTime(op.callee.data, launched, count, link_us(count, profile), place, by_choice))
+            found.append(
+                HostStepTime(op.callee.data, launched, count, PROFILES[profile].link_us(count), place, by_choice)
+            )
     return tuple(found)
 
 
@@ -68,4 +63,4 @@ def _transfers(op: HostOp) -> Iterator[SSAValue]:
             yield use.operation.result
 
 
-__all__ = ["HostStepTime", "host_times", "link_us"]
+__all__ = ["HostStepTime", "host_times"]

@@ -29,7 +29,6 @@ from xdsl.passes import ModulePass
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments, placed_results
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.ir.control import called_by_control
-from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.cost_parameters import CALIBRATED
@@ -40,7 +39,7 @@ from spyre_mlir.ops.composed.nn.row_convolution import CONVOLUTIONS, CONVOLVE_RO
 from spyre_mlir.ops.helpers.depthwise import keeps_columns
 from spyre_mlir.ops.helpers.sliding_windows import spread
 from spyre_mlir.ops.table import Family
-from spyre_mlir.transforms.utils.aten_ops import arguments_of, replace
+from spyre_mlir.transforms.utils.aten_ops import arguments_of, is_open, replace
 from spyre_mlir.transforms.utils.rebuild import functions
 
 _LANES, _BYTES = DL16.elements_per_stick(), DL16.bits // 8
@@ -141,7 +140,7 @@ def _is_elementwise(op: AtenOp) -> bool:
 
 def _fits(op: AtenOp, spec: SpyreSpec) -> bool:
     """Whether it has steps of 1, wide images and room for its weight; or patches that gain; or is depthwise."""
-    if op.overload not in CONVOLUTIONS or op.on_host or hint_of(op) is not None:
+    if op.overload not in CONVOLUTIONS or not is_open(op):
         return False
     args = arguments_of(op)
     if _lie_side_by_side(op):

@@ -24,12 +24,11 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.composed.nn.convolution import CONVOLVE_PADDED
 from spyre_mlir.ops.helpers.sliding_windows import spread
-from spyre_mlir.transforms.utils.aten_ops import arguments_of, erase_unread, replace
+from spyre_mlir.transforms.utils.aten_ops import arguments_of, erase_unread, is_open, replace
 
 _PADDING = ".padding"  # overloads whose padding is a word
 _CONVOLUTIONS = ("convolution", *(f"conv{rank}d{more}" for rank in (1, 2, 3) for more in ("", _PADDING)))
@@ -73,7 +72,7 @@ def _fold(op: AtenOp) -> None:
 def _zeros_of(image: SSAValue, rank: int) -> tuple[Ints, Ints] | None:
     """Zeros before and behind every spatial dimension of an image; None if they cannot be folded."""
     op = image.owner
-    if not isinstance(op, AtenOp) or op.overload != "constant_pad_nd" or op.on_host or hint_of(op) is not None:
+    if not isinstance(op, AtenOp) or op.overload != "constant_pad_nd" or not is_open(op):
         return None
     args = arguments_of(op)
     pad = (*args["pad"], *(0,) * (2 * rank - len(args["pad"])))

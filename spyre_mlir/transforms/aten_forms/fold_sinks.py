@@ -29,10 +29,9 @@ from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
+from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread, is_open
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
 _SOFTMAX, _LESS, _LARGEST, _JOINED = "softmax.int", "sub.Tensor", "max.dim", "cat"
@@ -71,7 +70,7 @@ class _Sink:
 
 def _sink_of(reader: AtenOp) -> _Sink | None:
     """The softmax of which an op takes all but the last column, and that column's part in it."""
-    softmax = _maker(reader.operands[0], _SOFTMAX) if reader.overload == "slice.Tensor" and _plain(reader) else None
+    softmax = _maker(reader.operands[0], _SOFTMAX) if reader.overload == "slice.Tensor" and is_open(reader) else None
     if softmax is None or not softmax.results[0].has_one_use():
         return None
     given, rank = softmax.operands[0], len(shape_of(softmax.results[0]))
@@ -107,11 +106,7 @@ def _takes_largest(less: AtenOp, joined: AtenOp, readers: set[Operation]) -> boo
 def _maker(value: SSAValue, overload: str) -> AtenOp | None:
     """The op that makes a value, if it is of this overload and the device's."""
     op = value.owner
-    return op if isinstance(op, AtenOp) and op.overload == overload and _plain(op) else None
-
-
-def _plain(op: AtenOp) -> bool:
-    return not op.on_host and hint_of(op) is None
+    return op if isinstance(op, AtenOp) and op.overload == overload and is_open(op) else None
 
 
 def _rewrite(reader: AtenOp, found: _Sink) -> None:

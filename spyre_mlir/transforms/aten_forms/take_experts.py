@@ -27,21 +27,19 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_arguments import PLACED, spell_arguments
 from spyre_mlir.dialects.ir.control import called_by_control
-from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.host import SAYS_WHERE
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
-from spyre_mlir.hw.cost_parameters import LAUNCH_US, PROFILES
+from spyre_mlir.hw.cost_parameters import CALIBRATED, LAUNCH_US
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM
 from spyre_mlir.transforms.aten_forms.recognition.sorted_rows import SortedRows, has_rows, sorted_rows
-from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread
+from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread, is_open
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 from spyre_mlir.transforms.utils.host_support import mark
 
 _TURNS = ("permute", "transpose.int")
 _BYTES = DL16.bits // 8
-_NS_PER_US = 1000.0
 # Each row has kernels of its own: more would take seconds to plan.
 _MOST_ROWS = 64
 _LEAST_BITS = 32  # of integers that number anything
@@ -69,13 +67,11 @@ class TakeExpertsPass(FunctionPass):
 
 def _pays(rows: int, weights: Sequence[SSAValue]) -> bool:
     """Whether it takes less time to read a matrix for each row, with the host's step between, than all matrices."""
-    numbers = PROFILES["calibrated"]
     if rows > _MOST_ROWS or not all(map(_is_weight, weights)):
         return False
     spared = sum((shape_of(w)[0] - rows) * prod(shape_of(w)[1:]) for w in weights) * _BYTES
-    spared_us = spared / numbers.hbm_gb_per_s / _NS_PER_US
-    link_us = rows * STICK_BYTES / numbers.host_link_gb_per_s / _NS_PER_US
-    return link_us + LAUNCH_US * (len(weights) * (rows - 1) + 1) < spared_us
+    launches = len(weights) * (rows - 1) + 1
+    return CALIBRATED.link_us(rows * STICK_BYTES) + LAUNCH_US * launches < CALIBRATED.memory_us(spared)
 
 
 def _pays_sorted(found: SortedRows) -> bool:
@@ -241,7 +237,7 @@ def _take_copied(ops: Sequence[AtenOp]) -> None:
 
 
 def _copied(op: AtenOp) -> _Copied | None:
-    if op.overload != "bmm" or op.on_host or hint_of(op) is not None:
+    if op.overload != "bmm" or not is_open(op):
         return None
     for number in (0, 1):
         value, rows, turns = op.operands[number], op.operands[1 - number], list[AtenOp]()

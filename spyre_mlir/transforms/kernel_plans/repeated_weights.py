@@ -134,7 +134,7 @@ def _us(made: _MadeWeight, product: kernel.ComputeOp, copies: int, spec: SpyreSp
         return None
     elements = turns * lanes * summed.extent * spec.cores_per_card
     step_us = total_us(Work(kind=CostKind.POINTWISE, cores=spec.cores_per_card, elements=elements, operands=()), p)
-    read = sum(t.sticks for op in made.kernels for t in _sent(op)) * STICK_BYTES / p.hbm_gb_per_s / 1000
+    read = p.memory_us(sum(t.sticks for op in made.kernels for t in _sent(op)) * STICK_BYTES)
     left = rows * summed.extent * 2
     loops = MatmulLoops(
         batch=copies, rows=rows // copies, columns=parts * lanes, depth=summed.extent, splits=(copies, 1, parts, 1)
@@ -144,7 +144,7 @@ def _us(made: _MadeWeight, product: kernel.ComputeOp, copies: int, spec: SpyreSp
     once = total_us(work, p)
     if turns == 1 and parts < cores:
         # The sum may be divided instead: its result is written to device memory, and read there.
-        moved = 2 * rows * columns * DL16.bits // 8 / p.hbm_gb_per_s / 1000
+        moved = p.memory_us(2 * rows * columns * DL16.bits // 8)
         once = min(once, p.pe_divided_sum_slowdown * once * parts / spec.cores_per_card + moved)
     return len(made.products) * turns * once + max(read, step_us) + (len(made.kernels) - 1) * step_us
 

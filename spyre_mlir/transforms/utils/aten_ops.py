@@ -13,7 +13,13 @@ from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_arguments import WIDENED
 from spyre_mlir.dialects.aten_build import result_types, spelled
 from spyre_mlir.dialects.ir.call_effects import keeps_order
+from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.ops import ATEN
+
+
+def is_open(op: AtenOp) -> bool:
+    """Return whether a pass may give an op another form: the device computes it, and no hint says how."""
+    return not op.on_host and hint_of(op) is None
 
 
 class AtenWriter:
@@ -123,4 +129,4 @@ def erase_unread(op: Operation) -> None:
         unread.erase()
 
 
-__all__ = ["AtenWriter", "arguments_of", "aten_op", "erase_unread", "replace"]
+__all__ = ["AtenWriter", "arguments_of", "aten_op", "erase_unread", "is_open", "replace"]

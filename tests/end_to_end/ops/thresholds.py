@@ -423,7 +423,10 @@ NO_FORM = {
     "transforms.buffer_layouts.repair.search.MOST_KERNELS": "how many layouts are tried; test_search.py has both",
     "transforms.buffer_layouts.repair.trials.FEW_FOLLOWERS": "which layouts of a region are tried and kept",
     "transforms.buffer_layouts.repair.trials.CLEAR_GAIN": "which layouts of a region are tried and kept",
-    "transforms.aten_forms.take_experts.LAUNCH_US": "who meets which matrices; test_take_experts.py has both",
+    **dict.fromkeys(
+        ("transforms.aten_forms.take_experts.LAUNCH_US", "transforms.aten_forms.take_experts.STICK_BYTES"),
+        "who meets which matrices; test_take_experts.py has both",
+    ),
     "transforms.aten_forms.take_experts._LEAST_BITS": "which integers number experts",
     "transforms.aten_forms.take_experts._MOST_ROWS": "who meets which matrices; test_take_experts.py has both",
     "transforms.plan.LAUNCH_US": "which of loops that gain alike are taken; test_plan.py has both",

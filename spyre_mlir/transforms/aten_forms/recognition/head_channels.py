@@ -8,10 +8,9 @@ from math import isfinite
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.transforms.aten_forms.recognition.moved_channels import NEG, turn_of
-from spyre_mlir.transforms.utils.aten_ops import arguments_of
+from spyre_mlir.transforms.utils.aten_ops import arguments_of, is_open
 
 LINEAR = "linear"
 ATTENTION = "scaled_dot_product_attention"
@@ -65,7 +64,7 @@ def heads_of(view: AtenOp) -> Heads | None:
     if linear is None or not made or made[-1] == 0 or (end - first) % made[-1] or end - first <= made[-1]:
         return None
     found = Heads(linear, first, end, made[-1], view, {view.results[0]: -1})
-    plain = not any(op.on_host or hint_of(op) is not None for op in (linear, view))
+    plain = is_open(linear) and is_open(view)
     return found if plain and _followed(found) else None
 
 
@@ -152,7 +151,7 @@ def _follows(found: Heads, op: AtenOp, value: SSAValue, place: int) -> bool:
     """Whether an op keeps the channels of a tensor apart, or sums over them; notes their dimension in the result."""
     result = op.results[0]
     shape, made = shape_of(value), shape_of(result)
-    if op.on_host or hint_of(op) is not None:
+    if not is_open(op):
         return False
     if value in found.joined:
         if keeps := op.overload in ("clone", "view") and made[-1:] == shape[-1:]:

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.ops.native import pointwise
-from spyre_mlir.transforms.utils.aten_ops import arguments_of
+from spyre_mlir.transforms.utils.aten_ops import arguments_of, is_open
 
 (NEG,) = pointwise.neg.overloads
 ADD, SUB, MUL = "add.Tensor", "sub.Tensor", "mul.Tensor"
@@ -71,7 +70,7 @@ class Channels:
     def made_by(self, op: AtenOp) -> Sums | None:
         """Return the terms of each element of an op's result, as `of`."""
         lead = self.whole[:-1]
-        if op.on_host or hint_of(op) is not None or len(op.results) != 1 or not op.operands:
+        if not is_open(op) or len(op.results) != 1 or not op.operands:
             return None
         if self.factors and op.overload in (ADD, SUB, MUL) and len(op.operands) == 2:
             return self._multiplied(op) if op.overload == MUL else self._added(op)

@@ -9,11 +9,10 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32
 from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.transforms.aten_forms.recognition.rotations import Factor, Rotation
-from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread
+from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread, is_open
 
 # A product of more channels has a matrix that is no longer small beside them.
 MOST_CHANNELS = 4 * DL16.elements_per_stick()
@@ -70,7 +69,7 @@ def _widened(heads: SSAValue) -> AtenOp | None:
     op = heads.owner
     if not isinstance(op, AtenOp) or op.overload != _WIDENING or element_of(heads) != f32:
         return None
-    return op if hint_of(op) is None and not op.on_host else None
+    return op if is_open(op) else None
 
 
 def _table(writer: AtenWriter, factors: Sequence[Factor], stay: float) -> SSAValue | None:

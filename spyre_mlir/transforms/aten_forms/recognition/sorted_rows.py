@@ -16,11 +16,10 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.argument_notes import COUNTS, note_of
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM
 from spyre_mlir.ops.table import Family
-from spyre_mlir.transforms.utils.aten_ops import arguments_of
+from spyre_mlir.transforms.utils.aten_ops import arguments_of, is_open
 
 _COPIES = ("_to_copy", "clone")
 _SHAPES = ("slice.Tensor", "unsqueeze")
@@ -84,7 +83,7 @@ def sorted_rows(total: AtenOp) -> SortedRows | None:
     Args:
         total: an op; recognised is a sum over dimension 1 of tokens x choices x width.
     """
-    if total.overload != "sum.dim_IntList" or total.on_host or hint_of(total) is not None:
+    if total.overload != "sum.dim_IntList" or not is_open(total):
         return None
     args = arguments_of(total)
     by_token = _producer(args["self"], "view")
@@ -149,7 +148,7 @@ class _Walk:
         return all(use.operation in inside for op in self._found.steps for use in op.results[0].uses)
 
     def _understands(self, op: AtenOp) -> bool:
-        if op.on_host or hint_of(op) is not None or len(op.results) != 1:
+        if not is_open(op) or len(op.results) != 1:
             return False
         if op.overload == "index.Tensor":
             return self._is_gathered(op)

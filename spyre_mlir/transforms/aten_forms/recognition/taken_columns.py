@@ -13,11 +13,10 @@ from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.argument_notes import is_prepared
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM
-from spyre_mlir.transforms.utils.aten_ops import arguments_of
+from spyre_mlir.transforms.utils.aten_ops import arguments_of, is_open
 
 LINEAR, GATHER, ADD = "linear", "index.Tensor", "add.Tensor"
 SELECT, SLICE = "select.int", "slice.Tensor"
@@ -100,7 +99,7 @@ def taken_columns(function: func.FuncOp, product: AtenOp) -> list[Taken]:
 
 
 def _plain(op: AtenOp) -> bool:
-    return not op.on_host and hint_of(op) is None and len(op.results) == 1
+    return is_open(op) and len(op.results) == 1
 
 
 def _own(function: func.FuncOp, weight: SSAValue) -> bool:

@@ -48,11 +48,6 @@ class LayoutPrice:
     kernels: int
 
 
-def memory_us(sticks: float, parameters: CostParameters) -> float:
-    """Return the time in which device memory reads or writes sticks."""
-    return sticks * STICK_BYTES / parameters.hbm_gb_per_s / 1000
-
-
 def edge_us(function: FunctionPlan, parameters: CostParameters) -> float:
     """Return the time that changes of layout at the edge of a region take from what is beyond it.
 
@@ -69,7 +64,7 @@ def edge_us(function: FunctionPlan, parameters: CostParameters) -> float:
             source, made = step.inputs[0][0], step.output[0]
             sticks += source.sticks if source.host in said.arguments else 0
             sticks += made.sticks if made in ends else 0
-    return memory_us(sticks, parameters)
+    return parameters.memory_us(sticks * STICK_BYTES)
 
 
 @dataclass
@@ -161,4 +156,4 @@ def _is_sparse(op: KernelOp) -> bool:
     return all(device_tensor(value).layout.stick == UNIT for value in op.operands)
 
 
-__all__ = ["LayoutPrice", "LayoutPricing", "edge_us", "memory_us"]
+__all__ = ["LayoutPrice", "LayoutPricing", "edge_us"]

@@ -11,8 +11,9 @@ from xdsl.ir import Operation
 from spyre_mlir.dialects.ir.modules import copy_of, take_apart
 from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr, LayoutChoice
 from spyre_mlir.errors import SpyreError
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.transforms.buffer_layouts.repair.planned_layouts import PlannedLayouts, Spot
-from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing, memory_us
+from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing
 from spyre_mlir.transforms.buffer_layouts.repair.regions import LayoutRegion, region_around
 from spyre_mlir.transforms.buffer_layouts.repair.trials import Found, RegionTrials
 from spyre_mlir.transforms.convert_spyre_loop_to_spyre_kernel import ConvertSpyreLoopToSpyreKernelPass
@@ -89,7 +90,7 @@ class LayoutSearch:
         alike = [other for other in planned.spots if other.sticks == spot.sticks]
         inside = [other for other in alike if not set(region.ops).isdisjoint(other.ops)]
         worth_us = CLEAR_LOSS * planned.least_us(self.pricing.parameters) * len(inside) / len(alike)
-        little_us = memory_us(little, self.pricing.parameters)
+        little_us = self.pricing.parameters.memory_us(little * STICK_BYTES)
         return RegionTrials(region, self.convert, self.pricing, little_us).best(worth_us)
 
     def _us(self, choices: Choices) -> list[float] | None:

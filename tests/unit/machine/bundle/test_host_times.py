@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.machine.bundle.host_times import HostStepTime, host_times, link_us
+from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK
+from spyre_mlir.machine.bundle.host_times import HostStepTime, host_times
 from tests.unit.machine.modules import device, host, main, parse
 
 MATRIX = device((8, 64), 1)  # eight sticks
@@ -30,9 +31,9 @@ def fetched(name: str, source: str = "d") -> str:
 
 
 def test_the_link_moves_63_bytes_a_nanosecond() -> None:
-    assert link_us(63_000) == pytest.approx(1.0)
-    assert link_us(126_000, "peak") == pytest.approx(2.0)
-    assert link_us(0) == 0.0
+    assert CALIBRATED.link_us(63_000) == pytest.approx(1.0)
+    assert PEAK.link_us(126_000) == pytest.approx(2.0)
+    assert CALIBRATED.link_us(0) == 0.0
 
 
 def test_a_step_moves_what_it_reads_and_what_is_made_of_its_results() -> None:

@@ -7,11 +7,11 @@ inputs and results are free in these (`inputs="free"`).
 
 *Roofline* is the least time of all arithmetic or of all bytes from and to outside (`workload_bounds.py`), *serial* the
 least of the program's steps one after the other (`spyre_mlir.planning.bounds`), *by* the planned time over the
-roofline, *target* what it may be. *Placed* is the planned time with inputs and results that lie as torch-spyre places a
-tensor, *own* its bound: the roofline and one relayout of each input that no function reads like that.
-*Bytes* are moved over compulsory ones, *cores* the least number on a kernel that moves 1 MB or more, *inserted* is the
-part of the time in kernels that only rearrange data. Inputs and results that lie otherwise although placed ones are
-asked for are named behind the figures.
+roofline, for chains over the serial bound, *target* what it may be. *Placed* is the planned time with inputs and
+results that lie as torch-spyre places a tensor, *own* its bound: the roofline and one relayout of each input that no
+function reads like that. *Bytes* are moved over compulsory ones, *cores* the least number on a kernel that moves 1 MB
+or more, *inserted* is the part of the time in kernels that only rearrange data. Inputs and results that lie otherwise
+although placed ones are asked for are named behind the figures.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ def cells(workload: dict[str, Any], result: Result) -> list[str]:
         times = {way: result.timelines[way, name].total_us for way in WAYS}
         target = f"{workload['target'][number]:6.2f}" if "target" in workload else "     -"
         row += [f"{us:9.1f}" for us in (*(times[way] for way in FREE), least, result.serial_us[name])]
-        row += [f"{times['planned'] / least:6.2f}", target]
+        bound = result.serial_us[name] if workload.get("against") == "serial" else least
+        row += [f"{times['planned'] / bound:6.2f}", target]
         row += [f"{times['placed']:9.1f}", f"{own:9.1f}", f"{times['placed'] / own:6.2f}"]
     timeline = result.timelines["planned", "calibrated"]
     large = [k.work.cores for k in timeline.kernels if k.work.moved() >= LARGE]

@@ -8,7 +8,7 @@ every result stored once, each inside of a step that uses it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spyre_mlir.hw.cost import roofline_us
@@ -28,6 +28,7 @@ class Step:
         loads: bytes that it needs of tensors from outside, by tensor.
         stores: bytes of results of the program that it makes.
         local: bytes of intermediates that it reads or writes.
+        after: numbers of the steps whose results it reads.
     """
 
     macs: int = 0
@@ -35,6 +36,7 @@ class Step:
     loads: Mapping[Hashable, int] = field(default_factory=dict[Hashable, int])
     stores: int = 0
     local: int = 0
+    after: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,9 @@ def bounds(steps: Sequence[Step], p: CostParameters = CALIBRATED, spec: SpyreSpe
 def serial_us(steps: Sequence[Step], p: CostParameters = CALIBRATED, spec: SpyreSpec = SPYRE) -> float:
     """Return the serial bound.
 
-    A tensor that several steps read is loaded in any of them: it hides behind what they have to compute, as far as
-    that is longer than what they load and store anyway. Each such tensor is taken to have that slack for itself.
+    A tensor that several steps read is loaded in any of them that may be first (`_loaders`): it hides behind what they
+    have to compute, as far as that is longer than what they load and store anyway. Each such tensor is taken to have
+    that slack for itself.
     """
     readers: dict[Hashable, list[int]] = {}
     for number, step in enumerate(steps):
@@ -78,9 +81,20 @@ def serial_us(steps: Sequence[Step], p: CostParameters = CALIBRATED, spec: Spyre
     total = sum(max(*pair) for pair in zip(busy, own, strict=True))
     for tensor, size in _needed(steps).items():
         if len(readers[tensor]) > 1:
-            slack = sum(max(0.0, busy[n] - own[n]) for n in readers[tensor])
+            slack = sum(max(0.0, busy[n] - own[n]) for n in _loaders(steps, tensor, readers[tensor]))
             total += max(0.0, size / p.hbm_gb_per_s - slack)
     return total / _NS_PER_US
+
+
+def _loaders(steps: Sequence[Step], tensor: Hashable, readers: Collection[int]) -> list[int]:
+    """The readers of a tensor that follow no other reader, if each needs all that is needed of it; else all readers."""
+    late = set[int]()
+    for number, step in enumerate(steps):
+        if any(before in late or before in readers for before in step.after):
+            late.add(number)
+    first = [n for n in readers if n not in late]
+    most = max(steps[n].loads[tensor] for n in readers)
+    return first if all(steps[n].loads[tensor] == most for n in first) else list(readers)
 
 
 def _busy_ns(step: Step, p: CostParameters, spec: SpyreSpec) -> float:

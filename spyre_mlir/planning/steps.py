@@ -79,10 +79,12 @@ class _Content:
     Attributes:
         outside: bytes of parts of tensors from outside.
         local: bytes that the program computes.
+        made_by: numbers of the steps that compute them.
     """
 
     outside: Mapping[_Part, int] = field(default_factory=dict[_Part, int])
     local: int = 0
+    made_by: frozenset[int] = frozenset()
 
     def joined(self, other: _Content) -> _Content:
         """Return the content of a value that consists of two, which may overlap."""
@@ -90,7 +92,7 @@ class _Content:
         for part, size in other.outside.items():
             known = outside.get(part, 0)
             outside[part] = min(_bytes(part.tensor), known + size) if part.box is None else max(known, size)
-        return _Content(outside, self.local + other.local)
+        return _Content(outside, self.local + other.local, self.made_by | other.made_by)
 
     def part(self, touched: int) -> _Content:
         """Return the least content of a part of so many bytes."""
@@ -149,8 +151,17 @@ class _Walk:
         stores = made if op.result in results else 0
         whole = reduce(_Content.joined, read, _Content(local=made - stores))
         loads: dict[Hashable, int] = {t: max(c.outside.get(t, 0) for c in read) for t in whole.outside}
-        self.contents[op.result] = before.joined(_Content(local=made))
-        self.steps.append(Step(macs=macs, elements=points - macs, loads=loads, stores=stores, local=whole.local))
+        self.contents[op.result] = before.joined(_Content(local=made, made_by=frozenset({len(self.steps)})))
+        self.steps.append(
+            Step(
+                macs=macs,
+                elements=points - macs,
+                loads=loads,
+                stores=stores,
+                local=whole.local,
+                after=whole.made_by,
+            )
+        )
 
     def _part(self, op: loop.NestOp, value: SSAValue, index: IndexMapAttr) -> _Content:
         content, touched = self._content(value), _touched(op, value, index)

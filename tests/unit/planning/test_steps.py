@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,6 +40,7 @@ def test_a_softmax() -> None:
     assert [sum(step.loads.values()) for step in found] == [whole, whole, 0, 0, 0]
     assert [step.stores for step in found] == [0, 0, 0, 0, whole]
     assert [step.local for step in found] == [column, column + whole, 2 * whole, whole + column, whole + column]
+    assert [step.after for step in found] == [set(), {0}, {1}, {2}, {2, 3}]
 
 
 def test_a_product_and_what_follows() -> None:
@@ -46,6 +48,13 @@ def test_a_product_and_what_follows() -> None:
     assert (first.macs, first.elements, first.stores) == (64 * 128 * 256, 0, 0)
     assert sorted(first.loads.values()) == [2 * 64 * 128, 2 * 256 * 128]
     assert (second.macs, second.elements, second.stores) == (0, 64 * 256, 2 * 64 * 256)
+
+
+def test_steps_behind_a_copy_follow_what_is_copied() -> None:
+    """The second reader, behind a copy, comes too late to load y."""
+    found = steps(lambda x, y: torch.exp((x + y).transpose(0, 1).contiguous() * y), (128, 128), (128, 128))
+    assert [step.after for step in found] == [set(), {0}, {1}]
+    assert bounds(found).serial > bounds([replace(s, after=frozenset()) for s in found]).serial
 
 
 def test_copies_are_no_steps_and_hide_nothing() -> None:

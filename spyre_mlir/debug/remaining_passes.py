@@ -22,6 +22,7 @@ from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.options import PassOptions
 from spyre_mlir.pipeline import LEVELS, STAGES, made_passes, passes_to
 from spyre_mlir.text.render import verify_module
+from spyre_mlir.transforms.plan_notes.notes import PLAN
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,17 @@ def _is_placed(op: Operation, space: str) -> bool:
     return isinstance(op, AllocOp) and op.offset is not None and device_tensor(op.result).space == space
 
 
-def _is_divided(op: Operation) -> bool:
-    return isinstance(op, scf.ForOp) or (isinstance(op, KernelOp) and any(n > 1 for n in op.space_splits().values()))
+def _is_planned(op: Operation) -> bool:
+    if isinstance(op, scf.ForOp) or PLAN in op.attributes:
+        return True
+    return isinstance(op, KernelOp) and any(n > 1 for n in op.space_splits().values())
 
 
 # The last traces first. What a pass finds done already it keeps, so that going on one pass too early changes nothing.
 _TRACES = (
     _Trace("spyre.kernel", "convert-spyre-kernel-to-superdsc", lambda op: _is_placed(op, "hbm")),
     _Trace("spyre.kernel", "assign-pool", lambda op: _is_placed(op, "lx")),
-    _Trace("spyre.kernel", "divide-work", _is_divided),
+    _Trace("spyre.kernel", "materialize-plan", _is_planned),
     _Trace("spyre.kernel", "keep-on-device", lambda op: isinstance(op, KernelOp)),
     _Trace("spyre.loop", "choose-layouts", lambda op: LAYOUT in op.attributes),
 )

@@ -46,6 +46,7 @@ PASSES = (
     "view-copies",
     "order-batches",
     "plan",
+    "materialize-plan",
     "divide-work",
     "forward-results",
     "place-lx",

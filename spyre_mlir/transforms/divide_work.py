@@ -26,6 +26,7 @@ from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.hw.division import SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.kernel_to_superdsc.published_division import published
+from spyre_mlir.transforms.plan_notes.notes import refuse_notes
 from spyre_mlir.transforms.utils.hints import hinted_divisions, refuse_untiled, refused_division, settle_hints
 from spyre_mlir.transforms.utils.kernels.loops import divided, footprints, loops_of
 from spyre_mlir.transforms.utils.kernels.widened_weights import keeps_widened
@@ -58,6 +59,7 @@ class DivideWorkPass(ModulePass):
                 )
             spec = replace(spec, cores_per_card=self.cores)
         kernels = [o for o in ops_in(op) if isinstance(o, kernel.KernelOp)]
+        refuse_notes(op)
         settle_hints(kernels, spec)
         refuse_untiled(kernels, "the pass plan makes loops; run it before")
         loops = DivideLoops(spec)

@@ -1,10 +1,12 @@
-"""Pass `plan`: divides kernels over the cores and puts groups of them into loops, by predicted time.
+"""Pass `plan`: divides kernels over the cores and chooses loops around groups of them, by predicted time.
 
 A division that is quickest for one kernel may send what it shares with its neighbours through device memory, so the
 kernels of a block are divided together with the choice of what stays in the scratchpads. A group of kernels that
 share a loop may run in blocks of its rows, so that what they hand to each other fits there; a second loop may go around
 inside, and what they sum over the rows may grow from trip to trip. Of the loops that are worth trying the one that
 gains most is taken, if it gains clearly. Kernels that are divided already stay as they are.
+
+Divisions and places are in the text of the kernels. Loops are notes, which `materialize-plan` follows.
 
 Decision: docs/decisions/0129-kernels-are-planned-together.md
 Decision: docs/decisions/0188-of-loops-that-gain-alike-few-launches.md
@@ -31,7 +33,7 @@ from spyre_mlir.planning.divisions import divide_within
 from spyre_mlir.planning.trips import LoopChoice, TripSpan, shared_equally, worth_trying
 from spyre_mlir.transforms.kernel_plans.cut_sums import PartedSum, parts_of_sum, parts_of_weight, products_of
 from spyre_mlir.transforms.kernel_plans.divided_blocks import divide_as_usual, divide_block, kernels_in, move_to
-from spyre_mlir.transforms.kernel_plans.group_loops import GroupLoops
+from spyre_mlir.transforms.kernel_plans.group_loops import GroupLoops, PutNest
 from spyre_mlir.transforms.kernel_plans.group_prefixes import GroupPrefix
 from spyre_mlir.transforms.kernel_plans.hinted_loops import put_hinted_loops
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
@@ -51,6 +53,9 @@ from spyre_mlir.transforms.kernel_plans.trials import (
 )
 from spyre_mlir.transforms.kernel_plans.wished_buffers import WideWeights, divide_or_refuse
 from spyre_mlir.transforms.place_lx import without_room
+from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
+from spyre_mlir.transforms.plan_notes.notes import has_notes
+from spyre_mlir.transforms.plan_notes.written_loops import note_loops
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.hints import has_tile, hinted_place, refuse_untiled, settle_hints
 from spyre_mlir.transforms.utils.kernels.widened_weights import widens_any
@@ -79,36 +84,41 @@ class PlanPass(ModulePass):
     numbers: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Plan every function of the module; what cannot be divided is left to `divide-work`."""
-        self.recorded(ctx, op)
+        """Plan every function of the module; what cannot be divided is left to `divide-work`, loops are noted."""
+        self._plan(ctx, op, noted=True)
 
     def recorded(self, ctx: Context, op: ModuleOp) -> PlanRecord:
-        """Plan every function of the module, and return what was looked at."""
+        """Plan every function of the module with its loops in place, and return what was looked at."""
+        return self._plan(ctx, op, noted=False)
+
+    def _plan(self, ctx: Context, op: ModuleOp, *, noted: bool) -> PlanRecord:
         record = PlanRecord()
         choices = partial(
             KernelChoices, spec_of(ctx, op), narrow=widens_any(op), parameters=given_numbers(self.numbers)
         )
         for function in functions(op):
+            if has_notes(function):
+                continue  # it is planned
             spare = function.body.clone() if self.together and self.loops else None
             kernels, blocks = kernels_in(function.body.block), len(record.blocks)
-            gains = self._planned(choices(), function.body.block, record, search=self.loops)
-            if spare is not None and not gains:
+            found = self._planned(choices(), function.body.block, record, search=self.loops)
+            if spare is not None and not found.gains:
+                tried, spare = spare, spare.clone() if noted and any(map(has_tile, kernels_in(spare.block))) else None
                 function.detach_region(function.body)
-                function.add_region(spare)
-                record.start_again(blocks, dict(zip(kernels, kernels_in(spare.block), strict=True)))
-                self._planned(choices(), spare.block, record, search=False)
+                function.add_region(tried)
+                record.start_again(blocks, dict(zip(kernels, kernels_in(tried.block), strict=True)))
+                found = self._planned(choices(), tried.block, record, search=False)
+            if noted and spare is not None and found.nests:
+                note_loops(function, spare, found.nests, found.forms, record, spec_of(ctx, op))
         return record
 
-    def _planned(self, choices: KernelChoices, block: Block, record: PlanRecord, *, search: bool) -> bool:
-        """Plan a block; return False if loops around some of its kernels take more from the others than they gain.
-
-        Without a search only loops that hints ask for are put.
-        """
+    def _planned(self, choices: KernelChoices, block: Block, record: PlanRecord, *, search: bool) -> _Planned:
+        """Plan a block; without a search only loops that hints ask for are put."""
         settle_hints(kernels_in(block), choices.spec)
-        builder = GroupLoops(choices, record)
+        builder, forms = GroupLoops(choices, record), KernelForms(kernels_in(block))
         if self.together and search and choices.narrow:
-            cut_rows(block, choices.is_widened, choices.parameters)
-            repeat_weights(block, choices.is_widened, choices.spec, choices.parameters)
+            cut_rows(block, choices.is_widened, forms, choices.parameters)
+            repeat_weights(block, choices.is_widened, forms, choices.spec, choices.parameters)
             choices.moved()
         hinted_us = 0.0
         if self.together and self.loops:
@@ -119,9 +129,9 @@ class PlanPass(ModulePass):
             for value in [op.output for op in kernels_in(block) if hinted_place(op.output) == "lx"]:
                 move_to(value, "lx")  # `place-lx` finds room for it, or refuses
             record.us.append(None)
-            return True
-        slice_sums(block, choices)
-        loops = _Loops(block, builder, self.shortest_us)
+            return _Planned(True, builder.nests, forms)
+        slice_sums(block, choices, forms)
+        loops = _Loops(block, builder, forms, self.shortest_us)
         if search:
             loops.put()
         others_us = divide_block(block, choices, record)
@@ -129,7 +139,23 @@ class PlanPass(ModulePass):
             if hinted_place(alloc.result) != "lx":
                 move_to(alloc.result, "hbm")
         record.us.append(hinted_us + (loops.inside_us or 0.0) + others_us)
-        return loops.inside_us is None or loops.inside_us + others_us <= loops.without_us
+        gains = loops.inside_us is None or loops.inside_us + others_us <= loops.without_us
+        return _Planned(gains, builder.nests, forms)
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """A block after planning.
+
+    Attributes:
+        gains: whether loops around some of its kernels take no more from the others than they gain.
+        nests: these loops.
+        forms: its kernels before any loop.
+    """
+
+    gains: bool
+    nests: Sequence[PutNest]
+    forms: KernelForms
 
 
 @dataclass
@@ -143,6 +169,7 @@ class _Loops:
 
     block: Block
     builder: GroupLoops
+    forms: KernelForms
     shortest_us: float
     inside_us: float | None = None
     without_us: float = 0.0
@@ -187,9 +214,10 @@ class _Loops:
                 done.update(products)
                 continue
             if best is not None:
-                self.inside_us = (self.inside_us or 0.0) + best.usual_us - gain
+                us = best.usual_us - gain
+                self.inside_us = (self.inside_us or 0.0) + us
                 done.update(best.group.ops)
-                self.builder.put(best)
+                self.builder.put(best, us)
 
     def _in_parts(
         self, op: kernel.KernelOp, times: Mapping[kernel.KernelOp, float], least_us: float
@@ -209,6 +237,7 @@ class _Loops:
         groups = grow(kernels[0], chain(kernels[1:], ops_from(parted.following)), self.builder.rows)
         gain, best = self._best([trial for group in groups for trial in self._trials(group, known)])
         if best is not None and gain > least_us:
+            parted.note(self.forms)
             parted.keep()
             self.choices.moved()
             return gain, best
@@ -238,6 +267,7 @@ class _Loops:
         if divide_within(sequence, most_us, self.choices.prices) is None:
             parted.undo()
             return []
+        parted.note(self.forms)
         parted.keep()
         self.choices.moved()
         return products
@@ -307,7 +337,7 @@ class _Loops:
                 if (least := prefix.in_loops_us(trips, inner)) < clearly:
                     found.append(((TripSpan.of_all(trips),), inner, max(least, floor)))
             part = group.first(count) if found else group
-            yield from (Trial(part, spans, inner, usual, least) for spans, inner, least in found)
+            yield from (Trial(part, spans, inner, usual, least, saved) for spans, inner, least in found)
 
     def _leaves_cores_idle(self, prefix: GroupPrefix, usual_us: Sequence[float]) -> bool:
         """Whether products of narrow weights, which all fit, take most of the time: cores that have none count then."""

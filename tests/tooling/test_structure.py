@@ -23,6 +23,7 @@ PASS_HELPERS = {
     "loop_to_kernel",
     "kernel_to_superdsc",
     "kernel_plans",
+    "plan_notes",
     "kernel_to_ktdp",
     "regions",
     "utils",

@@ -5,6 +5,7 @@ from xdsl.ir import Dialect
 from spyre_mlir.dialects.spyre import host, kernel, kernel_loop, kernel_view, loop, loop_blocks, scalars
 from spyre_mlir.dialects.spyre.attributes import (
     DeviceTensorType,
+    DivisionAttr,
     FirstOnesAttr,
     IndexMapAttr,
     IotaAttr,
@@ -44,6 +45,7 @@ Spyre = Dialect(
     ],
     [
         SpaceAttr,
+        DivisionAttr,
         IndexMapAttr,
         DeviceTensorType,
         IotaAttr,

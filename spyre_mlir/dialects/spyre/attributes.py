@@ -87,6 +87,30 @@ class SpaceAttr(Data[tuple[IterDim, ...]]):
         return {d.name: d.extent for d in self.data}
 
 
+@hashed_once
+@irdl_attr_definition
+class DivisionAttr(Data[tuple[tuple[str, int], ...]]):
+    """Loops with the cores of each, the one that counts fastest first: ``#spyre.division<m over 32, n>``."""
+
+    name = "spyre.division"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> tuple[tuple[str, int], ...]:
+        """Reads the loops between angle brackets."""
+
+        def parse_split() -> tuple[str, int]:
+            name = parser.parse_identifier(": the name of a loop")
+            divided = parser.parse_optional_keyword("over") is not None
+            return name, parser.parse_integer(allow_boolean=False, allow_negative=False) if divided else 1
+
+        return tuple(parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parse_split))
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Writes the loops between angle brackets."""
+        loops = (name if split == 1 else f"{name} over {split}" for name, split in self.data)
+        printer.print_string(f"<{', '.join(loops)}>")
+
+
 def parse_expr(parser: AttrParser) -> LinearExpr:
     """Reads ``h * 64 + d + 3``."""
     const, terms = 0, dict[str, int]()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 from typing import Self
 
@@ -28,6 +29,7 @@ from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.ops.native import pointwise
 from spyre_mlir.transforms.kernel_plans.row_groups import ops_from
+from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.utils.kernels.loops import footprints, loops_of
 from spyre_mlir.transforms.utils.nests.nest_parts import moved
 
@@ -41,11 +43,13 @@ class PartedSum:
 
     Attributes:
         products: one, or those that share a weight; they are out of their block.
+        parts: how many there are of each.
         made: kernels of the parts, and their buffers, in order.
         weight: the conversion of their weight, which is in parts as well, if it is.
     """
 
     products: Sequence[kernel.ComputeOp]
+    parts: int
     made: list[Operation]
     weight: kernel.ConvertOp | None = None
     _places: list[tuple[SSAValue, Operation | None]] = field(
@@ -55,7 +59,7 @@ class PartedSum:
     @classmethod
     def put(cls, products: Sequence[kernel.ComputeOp], parts: int, weight: kernel.ConvertOp | None = None) -> Self:
         """Put the kernels of so many parts in the place of products that stand side by side."""
-        found = cls(products, cut_sums(products, parts, weight), weight)
+        found = cls(products, parts, cut_sums(products, parts, weight), weight)
         _block(products[-1]).insert_ops_before(found.made, products[-1])
         for whole in found._wholes:
             found._places.append((whole.output, whole.next_op))
@@ -72,6 +76,17 @@ class PartedSum:
     def following(self) -> Operation | None:
         """The op behind them."""
         return self.made[-1].next_op
+
+    def note(self, forms: KernelForms) -> None:
+        """Note that the parts stand for the products."""
+        wholes = [*([] if self.weight is None else [self.weight]), *self.products]
+        forms.became(wholes, self._made, partial(_put_again, parts=self.parts))
+
+    @property
+    def _made(self) -> list[list[kernel.KernelOp]]:
+        """By kernel, weight first, what stands in its place: all of it stands where the last product stood."""
+        before = len(self.products) - (self.weight is None)
+        return [*([] for _ in range(before)), self.kernels]
 
     def keep(self) -> None:
         """Drop the products."""
@@ -101,6 +116,15 @@ class PartedSum:
     def _wholes(self) -> list[kernel.KernelOp]:
         """All that is replaced, each before whatever stands behind it is."""
         return [*self.products, *([] if self.weight is None else [self.weight])]
+
+
+def _put_again(ops: Sequence[kernel.KernelOp], parts: int) -> list[list[kernel.KernelOp]]:
+    """Put the parts of the same products, perhaps behind their weight, in another copy."""
+    weight = ops[0] if isinstance(ops[0], kernel.ConvertOp) else None
+    parted = PartedSum.put([op for op in ops if isinstance(op, kernel.ComputeOp)], parts, weight)
+    made = parted._made  # pyright: ignore[reportPrivateUsage]  # of this module
+    parted.keep()
+    return made
 
 
 def products_of(weight: kernel.KernelOp) -> list[kernel.ComputeOp]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import inf
+from math import inf, isfinite
 
 from xdsl.ir import Operation, SSAValue
 
@@ -18,10 +18,27 @@ from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.kernel_plans.row_groups import KnownRows, OpRows, RowGroup
 from spyre_mlir.transforms.kernel_plans.running_sums import RunningSum
-from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
+from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, put_around
 from spyre_mlir.transforms.kernel_plans.trials import InnerLoop, Trial, local_operands
+from spyre_mlir.transforms.plan_notes.notes import LoopNote
 
+KEEPS_WIDE = "keeps a widened weight out of device memory"
 TRIAL_WIDTH = 6  # of the search for divisions while a loop is tried
+
+
+@dataclass(frozen=True)
+class PutNest:
+    """Loops that were put around kernels.
+
+    Attributes:
+        ops: the kernels, before any loop.
+        over: by kernel, its loops that these go over.
+        note: what is said of the loops.
+    """
+
+    ops: Sequence[kernel.KernelOp]
+    over: Sequence[tuple[str, ...]]
+    note: LoopNote
 
 
 @dataclass
@@ -32,11 +49,13 @@ class GroupLoops:
         choices: what each kernel may do.
         record: of what is kept.
         rows: facts of kernels that groups share; forgotten when kernels move into a loop.
+        nests: the loops that were put, in order.
     """
 
     choices: KernelChoices
     record: PlanRecord
     rows: KnownRows = field(default_factory=dict[Operation, OpRows])
+    nests: list[PutNest] = field(default_factory=list[PutNest])
 
     def us(self, trial: Trial, most_us: float) -> float | None:
         """Predicted time of a group in loops; None if its kernels cannot be divided then, or it is longer than that."""
@@ -96,12 +115,21 @@ class GroupLoops:
         outside = sum([self.choices.usual_us(*pair) for pair in zip(around, local_operands(around, held), strict=True)])
         return trips * (found.us + self.choices.parameters.trip_fixed_us) + outside
 
-    def put(self, plan: Trial) -> None:
-        """Put the loops in place of the group, and divide their body."""
+    def put(self, plan: Trial, us: float, why: str = "") -> None:
+        """Put the loops in place of the group, and divide their body.
+
+        Args:
+            plan: the loops.
+            us: their predicted time.
+            why: the reason for them, if it is not that time.
+        """
+        over: list[tuple[str, ...]] = [(name,) for name in plan.group.loops]
         self.record.taken |= dict.fromkeys(plan.group.ops, (plan.told().loops, len(plan.group.ops)))
         for body in self._put_around(plan.group, plan.spans):
             inner, total = body, body.total
             if plan.inner is not None and (within := body.within(plan.inner.loops)) is not None:
+                for source, name in zip(body.sources, within.loops, strict=True):
+                    over[source] = plan.group.loops[source], name
                 (inner,) = self._put_around(within, [TripSpan.of_all(plan.inner.trips)])
             for op in (*inner.kernels, *(() if total is None else total.around)):
                 self.choices.divide(op)
@@ -111,16 +139,14 @@ class GroupLoops:
                     self.choices.fixed.update(total.around)
                 else:
                     move_to(total.value, "hbm")
+        why = why or (KEEPS_WIDE if plan.wide_us else "")
+        alone_us = plan.usual_us - plan.wide_us
+        within_trips = 1 if plan.inner is None else plan.inner.trips
+        note = LoopNote(plan.spans, within_trips, us, alone_us if isfinite(alone_us) else None, why)
+        self.nests.append(PutNest(plan.group.ops, over, note))
 
     def _put_around(self, group: RowGroup, spans: Sequence[TripSpan]) -> list[TiledBody]:
-        bodies = [TiledBody(group, span) for span in spans]
-        before, after = list[Operation](), list[Operation]()
-        for body in bodies:
-            around = () if body.total is None else body.total.around
-            before += [*(group.ops[number] for number in body.sources), *(group.ops[-1] for _ in around)]
-            after += [*body.kernels, *around]
-        self.record.moved(before, after)
-        install(bodies)
+        bodies = put_around(group, spans, self.record.moved)
         self.rows.clear()
         self.choices.moved()
         return bodies
@@ -131,4 +157,4 @@ def _added_to(total: RunningSum | None, kernels: Sequence[kernel.KernelOp]) -> s
     return {op.output for op in kernels if total is not None and op.output is total.value}
 
 
-__all__ = ["GroupLoops"]
+__all__ = ["GroupLoops", "PutNest"]

@@ -34,6 +34,7 @@ from spyre_mlir.transforms.utils.kernels.loops import whole_loops
 MOST_ENDS = 6  # places where a loop may end that are tried
 MOST_LOOPS = 2  # inside each other
 MOST_SHOWN = 12  # numbers of trips in a message
+HINTED = "a hint asks for it"
 NOT_IN_ORDER = "its blocks are not side by side in every operand"
 
 
@@ -52,7 +53,7 @@ def put_hinted_loops(block: Block, builder: GroupLoops) -> float:
         if trips:
             _check(op, trips, builder.choices.spec)
             us, quickest = _quickest(op, trips, builder)
-            builder.put(quickest)
+            builder.put(quickest, us, HINTED)
             total_us += us
     return total_us
 

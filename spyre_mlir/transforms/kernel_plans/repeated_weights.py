@@ -10,8 +10,9 @@ Decision: docs/decisions/0168-cores-make-the-same-columns-of-a-weight.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -26,6 +27,7 @@ from spyre_mlir.hw.formats import DL16, FP32
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.transforms.kernel_plans.row_blocks import is_settled, is_widened_product, lanes_behind, rows_loop
+from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 
 _COPY = "copy"
 # Copies that gain less than this are left alone: each repeats what makes the weight.
@@ -35,13 +37,18 @@ _BUFFERS = 4
 
 
 def repeat_weights(
-    block: Block, is_widened: Callable[[SSAValue], bool], spec: SpyreSpec, parameters: CostParameters = CALIBRATED
+    block: Block,
+    is_widened: Callable[[SSAValue], bool],
+    forms: KernelForms,
+    spec: SpyreSpec,
+    parameters: CostParameters = CALIBRATED,
 ) -> None:
     """Let several cores make the same columns of widened weights, where products are clearly quicker for it.
 
     Args:
         block: of kernels that are not divided.
         is_widened: whether a buffer has a weight of few bits in a wider format.
+        forms: is told which kernels are changed.
         spec: the machine.
         parameters: of the cost model.
     """
@@ -54,7 +61,14 @@ def repeat_weights(
             continue
         done.update(made.products)
         if (copies := _copies(made, spec, parameters)) > 1:
+            makers, products = list(made.kernels), list(made.products)
+            buffers = [
+                next((n, op.operands.index(value)) for n, op in enumerate(makers) if value in op.operands)
+                for value in made.buffers
+            ]
+            again = partial(_repeat_again, makers=len(makers), buffers=buffers, copies=copies)
             _repeat(made, copies)
+            forms.became([*makers, *products], [[op] for op in (*makers, *products)], again)
 
 
 def copies_of(ops: Sequence[kernel.KernelOp], loops: Sequence[str]) -> int:
@@ -152,6 +166,16 @@ def _us(made: _MadeWeight, product: kernel.ComputeOp, copies: int, spec: SpyreSp
 def _sent(op: kernel.KernelOp) -> list[DeviceTensor]:
     """Inputs of a kernel that the host sends."""
     return [kernel.device_tensor(v) for v in op.inputs if not isinstance(v.owner, kernel.AllocOp)]
+
+
+def _repeat_again(
+    ops: Sequence[kernel.KernelOp], makers: int, buffers: Iterable[tuple[int, int]], copies: int
+) -> list[list[kernel.KernelOp]]:
+    """Do the same to so many kernels that make a weight, and to its products behind them; buffers are operands."""
+    written = dict.fromkeys([ops[number].operands[place] for number, place in buffers])
+    products = dict.fromkeys([op for op in ops[makers:] if isinstance(op, kernel.ComputeOp)])
+    _repeat(_MadeWeight(set(ops[:makers]), written, products), copies)
+    return [[op] for op in ops]
 
 
 def _repeat(made: _MadeWeight, copies: int) -> None:

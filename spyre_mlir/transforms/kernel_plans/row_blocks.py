@@ -10,6 +10,7 @@ Decision: docs/decisions/0172-narrow-weights-in-blocks-and-parts.md
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Block, Operation, SSAValue
@@ -20,15 +21,22 @@ from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
 from spyre_mlir.hw.division import divisors
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from
+from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.utils.nests.nest_parts import moved
 
 
-def cut_rows(block: Block, is_widened: Callable[[SSAValue], bool], parameters: CostParameters = CALIBRATED) -> None:
+def cut_rows(
+    block: Block,
+    is_widened: Callable[[SSAValue], bool],
+    forms: KernelForms,
+    parameters: CostParameters = CALIBRATED,
+) -> None:
     """Cut the rows of products of widened weights, where they are too many, and of what follows from these row by row.
 
     Args:
         block: of kernels that are not divided.
         is_widened: whether a buffer has a weight of few bits in a wider format.
+        forms: is told which kernels are cut.
         parameters: of the cost model.
     """
     done = set[Operation]()
@@ -41,7 +49,7 @@ def cut_rows(block: Block, is_widened: Callable[[SSAValue], bool], parameters: C
             n for n in divisors(group.pieces, group.pieces) if _tile(op) <= n * parameters.reread_from_tile_elements
         )
         if (blocks := next(fits, 1)) > 1 and not any(is_settled(other) for other in group.ops):
-            _cut(block, group, blocks)
+            forms.became(group.ops, _cut(group, blocks), partial(_cut_again, loops=group.loops, blocks=blocks))
 
 
 def is_widened_product(op: kernel.KernelOp, is_widened: Callable[[SSAValue], bool]) -> bool:
@@ -85,10 +93,16 @@ def _grown(op: kernel.ComputeOp, is_widened: Callable[[SSAValue], bool]) -> RowG
     return group
 
 
-def _cut(block: Block, group: RowGroup, blocks: int) -> None:
-    """Replace each kernel of a group by one for each block of rows."""
-    internal = set(group.internal())
+def _cut_again(ops: Sequence[kernel.KernelOp], loops: Sequence[str], blocks: int) -> list[list[kernel.KernelOp]]:
+    return _cut(RowGroup.of(ops, loops), blocks)
+
+
+def _cut(group: RowGroup, blocks: int) -> list[list[kernel.KernelOp]]:
+    """Replace each kernel of a group by one for each block of rows, and return these."""
+    block, internal = group.ops[0].parent_block(), set(group.internal())
+    assert block is not None
     parts: dict[SSAValue, list[SSAValue]] = {}
+    made = list[list[kernel.KernelOp]]()
     for op, loop, rows in zip(group.ops, group.loops, group.rows, strict=True):
         for value, dim in zip(op.operands, rows, strict=True):
             if dim is not None and value in internal and value not in parts:
@@ -96,6 +110,7 @@ def _cut(block: Block, group: RowGroup, blocks: int) -> None:
                 parts[value] = [alloc.result for alloc in allocs]
                 block.insert_ops_before(allocs, op)
         extent = op.space.extents[loop] // blocks
+        made.append([])
         for number in range(blocks):
             part = op.clone()
             part.location = op.location
@@ -110,7 +125,9 @@ def _cut(block: Block, group: RowGroup, blocks: int) -> None:
                 ]
             )
             block.insert_op_before(part, op)
+            made[-1].append(part)
     _erase(reversed([*(v.owner for v in parts if isinstance(v.owner, Operation)), *group.ops]))
+    return made
 
 
 def _buffers(value: SSAValue, dim: int, blocks: int) -> Sequence[kernel.AllocOp]:

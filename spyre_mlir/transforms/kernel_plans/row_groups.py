@@ -127,14 +127,26 @@ class RowGroup:
             known = self.known[op] = OpRows.of(op)
         return known
 
-    def take(self, op: kernel.KernelOp) -> bool:
-        """Append an op, if it has a loop that fits the group."""
+    @staticmethod
+    def of(ops: Iterable[kernel.KernelOp], loops: Iterable[str]) -> RowGroup:
+        """Return the group of ops by a row loop of each, which fit each other."""
+        made = RowGroup()
+        for op, name in zip(ops, loops, strict=True):
+            made.add(op, name, made.facts(op).loops[name])
+        return made
+
+    def take(self, op: kernel.KernelOp, over: str | None = None) -> bool:
+        """Append an op, if it has a loop that fits the group; only the loop `over`, if it is given."""
         facts, written = self.facts(op), self._written
         for name, rows in facts.loops.items():
             if (
-                facts.extents[name] in self._extents
-                or any(d is not None and written.get(v) == d for v, d in zip(facts.operands, rows, strict=True))
-            ) and self._fits(facts, name, rows):
+                over in (None, name)
+                and (
+                    facts.extents[name] in self._extents
+                    or any(d is not None and written.get(v) == d for v, d in zip(facts.operands, rows, strict=True))
+                )
+                and self._fits(facts, name, rows)
+            ):
                 self.add(op, name, rows)
                 return True
         return False
@@ -299,7 +311,8 @@ def _walks_blocks(index: IndexMap, dim: int, name: str, size: int, extents: Mapp
     return expr.const == 0 and step * extents[name] == size and within < step and all(c > 0 for _, c in expr.terms)
 
 
-_PASSED = (kernel.AllocOp, kernel.ToDeviceOp, kernel.KernelConstantOp, arith.ConstantOp, TileOp, ViewOp)
+# Ops that only make buffers or see them otherwise, and do not end a group.
+PASSED = (kernel.AllocOp, kernel.ToDeviceOp, kernel.KernelConstantOp, arith.ConstantOp, TileOp, ViewOp)
 
 
 def grow(op: kernel.KernelOp, following: Iterable[Operation], known: KnownRows | None = None) -> list[RowGroup]:
@@ -311,7 +324,7 @@ def grow(op: kernel.KernelOp, following: Iterable[Operation], known: KnownRows |
         known: facts of ops, to which more are added; see `RowGroup`.
     """
     groups, known = list[RowGroup](), {} if known is None else known
-    behind = _Replayed(other for other in following if not isinstance(other, _PASSED))
+    behind = _Replayed(other for other in following if not isinstance(other, PASSED))
     for name, rows in row_loops(op).items():
         group = RowGroup(known=known)
         group.add(op, name, rows)
@@ -349,4 +362,14 @@ def ops_from(op: Operation | None) -> Iterator[Operation]:
         op = op.next_op
 
 
-__all__ = ["KnownRows", "OpRows", "RowGroup", "grow", "ops_from", "pieces_of", "reads_beside", "row_loops"]
+__all__ = [
+    "PASSED",
+    "KnownRows",
+    "OpRows",
+    "RowGroup",
+    "grow",
+    "ops_from",
+    "pieces_of",
+    "reads_beside",
+    "row_loops",
+]

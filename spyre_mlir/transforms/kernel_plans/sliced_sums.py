@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -26,6 +27,7 @@ from spyre_mlir.ops.native import reductions
 from spyre_mlir.planning.divisions import WIDTH, Division, divide_within
 from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
+from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.utils.hints import hinted_place
 from spyre_mlir.transforms.utils.kernels.launches import launch_numbers
 
@@ -35,12 +37,13 @@ PARTS = (4, 8)
 MOST_KERNELS = 40
 
 
-def slice_sums(block: Block, choices: KernelChoices) -> None:
+def slice_sums(block: Block, choices: KernelChoices, forms: KernelForms) -> None:
     """Put sums in two steps where the kernels around them, outside of loops, gain clearly by it.
 
     Args:
         block: of divided kernels.
         choices: their divisions.
+        forms: is told which sums are in two steps.
     """
     for op in kernels_in(block):
         if op in choices.fixed or not isinstance(op, kernel.ComputeOp) or (loop := summed_columns(op)) is None:
@@ -62,8 +65,17 @@ def slice_sums(block: Block, choices: KernelChoices) -> None:
             kept = SlicedSum.put(op, loop, best)
             for made in kept.kernels:
                 choices.divide(made)
+            forms.became([op], [kept.kernels], partial(_slice_again, loop=loop, parts=best))
             kept.keep()
             choices.moved()
+
+
+def _slice_again(ops: Sequence[kernel.KernelOp], loop: str, parts: int) -> list[list[kernel.KernelOp]]:
+    (op,) = ops
+    assert isinstance(op, kernel.ComputeOp)
+    kept = SlicedSum.put(op, loop, parts)
+    kept.keep()
+    return [kept.kernels]
 
 
 def summed_columns(op: kernel.ComputeOp) -> str | None:

@@ -5,7 +5,7 @@ Decision: docs/decisions/0035-a-tile-is-a-view-in-a-loop.md
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from xdsl.dialects import arith, scf
@@ -160,6 +160,27 @@ class TiledBody:
         return TileOp(value, dim, self.block.args[0], self.span.stride(walked), type_)
 
 
+def put_around(
+    group: RowGroup, spans: Sequence[TripSpan], moved: Callable[[Sequence[Operation], Sequence[Operation]], None]
+) -> list[TiledBody]:
+    """Put loops in place of a group, and return their bodies.
+
+    Args:
+        group: the kernels.
+        spans: the blocks that the loops go through, one loop after the other.
+        moved: is told what stands for which kernels of the group.
+    """
+    bodies = [TiledBody(group, span) for span in spans]
+    before, after = list[Operation](), list[Operation]()
+    for body in bodies:
+        around = () if body.total is None else body.total.around
+        before += [*(group.ops[number] for number in body.sources), *(group.ops[-1] for _ in around)]
+        after += [*body.kernels, *around]
+    moved(before, after)
+    install(bodies)
+    return bodies
+
+
 def install(bodies: Sequence[TiledBody]) -> None:
     """Put loops in place of the group whose blocks of rows they go through together."""
     group = bodies[0].group
@@ -190,4 +211,4 @@ def _with(values: Sequence[int], place: int, value: int) -> tuple[int, ...]:
     return (*values[:place], value, *values[place + 1 :])
 
 
-__all__ = ["TiledBody", "install"]
+__all__ = ["TiledBody", "install", "put_around"]

@@ -38,6 +38,7 @@ class Trial:
         inner: the loop inside of it, if there is one.
         usual_us: predicted time without loops.
         least_us: a time that the loops do not beat.
+        wide_us: the part of `usual_us` that stands for widened weights in device memory.
     """
 
     group: RowGroup
@@ -45,6 +46,7 @@ class Trial:
     inner: InnerLoop | None
     usual_us: float
     least_us: float
+    wide_us: float = 0.0
 
     @property
     def launches(self) -> int:

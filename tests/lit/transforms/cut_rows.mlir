@@ -1,5 +1,5 @@
 // RUN: spyre-opt -p cut-rows %s | filecheck %s
-// RUN: spyre-opt -p cut-rows,convert-spyre-loop-to-spyre-kernel,plan,divide-work,place-lx %s | filecheck %s --check-prefix PLACED
+// RUN: spyre-opt -p cut-rows,convert-spyre-loop-to-spyre-kernel,plan,materialize-plan,divide-work,place-lx %s | filecheck %s --check-prefix PLACED
 
 // 67 rows are a prime number: 64 of them are two for each of 32 cores, and three are left. Two nests read %x, so the
 // first part reads a copy, which stays in the scratchpads.

@@ -1,4 +1,4 @@
-// RUN: spyre-opt -p convert-spyre-loop-to-spyre-kernel,plan,divide-work,place-lx,assign-pool %s | filecheck %s
+// RUN: spyre-opt -p convert-spyre-loop-to-spyre-kernel,plan,materialize-plan,divide-work,place-lx,assign-pool %s | filecheck %s
 
 // A weight of eight-bit floats stays one on the card. What is made of it for the product stays in the scratchpads: its
 // kernels number the cores as the product does, whose sum is divided.

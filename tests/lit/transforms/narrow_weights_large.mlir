@@ -1,4 +1,4 @@
-// RUN: spyre-opt -p convert-spyre-loop-to-spyre-kernel,plan,divide-work %s | filecheck %s
+// RUN: spyre-opt -p convert-spyre-loop-to-spyre-kernel,plan,materialize-plan,divide-work %s | filecheck %s
 
 // Weights of few bits that are larger than all scratchpads. 12,800 columns are 100 sticks: all cores share 96 of them in
 // three trips, and a loop of its own has the other four. 4,096 columns are a stick for each core, of whose 12,800

@@ -1,5 +1,6 @@
-// RUN: spyre-opt -p plan %s | filecheck %s
-// RUN: spyre-opt -p plan,divide-work,place-lx,assign-pool %s | filecheck %s --check-prefix PLACED
+// RUN: spyre-opt -p plan %s | filecheck %s --check-prefix NOTED
+// RUN: spyre-opt -p plan,materialize-plan %s | filecheck %s
+// RUN: spyre-opt -p plan,materialize-plan,divide-work,place-lx,assign-pool %s | filecheck %s --check-prefix PLACED
 
 // softmax of 65536 rows of 2048 bytes: its intermediates are 4 MiB a core. A quarter of the rows is 512 a core, 1 MiB
 // for x, x - max and exp, which take one another's place, and 64 KiB for a maximum or a sum.
@@ -22,6 +23,10 @@ func.func @main(%x: tensor<65536x1024xf32>) -> tensor<65536x1024xf32> {
   %6 = spyre.kernel.from_device %5 : !t to tensor<65536x1024xf32>
   func.return %6 : tensor<65536x1024xf32>
 }
+
+// NOTED: func.func @main({{.*}} attributes {spyre.loops = [{trips = [4 : i64], us = 1.9{{[0-9]+}}e+03 : f64, alone_us = 9.7{{[0-9]+}}e+03 : f64}]} {
+// NOTED-COUNT-5: spyre.kernel.compute {{.*}}65536, {{.*}} attributes {spyre.plan = {loop = 0 : i64, over = ["m"], runs = [{division = #spyre.division<m over 32, {{[nr]}}>, us =
+// NOTED-NOT: scf.for
 
 // CHECK:      %[[IN:.*]] = spyre.kernel.to_device
 // CHECK-NEXT: %[[OUT:.*]] = spyre.kernel.alloc : !spyre.tensor<[65536, 1024]

@@ -1,4 +1,4 @@
-// RUN: spyre-opt -p plan %s | filecheck %s
+// RUN: spyre-opt -p plan,materialize-plan %s | filecheck %s
 
 // One matrix times eight others, which is copied for each of them: a loop takes one of them at a time, and its product
 // reads the matrix itself. Its columns are then one loop.

@@ -1,5 +1,5 @@
-// RUN: spyre-opt %s -p plan | filecheck %s
-// RUN: spyre-opt %s -p plan,divide-work | filecheck %s
+// RUN: spyre-opt %s -p plan,materialize-plan | filecheck %s
+// RUN: spyre-opt %s -p plan,materialize-plan,divide-work | filecheck %s
 
 // Kernels that ask for the same trips share a loop over blocks of 16 rows; the third asks for none.
 

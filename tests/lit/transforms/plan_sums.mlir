@@ -1,5 +1,5 @@
-// RUN: spyre-opt -p plan %s | filecheck %s
-// RUN: spyre-opt -p plan,divide-work,place-lx,assign-pool %s | filecheck %s --check-prefix PLACED
+// RUN: spyre-opt -p plan,materialize-plan %s | filecheck %s
+// RUN: spyre-opt -p plan,materialize-plan,divide-work,place-lx,assign-pool %s | filecheck %s --check-prefix PLACED
 
 // The sum of eight products grows from trip to trip in the scratchpads: 1 MiB, 32 KiB a core, is written once instead of
 // eight times.

@@ -70,7 +70,7 @@ def test_a_program_that_was_printed_anywhere_goes_on_as_one_that_was_not(stop: s
         ("schedule-host-steps", "cut-rows"),
         ("choose-layouts", "choose-layouts"),
         ("convert-spyre-loop-to-spyre-kernel", "keep-on-device"),
-        ("plan", "divide-work"),
+        ("plan", "materialize-plan"),
         ("place-lx", "assign-pool"),
     ],
 )

@@ -40,7 +40,7 @@ from tests.functions import FunctionModel
 from tests.unit.transforms.test_place_lx import softmax
 
 Array = NDArray[Any]
-PLACED = ("plan", "divide-work", "place-lx", "assign-pool")
+PLACED = ("plan", "materialize-plan", "divide-work", "place-lx", "assign-pool")
 LAST = "convert-spyre-kernel-to-superdsc"
 
 
@@ -175,7 +175,7 @@ def splits(module: ModuleOp) -> list[list[int]]:
 def planned(text: str, **options: Any) -> ModuleOp:
     context = make_context()
     module = parse_module(text, context)
-    PlanPass(**options).apply(context, module)
+    PlanPass(**options).recorded(context, module)
     verify_module(module)
     return module
 

@@ -37,7 +37,7 @@ def test_a_loop_that_is_kept_is_divided_and_recorded() -> None:
     module = passed(softmax(512, 1024))
     builder = GroupLoops(KernelChoices(SPYRE), PlanRecord())
     kernels = ops(module, KernelOp)
-    builder.put(trial_of(module, 4))
+    builder.put(trial_of(module, 4), 1.5, "to try it")
     (loop,) = ops(module, ForOp)
     assert all(any(d.split > 1 for d in op.space.data) for op in ops(loop, KernelOp))
     assert builder.record.taken == dict.fromkeys(kernels, ((("m", 4),), 5))

@@ -17,7 +17,7 @@ from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 from tests.unit.transforms.test_plan import chain, numpy_softmax
 
-LOWERED = ("plan", "divide-work", "place-lx", "assign-pool")
+LOWERED = ("plan", "materialize-plan", "divide-work", "place-lx", "assign-pool")
 
 
 def hinted(text: str, *said: tuple[str, str]) -> str:
@@ -81,14 +81,14 @@ def test_two_loops_lie_inside_each_other(said: str) -> None:
 
 def test_kernels_behind_join_a_loop_where_that_is_quicker() -> None:
     """65,536 rows do not fit: what the maximum reads for some rows the others read, too."""
-    module = passed(hinted(softmax(65_536, 1024), ("max", "m = 8")), "plan")
+    module = passed(hinted(softmax(65_536, 1024), ("max", "m = 8")), "plan", "materialize-plan")
     assert trips(module) == {key: [8] for key in ("max", "sub", "exp", "sum", "realdiv")}
 
 
 def test_one_trip_is_no_loop_where_the_planner_would_have_one() -> None:
-    free = trips(passed(softmax(65_536, 1024), "plan"))
+    free = trips(passed(softmax(65_536, 1024), "plan", "materialize-plan"))
     assert all(free.values())
-    kept = trips(passed(hinted(softmax(65_536, 1024), ("sub", "m = 1")), "plan"))
+    kept = trips(passed(hinted(softmax(65_536, 1024), ("sub", "m = 1")), "plan", "materialize-plan"))
     assert kept["sub"] == []
 
 
@@ -145,7 +145,7 @@ def test_divide_work_alone_makes_no_loops_and_says_so() -> None:
 
 
 def test_a_loop_that_says_something_else_than_the_hint_inside_is_refused() -> None:
-    planned = str(passed(hinted(softmax(64, 128), ("exp", "m = 8"), ("sub", "m = 8")), "plan"))
+    planned = str(passed(hinted(softmax(64, 128), ("exp", "m = 8"), ("sub", "m = 8")), "plan", "materialize-plan"))
     assert "m = 8 : i64" in planned
     with pytest.raises(HintError, match="a hint asks for 4 trips, and the program has loops of 8 trips"):
         passed(planned.replace("m = 8 : i64", "m = 4 : i64"), "divide-work")

@@ -8,7 +8,9 @@ from spyre_mlir.dialects.spyre.kernel import ConvertOp, KernelOp, device_tensor
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.text.render import verify_module
+from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in
 from spyre_mlir.transforms.kernel_plans.repeated_weights import copies_of, repeat_weights
+from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.utils.kernels.widened_weights import is_widened
 from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.kernel_plans.test_row_blocks import product
@@ -17,7 +19,7 @@ from tests.unit.transforms.levels import ops
 
 def repeated(module: ModuleOp) -> list[KernelOp]:
     (function,) = functions(module)
-    repeat_weights(function.body.block, is_widened, SPYRE)
+    repeat_weights(function.body.block, is_widened, KernelForms(kernels_in(function.body.block)), SPYRE)
     verify_module(module)
     return ops(module, KernelOp)
 
@@ -50,5 +52,5 @@ def test_a_weight_that_something_else_reads_is_made_once() -> None:
     first, _, exp = ops(module, KernelOp)
     exp.operands[0] = first.output
     (function,) = functions(module)
-    repeat_weights(function.body.block, is_widened, SPYRE)
+    repeat_weights(function.body.block, is_widened, KernelForms(kernels_in(function.body.block)), SPYRE)
     assert all("copy" not in op.space.extents for op in ops(module, KernelOp))

@@ -7,7 +7,9 @@ from xdsl.dialects.builtin import ModuleOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ComputeOp, ConvertOp, KernelOp, device_tensor
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.text.render import verify_module
+from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in
 from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
+from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.utils.kernels.widened_weights import is_widened
 from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.levels import ops, passed
@@ -45,7 +47,7 @@ func.func @main(%x: tensor<{rows}x64xf16>,
 
 def cut(module: ModuleOp) -> list[KernelOp]:
     (function,) = functions(module)
-    cut_rows(function.body.block, is_widened)
+    cut_rows(function.body.block, is_widened, KernelForms(kernels_in(function.body.block)))
     verify_module(module)
     return ops(module, KernelOp)
 

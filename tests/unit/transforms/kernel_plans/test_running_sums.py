@@ -28,7 +28,7 @@ from spyre_mlir.universe import make_context
 from tests.unit.transforms.levels import ops, passed
 
 Array = NDArray[Any]
-PLACED = ("plan", "divide-work", "place-lx", "assign-pool")
+PLACED = ("plan", "materialize-plan", "divide-work", "place-lx", "assign-pool")
 LAST = "convert-spyre-kernel-to-superdsc"
 
 

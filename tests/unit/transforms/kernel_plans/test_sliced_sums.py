@@ -22,6 +22,7 @@ from spyre_mlir.transforms import plan
 from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.sliced_sums import SlicedSum, summed_columns
+from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
 from tests.unit.transforms.levels import ops
@@ -44,10 +45,10 @@ def sums(levels: Lowered) -> list[ComputeOp]:
     return [op for op in ops(levels.modules["spyre.kernel"], ComputeOp) if op.function_name == "sum"]
 
 
-def always(parts: int) -> Callable[[Block, KernelChoices], None]:
+def always(parts: int) -> Callable[[Block, KernelChoices, KernelForms], None]:
     """Put every sum that may be in two steps in two."""
 
-    def sliced(block: Block, choices: KernelChoices) -> None:
+    def sliced(block: Block, choices: KernelChoices, _: KernelForms) -> None:
         for op in kernels_in(block):
             if isinstance(op, ComputeOp) and (loop := summed_columns(op)) is not None:
                 made = SlicedSum.put(op, loop, parts)
@@ -93,7 +94,7 @@ def large() -> Lowered:
 def test_a_norm_behind_a_product_takes_less_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """512 x 4096 squares are neither written nor read: 8.4 MB of device memory, which takes 56 us at 150 GB/s."""
     after = large()
-    monkeypatch.setattr(plan, "slice_sums", lambda block, choices: None)
+    monkeypatch.setattr(plan, "slice_sums", lambda block, choices, forms: None)
     before = large()
     assert (len(sums(before)), len(sums(after))) == (1, 2)
     first, second = sums(after)
@@ -115,7 +116,7 @@ def test_sums_of_rows_that_one_core_has_stay_whole(rows: int) -> None:
 def test_a_sum_in_two_steps_is_rounded_once_and_can_be_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = list[tuple[str, str]]()
 
-    def tried(block: Block, choices: KernelChoices) -> None:
+    def tried(block: Block, choices: KernelChoices, _: KernelForms) -> None:
         for op in kernels_in(block):
             if isinstance(op, ComputeOp) and (loop := summed_columns(op)) is not None:
                 op.element = f16  # as where exact numerics know the type of eager's sum

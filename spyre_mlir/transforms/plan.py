@@ -117,8 +117,8 @@ class PlanPass(ModulePass):
         settle_hints(kernels_in(block), choices.spec)
         builder, forms = GroupLoops(choices, record), KernelForms(kernels_in(block))
         if self.together and search and choices.narrow:
-            cut_rows(block, choices.is_widened, forms, choices.parameters)
             repeat_weights(block, choices.is_widened, forms, choices.spec, choices.parameters)
+            cut_rows(block, choices.is_widened, forms, choices.parameters)
             choices.moved()
         hinted_us = 0.0
         if self.together and self.loops:

@@ -142,25 +142,39 @@ def _us(made: _MadeWeight, product: kernel.ComputeOp, copies: int, spec: SpyreSp
     columns = prod(d.extent for d in product.space.data) // (rows * summed.extent)
     lanes = lanes_behind(product.inputs[1])
     pieces, cores = -(-columns // lanes), spec.cores_per_card // copies
-    turns, parts = -(-pieces // cores), min(pieces, cores)
-    held = turns * lanes * summed.extent * (DL16.bits if len(made.kernels) == 1 else _BUFFERS * FP32.bits) // 8
-    if copies > 1 and (pieces < cores or held > spec.lx_usable_bytes):
+    turns, rest = -(-pieces // cores), pieces % cores
+    piece = lanes * summed.extent * (DL16.bits if len(made.kernels) == 1 else _BUFFERS * FP32.bits) // 8
+    fits = turns * piece <= spec.lx_usable_bytes
+    in_trips = not fits and piece <= spec.lx_usable_bytes
+    if copies > 1 and (pieces < cores or not (fits or (in_trips and rest == 0))):
         return None
+    once = _turn_us(rows, copies, min(pieces, cores) * lanes, summed.extent, lanes, p)
+    products_us = turns * once
+    if rest and (turns == 1 or in_trips):
+        # The sum may be divided instead: its result is written to device memory, and read there.
+        moved = p.memory_us(2 * rows * rest * lanes * DL16.bits // 8)
+        products_us += min(0.0, p.pe_divided_sum_slowdown * once * rest / cores + moved - once)
+    sent = sum(t.sticks for op in made.kernels for t in _sent(op)) * STICK_BYTES
+    read = Traffic(bytes=sent, needed=sent, per_core=sent // cores, readers=copies)
     elements = turns * lanes * summed.extent * spec.cores_per_card
-    step_us = total_us(Work(kind=CostKind.POINTWISE, cores=spec.cores_per_card, elements=elements, operands=()), p)
-    read = p.memory_us(sum(t.sticks for op in made.kernels for t in _sent(op)) * STICK_BYTES)
-    left = rows * summed.extent * 2
-    loops = MatmulLoops(
-        batch=copies, rows=rows // copies, columns=parts * lanes, depth=summed.extent, splits=(copies, 1, parts, 1)
+    first, other = (
+        Work(kind=CostKind.POINTWISE, cores=spec.cores_per_card, elements=elements, operands=given)
+        for given in ((read,), ())
     )
+    making_us = total_us(first, p) + (len(made.kernels) - 1) * total_us(other, p)
+    return len(made.products) * products_us + making_us + (turns * p.trip_fixed_us if in_trips else 0.0)
+
+
+def _turn_us(rows: int, copies: int, columns: int, depth: int, lanes: int, p: CostParameters) -> float:
+    """Microseconds of a product with a stick of columns on each core, in blocks of rows if there are too many."""
+    own = rows // copies
+    fits = (n for n in divisors(own, own) if own // n * lanes <= p.reread_from_tile_elements)
+    blocks = next(fits, 1) if copies == 1 else 1
+    parts, left = columns // lanes, rows // blocks * depth * DL16.bits // 8
+    loops = MatmulLoops(batch=copies, rows=own // blocks, columns=columns, depth=depth, splits=(copies, 1, parts, 1))
     given = Traffic(bytes=left, needed=left, per_core=left // copies, readers=parts)
     work = Work(kind=CostKind.PRODUCT, cores=copies * parts, elements=loops.macs, operands=(given,), product=loops)
-    once = total_us(work, p)
-    if turns == 1 and parts < cores:
-        # The sum may be divided instead: its result is written to device memory, and read there.
-        moved = p.memory_us(2 * rows * columns * DL16.bits // 8)
-        once = min(once, p.pe_divided_sum_slowdown * once * parts / spec.cores_per_card + moved)
-    return len(made.products) * turns * once + max(read, step_us) + (len(made.kernels) - 1) * step_us
+    return blocks * total_us(work, p)
 
 
 def _sent(op: kernel.KernelOp) -> list[DeviceTensor]:

@@ -58,18 +58,14 @@ class WideWeights:
             operands: of each of them, the result last.
             inside: buffers that only they use.
 
-        None if the loop would write one for a product behind it, which no other loop could then have there, or has only
-        one of the kernels that write and read one that is there without the loop.
+        None if the loop has only one of the kernels that write and read one: no other loop could then have it there.
         """
         if not self.stored and not self.held:
             return 0.0
-        outside = self.held - inside
+        outside = self.held.union(*self.stored.values()) - inside
         if outside and not all(map(outside.isdisjoint, operands)):
             return None
-        storing = [(self.stored[op], values[-1]) for op, values in zip(ops, operands, strict=True) if op in self.stored]
-        if any(output in stored and output not in inside for stored, output in storing):
-            return None
-        return sum([len(stored & inside) for stored, _ in storing]) * STORED_WIDE_US
+        return sum([len(self.stored[op] & inside) for op in ops if op in self.stored]) * STORED_WIDE_US
 
 
 def not_wished(found: Kernel) -> Kernel:

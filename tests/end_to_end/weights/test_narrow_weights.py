@@ -195,12 +195,12 @@ def test_no_loop_parts_a_product_from_the_conversion_of_its_weight(tokens: int) 
 
 
 def test_rows_that_make_a_core_read_again_are_in_blocks_that_share_a_converted_weight(tmp_path: Path) -> None:
-    """2,048 rows of a stick of 128 columns are twice the tile of a core; 16 cores make each of the first two sticks."""
+    """Of 2,048 rows 16 cores that make the same columns have 128 each; a core that has all rows has 1,024 at a time."""
     model, x = Mlp8(128, 256), inputs(2048, 128)
     program = compiled(model, x)
     module = parse_module(program.mlir("spyre.kernel"), make_context())
     products = [op for op in module.walk() if isinstance(op, KernelOp) and op.is_product]
-    assert [(op.space.extents.get("copy", 1), op.space.extents["m"]) for op in products] == [(16, 64)] * 4 + [
+    assert [(op.space.extents.get("copy", 1), op.space.extents["m"]) for op in products] == [(16, 128)] * 2 + [
         (1, 1024)
     ] * 2
     assert len([op for op in module.walk() if isinstance(op, ConvertOp)]) == 3
@@ -228,6 +228,27 @@ def test_several_cores_convert_the_same_columns_for_rows_of_their_own(tmp_path: 
     assert float((program(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
     program.save(tmp_path / "saved")
     assert [f for f in check_path(tmp_path / "saved", make_context()) if f.severity == "error"] == []
+
+
+def test_copies_of_a_weight_share_out_in_equal_trips_what_all_cores_cannot(tmp_path: Path) -> None:
+    """36 sticks of columns: in each of nine trips eight cores make each of four, for 256 of 2,048 rows."""
+    small = replace(SPYRE, lx_usable_bytes=20_000)
+    model, x = Linear8(36 * 128, 64, scaled_first=False), inputs(2048, 64)
+    program = import_program(model, (x,))
+    levels = lower(program.module, make_context(small))
+    loops = [op for op in levels.modules["spyre.kernel"].walk() if isinstance(op, ForOp)]
+    assert [list(loop_bounds(op).values) for op in loops] == [list(range(9))]
+    convert, product = [op for op in loops[0].walk() if isinstance(op, KernelOp)][:2]
+    assert convert.space_splits() == {"copy": 8, "d0": 4, "d1": 1}
+    assert product.space_splits() == {"copy": 8, "m": 1, "n": 4, "k": 1}
+    assert device_tensor(convert.output).space == "lx"
+    made = CompiledModel(program, levels, CompileOptions())
+    checked = made.verify(x)
+    assert checked, str(checked)
+    wanted = reference(model, x)
+    assert float((made(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
+    made.save(tmp_path / "saved")
+    assert [f for f in check_path(tmp_path / "saved", make_context(small)) if f.severity == "error"] == []
 
 
 def test_the_files_hold_its_codes_in_the_published_order(tmp_path: Path) -> None:

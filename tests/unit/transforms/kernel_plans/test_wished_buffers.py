@@ -7,10 +7,18 @@ from math import inf
 
 import pytest
 
+from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.planning.divisions import OUTSIDE, Kernel, Prices, divide_within
-from spyre_mlir.transforms.kernel_plans.wished_buffers import not_wished, without_impossible
+from spyre_mlir.transforms.kernel_plans.wished_buffers import (
+    STORED_WIDE_US,
+    WideWeights,
+    not_wished,
+    without_impossible,
+)
 from tests.unit.planning.test_divisions import candidate
+from tests.unit.transforms.kernel_plans.test_row_blocks import product
+from tests.unit.transforms.levels import ops
 
 
 def test_only_what_fits_nowhere_is_given_up() -> None:
@@ -49,3 +57,13 @@ def test_it_is_given_up_where_kernels_see_other_slices(made: str, read: str, twi
 def test_a_hint_is_no_wish() -> None:
     both = Kernel((0, 1), (), required=frozenset({0, 1}), wished=frozenset({1}))
     assert (not_wished(both).required, not_wished(both).wished) == ({0}, frozenset())
+
+
+def test_a_loop_has_both_the_kernel_that_writes_one_and_its_product() -> None:
+    convert, multiplied, _ = ops(product(2048), KernelOp)
+    weight = convert.output
+    for wide in (WideWeights(stored={convert: frozenset({weight})}), WideWeights(held={weight})):
+        for op in (convert, multiplied):
+            assert wide.saved_us([op], [op.operands], set()) is None
+        both = wide.saved_us([convert, multiplied], [convert.operands, multiplied.operands], {weight})
+        assert both == (STORED_WIDE_US if wide.stored else 0)

@@ -30,7 +30,7 @@ LOOPS = "spyre.loops"
 PLAN = "spyre.plan"
 _LOOP_FORM = "for example spyre.loops = [{trips = [4, 2]}]"
 _KERNEL_FORM = 'for example spyre.plan = {loop = 0, over = ["m"], runs = [{division = #spyre.division<m over 32, n>}]}'
-_DIGITS = 3  # of times
+_DIGITS = 4  # of times
 
 
 class PlanError(InputError):
@@ -119,7 +119,7 @@ def _numbers(values: Sequence[int]) -> ArrayAttr[IntegerAttr[Any]]:
 
 
 def _time(us: float) -> FloatAttr[Any]:
-    return FloatAttr(round(us, _DIGITS), f64)
+    return FloatAttr(float(f"{us:.{_DIGITS}g}"), f64)
 
 
 def put_loop_notes(function: func.FuncOp, notes: Sequence[LoopNote]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
@@ -22,6 +22,7 @@ from spyre_mlir.generation import GeneratingModel, Generation
 from spyre_mlir.machine.bundle.host_code import HostCode
 from spyre_mlir.options import CompileOptions, takes_options
 from spyre_mlir.padding.buckets import check_bucket
+from spyre_mlir.parted.bounded import Bounding
 from spyre_mlir.parted.files import EXPORTED_FILE, is_parted, read_parts
 from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.pickling import CopiedAsItIs
@@ -43,6 +44,7 @@ Step = Callable[[str], object]
 BUNDLE = "bundle"
 _NO_BUCKETS = "leave out buckets: the model is divided where data decides a size, and its parts have none"
 _BUCKETS = "compile(model, (x,), dynamic_shapes=…, buckets=[128, 512])"
+_NO_MAX_SIZE = "leave it out; buckets=[…] is for sizes of inputs"
 _GENERATES_FROM_NOTHING = "a model that generates takes no example inputs, dynamic shapes or buckets"
 # By name: torch_compile is a room above, and loads when it is asked for.
 _GENERATING = "spyre_mlir.torch_compile.generating:compile_for_generation"
@@ -119,6 +121,7 @@ def compile(
     with progress(LEVELS[-1], options.progress) as step:
         try:
             program = _imported(model, _as_tuple(example_inputs), example_kwargs, step, dynamic_shapes)
+            _check_no_bound(options)
         except DataSizesError as sizes:
             if buckets:
                 sizes.hint = _NO_BUCKETS
@@ -164,7 +167,7 @@ def load(
     made = {number: LoadedModel(place, options, check=check) for number, place in saved.folders.items()}
     exported = read_exported(folder / EXPORTED_FILE)
     chosen = CompileOptions.of({**saved.choices, **choices}, by="load")
-    return _parted(exported, saved.name, exported, chosen, saved.specializations, made)
+    return _parted(exported, saved.name, exported, chosen, saved.specializations, made, saved.masked)
 
 
 def check(path: Path | str) -> Findings:
@@ -221,6 +224,12 @@ def _as_tuple(example_inputs: Sequence[Any] | None) -> tuple[Any, ...] | None:
     )
 
 
+def _check_no_bound(options: CompileOptions) -> None:
+    """Raises InputError if sizes that data decides have a bound: the model has none of them."""
+    if options.max_size is not None:
+        raise InputError("max_size is of sizes that data decides, and the model has none", hint=_NO_MAX_SIZE)
+
+
 def _compile(
     model: Any, args: tuple[Any, ...] | None, kwargs: Mapping[str, Any] | None, options: CompileOptions
 ) -> CompiledModel:
@@ -256,9 +265,10 @@ def _parted(
     options: CompileOptions,
     specializations: int,
     made: Mapping[int, CompiledModel] | None = None,
+    masked: Collection[int] = (),
 ) -> PartedModel:
     """A model in which data decides sizes, in parts."""
-    from spyre_mlir.frontend import import_divided
+    from spyre_mlir.frontend import import_divided, size_makers
 
     program = import_divided(name, exported)
 
@@ -271,7 +281,21 @@ def _parted(
                 raise UnsupportedError(f"torch takes the sizes of {imported.name} for granted")
         return _dynamic(part, imported, options, specializations, ())
 
-    return PartedModel(model, exported, program, compiled, options, specializations=specializations, made=made)
+    def build(made: Program) -> CompiledModel:
+        with progress(LEVELS[-1], options.progress) as step:
+            return _lowered(made, options, step, shared=False)
+
+    return PartedModel(
+        model,
+        exported,
+        program,
+        compiled,
+        options,
+        specializations=specializations,
+        made=made,
+        masked=masked,
+        bounding=None if options.max_size is None else Bounding(options, size_makers(program), build),
+    )
 
 
 def _imported(

@@ -14,6 +14,7 @@ LoopForm = Literal["loop", "unroll"]
 InputLayouts = Literal["default", "free"]
 SdscVersion = Literal["TS25", "TS26", "TSNEW"]
 Progress = bool | Callable[[str], object] | None
+MaxSize = int | Literal["known"] | None
 Integers = Literal["auto", "device", "exact"]
 CacheKind = Literal["static", "sliding", "growing"]
 

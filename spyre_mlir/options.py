@@ -19,6 +19,7 @@ from spyre_mlir.choices import (
     InputLayouts,
     Integers,
     LoopForm,
+    MaxSize,
     Numerics,
     OnFault,
     OnOverflow,
@@ -235,6 +236,14 @@ class CompileOptions:
         flag=False,
         of_calls=True,
     )
+    max_size: MaxSize = _option(
+        None,
+        "the largest size that data decides, as by ``nonzero`` or a boolean index: what reads such a size is compiled "
+        "once, for this one, and calls are padded and masked; a program in which padding would reach a result is "
+        "refused. ``known`` takes the bounds that the program itself says, by ``torch._check`` and by its shapes. "
+        "None compiles for the sizes of each call",
+        flag=False,
+    )
     cache: bool = _option(
         True,
         "a program that was lowered before, by any process, is taken from the cache on disk, which keeps a size of a "
@@ -256,6 +265,7 @@ class CompileOptions:
             if isinstance(entry.default, bool) and not isinstance(value, bool):
                 raise InputError(f"{entry.name} must be True or False, got {value!r}")
         _check_names("keep_float32_in", self.keep_float32_in)
+        _check_max_size(self.max_size)
         if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
             raise InputError(f"progress must be None, True, False or a function, got {self.progress!r}")
         if not isinstance(self.spec, SpyreSpec):  # pyright: ignore[reportUnnecessaryIsInstance] - Python callers
@@ -322,6 +332,13 @@ def _check_names(option: str, names: object) -> None:
         isinstance(name, str) and name for name in cast("tuple[Any, ...]", names)
     ):
         raise InputError(f"{option} must be a tuple of names, got {names!r}", hint=f'{option}=("layers.0.norm",)')
+
+
+def _check_max_size(size: object) -> None:
+    """Raises InputError unless the option has a form that it may have."""
+    if size is None or size == "known" or (type(size) is int and size > 0):
+        return
+    raise InputError(f"max_size must be a number above 0, 'known' or None, got {size!r}")
 
 
 def about(entry: Field[Any]) -> Option:

@@ -27,6 +27,7 @@ from spyre_mlir.frontend.calling.tensor_states import (
 from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.data_sizes.calls import import_divided
 from spyre_mlir.frontend.data_sizes.files import read_exported, write_exported
+from spyre_mlir.frontend.data_sizes.padded import size_makers
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.process_groups import rank_and_count, wait_for_ranks, without_exchange
 from spyre_mlir.frontend.program.described import described_program
@@ -81,6 +82,7 @@ __all__ = [
     "seed_generator",
     "shown_as_numpy",
     "signature_of",
+    "size_makers",
     "sizes_of_call",
     "static_program",
     "storage_of",

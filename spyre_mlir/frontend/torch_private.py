@@ -107,6 +107,7 @@ __all__ = [
     "treespec_dumps",
     "treespec_loads",
     "unregister_dataclass",
+    "upper_bound",
 ]
 
 
@@ -199,6 +200,12 @@ def hint_of_symbol(size: torch.SymInt, symbol: Any) -> int | None:
     newer = hasattr(environment, "backed_var_to_val")  # other versions of torch have another name
     found = environment.backed_var_to_val if newer else environment.var_to_val
     return int(found[symbol]) if symbol in found else None
+
+
+def upper_bound(size: torch.SymInt) -> int | None:
+    """Return the largest value that shapes and checks of a program allow a size; None if torch knows no such."""
+    upper = cast(Any, size).node.shape_env.bound_sympy(expression_of(size)).upper
+    return int(upper) if upper.is_Integer and upper < sys.maxsize - 1 else None
 
 
 def storage_identity(value: torch.Tensor) -> int:

@@ -49,7 +49,9 @@ def check_bucket(larger: Program, size: int, smaller: Sequence[tuple[Program, in
 
 def _nests(program: Program, options: CompileOptions) -> FuncOp:
     """The program's function at the loop level, with all layers in it, and in the form that every size has."""
-    passes = {**replace(options, regions=False).passes(), **dict.fromkeys(QUICKER_FORMS, OFF)}
+    chosen = replace(options, regions=False).passes()
+    chosen["decompose-aten"]["name_operators"] = True  # for errors
+    passes = {**chosen, **dict.fromkeys(QUICKER_FORMS, OFF)}
     lowered = lower(program.module, make_context(options.spec), until=_LEVEL, options=passes)
     (main,) = functions(lowered.modules[_LEVEL])
     return main

@@ -16,7 +16,7 @@ from typing import cast
 from xdsl.dialects import func
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import UnsupportedError
@@ -61,8 +61,9 @@ class Growth:
 
 def refusal(what: str, op: Operation | None = None) -> UnsupportedError:
     """Return the error for a program that cannot run on padded inputs."""
-    where = None if op is None else str(source_of(op.location)) or None
-    return UnsupportedError(f"inputs cannot be padded: {what}", where=where, hint=HINT)
+    source = Source() if op is None else source_of(op.location)
+    said = f"{source.operator}: {what}" if source.operator else what
+    return UnsupportedError(f"inputs cannot be padded: {said}", where=str(source) or None, hint=HINT)
 
 
 def growth(pair: Pair) -> Growth:

@@ -1,7 +1,7 @@
 """A model in parts as a directory: the program as torch exported it, and a bundle for each part of known sizes.
 
 ``program.pt2`` has the weights, the host steps, and what parts with symbols are specialised from; ``parts.json`` says
-how it was compiled; ``part_0``, ``part_2``, … are bundle directories.
+how it was compiled; ``part_0``, ``part_2``, … are bundle directories of parts of known sizes or with a bound.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spyre_mlir.dialects.superdsc.model.json_value import Json
 
 EXPORTED_FILE = "program.pt2"
-_FORMAT, _VERSION = "spyre-mlir model in parts", 1
+_FORMAT, _VERSION = "spyre-mlir model in parts", 2
 _AGAIN = "save the model again"
 
 
@@ -37,12 +37,14 @@ class SavedModel:
         specializations: how many programs of each part are kept.
         choices: the options that it was compiled with, without those about calls.
         folders: the bundle directories, by the number of the part.
+        masked: numbers of parts with a bound whose padding is masked.
     """
 
     name: str
     specializations: int
     choices: Mapping[str, Any]
     folders: Mapping[int, Path]
+    masked: tuple[int, ...] = ()
 
 
 def is_parted(directory: Path) -> bool:
@@ -63,7 +65,7 @@ def write_parts(
         directory: made, or replaced if it is a bundle directory, a model in parts or empty.
         saved: what the directory says of the model, but for the folders.
         exported: the program as torch exported it.
-        parts: those of known sizes, by number.
+        parts: those of known sizes or with a bound, by number.
         host_weights: as for `CompiledModel.save`.
 
     Raises:
@@ -82,6 +84,7 @@ def write_parts(
             "specializations": saved.specializations,
             "options": {name: _as_json(value) for name, value in saved.choices.items()},
             "bundles": [*parts],
+            "masked": [*saved.masked],
             "digests": {EXPORTED_FILE: digest_of_file(made / EXPORTED_FILE)},
         }
         (made / PARTS_FILE).write_text(dump_text(text), encoding="utf-8")
@@ -109,7 +112,8 @@ def read_parts(directory: Path, *, check: bool) -> SavedModel:
             raise InputError("the file has other bytes than were saved", where=str(exported), hint=hint)
         folders = {int(number): directory / f"part_{int(number)}" for number in entry["bundles"]}
         choices = {name: _as_option(name, given) for name, given in entry["options"].items()}
-        return SavedModel(str(entry["model"]), int(entry["specializations"]), choices, folders)
+        masked = tuple(int(number) for number in entry["masked"])
+        return SavedModel(str(entry["model"]), int(entry["specializations"]), choices, folders, masked)
 
 
 def choices_of(options: CompileOptions) -> dict[str, Any]:
@@ -124,7 +128,7 @@ def choices_of(options: CompileOptions) -> dict[str, Any]:
 def _as_json(value: Any) -> Json:
     if isinstance(value, tuple):
         return list(cast("tuple[str, ...]", value))
-    return value if isinstance(value, (str, bool)) else cast("dict[str, Json]", asdict(value))
+    return value if value is None or isinstance(value, (str, bool, int)) else cast("dict[str, Json]", asdict(value))
 
 
 def _as_option(name: str, value: Any) -> Any:

@@ -5,7 +5,7 @@ Decision: docs/decisions/0149-programs-are-divided-where-data-decides-sizes.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,9 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dynamic import DynamicModel
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.options import CompileOptions
+from spyre_mlir.parted.bounded import Bounding
 from spyre_mlir.parted.files import SavedModel, choices_of, write_parts
-from spyre_mlir.parted.part import Compile, Part
+from spyre_mlir.parted.part import Compile, Part, Run
 from spyre_mlir.pickling import NotPickled
 from spyre_mlir.pipeline import LEVELS, check_level
 from spyre_mlir.report import Verification, VerifiedLevel
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
 
 _REASON = "data decides the size of its result"
-
-Run = Callable[[CompiledModel, tuple[Any, ...]], Any]
 
 
 class PartedModel(ShownAsText, NotPickled):
@@ -53,6 +52,8 @@ class PartedModel(ShownAsText, NotPickled):
         *,
         specializations: int,
         made: Mapping[int, CompiledModel] | None = None,
+        masked: Collection[int] = (),
+        bounding: Bounding | None = None,
     ) -> None:
         """Compiles the parts.
 
@@ -63,7 +64,9 @@ class PartedModel(ShownAsText, NotPickled):
             compile: compiles a model for example inputs and symbols.
             options: what it is compiled with; they say whether the host may run what makes a size.
             specializations: how many programs for single sizes are kept of each part.
-            made: parts of known sizes that are compiled already, by number.
+            made: parts of known sizes, or with a bound, that are compiled already, by number.
+            masked: those of them with masks of padding.
+            bounding: compiles parts once for all sizes up to a bound, if there is one.
 
         Raises:
             UnsupportedError: a part with known sizes cannot be compiled, or host steps are refused.
@@ -80,9 +83,13 @@ class PartedModel(ShownAsText, NotPickled):
         self._parts = [Part(p, f"{name}_{n}", compile, specializations) for n, p in enumerate(pieces)]
         tell_host_steps(self.host_steps, options.host_fallback)
         for number, part in enumerate(self._parts):
-            part.made = (made or {}).get(number)
-            if part.made is None:
-                part.prepare()
+            known = (made or {}).get(number)
+            if known is None:
+                part.prepare(bounding)
+            elif bounding is not None and part.has_size_of_data:
+                part.bounded = bounding.read(part.piece, part.name, known, number in masked)
+            else:
+                part.made = known
 
     def __repr__(self) -> str:
         """One line: the name, and how many parts, host steps and programs there are."""
@@ -90,8 +97,11 @@ class PartedModel(ShownAsText, NotPickled):
 
     @property
     def parts(self) -> tuple[CompiledModel | DynamicModel | None, ...]:
-        """The parts in order: with symbols, or all sizes known; None for a part that is compiled for each size."""
-        return tuple(part.made for part in self._parts)
+        """The parts in order: with symbols, or all sizes known, or with a bound.
+
+        None stands for a part that is compiled for each size.
+        """
+        return tuple(part.made if part.bounded is None else part.bounded.program for part in self._parts)
 
     @property
     def host_steps(self) -> tuple[HostStep, ...]:
@@ -123,10 +133,15 @@ class PartedModel(ShownAsText, NotPickled):
                 lines.append(f"// the host: {host_call_text(step)}")
                 continue
             part = next(parts)
-            if part.made is None:
+            made = part.made
+            if part.bounded is not None:
+                sizes = ", ".join(f"{symbol} <= {size}" for symbol, size in part.bounded.most.items())
+                lines.append(f"// {part.name} is compiled once for {sizes}")
+                made = part.bounded.program
+            if made is None:
                 lines.append(f"// {part.name} is compiled for the sizes of each call")
             else:
-                lines.append(part.made.mlir(LEVELS[0], generic=generic, locations=locations))
+                lines.append(made.mlir(LEVELS[0], generic=generic, locations=locations))
         return "\n".join(lines)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -146,7 +161,7 @@ class PartedModel(ShownAsText, NotPickled):
                 continue
             part = next(parts)
             inputs = call.inputs_of(part.piece)
-            call.keep(part.piece, run(part.program(inputs), inputs))
+            call.keep(part.piece, part.run(inputs, run))
         return call.results()
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
@@ -188,7 +203,9 @@ class PartedModel(ShownAsText, NotPickled):
         return Verification(tuple(levels), tolerance, divergence, tuple(flip for one in found for flip in one.flips))
 
     def save(self, directory: str | Path, *, host_weights: bool | None = None) -> Path:
-        """Write the program as torch exported it, with its tensors as they are, and bundles of parts of known sizes.
+        """Write the program as torch exported it, with its tensors as they are, and bundles of parts.
+
+        These are parts of known sizes, and those with a bound.
 
         Programs for the sizes of calls are not written: a call of the loaded model makes them, or the cache has them.
 
@@ -200,8 +217,10 @@ class PartedModel(ShownAsText, NotPickled):
             InputError: the directory holds something else, or torch cannot write the program.
         """
         path = Path(directory)
-        saved = SavedModel(self.name, self._kept, choices_of(self._options), {})
-        parts = {n: part.made for n, part in enumerate(self._parts) if isinstance(part.made, CompiledModel)}
+        bounded = {n: part.bounded for n, part in enumerate(self._parts) if part.bounded is not None}
+        masked = tuple(n for n, part in bounded.items() if part.piece.is_masked)
+        saved = SavedModel(self.name, self._kept, choices_of(self._options), {}, masked)
+        parts = {n: part for n, part in enumerate(self.parts) if isinstance(part, CompiledModel)}
         write_parts(path, saved, self._exported, parts, host_weights)
         return path
 

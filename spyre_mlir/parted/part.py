@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dynamic import DynamicModel
 from spyre_mlir.errors import ImportProgramError, InputError, UnsupportedError
+from spyre_mlir.parted.bounded import BoundedPart, Bounding
 
 if TYPE_CHECKING:
     from spyre_mlir.frontend.data_sizes.dividing import Piece
 
 log = logging.getLogger(__name__)
 
+Run = Callable[[CompiledModel, tuple[Any, ...]], Any]
 Compile = Callable[[Any, tuple[Any, ...], Any], CompiledModel | DynamicModel]
 
 
@@ -31,6 +33,9 @@ class Part:
         compile: compiles a model for example inputs and symbols.
         model: the piece as a model of torch.
         kept: how many programs for single sizes are kept.
+        made: its program with symbols, or of known sizes.
+        bounded: its program for all sizes up to a bound.
+        fixed: programs for single sizes.
     """
 
     piece: Piece
@@ -39,6 +44,7 @@ class Part:
     kept: int
     model: Any = field(init=False)
     made: CompiledModel | DynamicModel | None = None
+    bounded: BoundedPart | None = None
     fixed: OrderedDict[str, CompiledModel] = field(default_factory=OrderedDict[str, CompiledModel])
 
     def __post_init__(self) -> None:
@@ -46,10 +52,17 @@ class Part:
 
         self.model = piece_model(self.piece, self.name)
 
-    def prepare(self) -> None:
-        """Compile it with symbols, or as it is if all of its sizes are known."""
+    def prepare(self, bounding: Bounding | None = None) -> None:
+        """Compile it with symbols, or as it is if all of its sizes are known.
+
+        Args:
+            bounding: compiles it once if data decides a size of it.
+        """
         from spyre_mlir.frontend.data_sizes.calls import symbolic_examples
 
+        if bounding is not None and self.has_size_of_data:
+            self.bounded = bounding.part(self.piece, self.name)
+            return
         found = symbolic_examples(self.piece)
         if found is None:
             return
@@ -63,6 +76,23 @@ class Part:
             log.info("%s is compiled for each size: %s", self.name, refused.message)
             if self.piece.of_inputs:  # the example has sizes that calls are likely to have, and shows what is refused
                 self._fixed(examples)
+
+    @property
+    def has_size_of_data(self) -> bool:
+        """True if data decides a size of it, or a number that it reads."""
+        from spyre_mlir.frontend.data_sizes.padded import reads_data_size
+
+        return reads_data_size(self.piece)
+
+    def run(self, inputs: tuple[Any, ...], run: Run) -> Any:
+        """Run the program for these inputs.
+
+        Args:
+            inputs: of the piece.
+            run: runs a program.
+        """
+        results = None if self.bounded is None else self.bounded.run(inputs, run)
+        return run(self.program(inputs), inputs) if results is None else results
 
     def program(self, inputs: tuple[Any, ...]) -> CompiledModel:
         """Return the program for these inputs."""
@@ -101,7 +131,9 @@ class Part:
             raise InputError(text, where=refused.where, hint="eager torch refuses them, too") from refused
 
     def programs(self) -> Iterator[CompiledModel]:
-        """The programs of single sizes at hand."""
+        """The programs of single sizes at hand, that of a bound first."""
+        if self.bounded is not None:
+            yield self.bounded.program
         if isinstance(self.made, DynamicModel):
             yield from self.made.programs
         elif self.made is not None:

@@ -250,9 +250,13 @@ class CapturedGraph:
             return self._named(
                 lambda: (
                     self._symbolic_program(module, given, frozen)
-                    or cast("CompiledModel | PartedModel", api.compile(module, given, **self.options))
+                    or cast("CompiledModel | PartedModel", api.compile(module, given, **self._whole_options()))
                 )
             )
+
+    def _whole_options(self) -> dict[str, Any]:
+        """The options without the bound of sizes that data decides, which another graph of the function may have."""
+        return {name: value for name, value in self.options.items() if name != "max_size"}
 
     def _named(self, make: Callable[[], _T]) -> _T:
         """Compile; again without the names that this graph of several lacks, if there are some."""
@@ -272,7 +276,7 @@ class CapturedGraph:
         if shapes is None or self._differentiates or any(is_kept(n) or is_loop(n) for n in self.graph.graph.nodes):
             return None
         if self._symbolic is None or not self._symbolic.fits(frozen):
-            make = partial(api.compile, module, given, dynamic_shapes=(shapes,), **self.options)
+            make = partial(api.compile, module, given, dynamic_shapes=(shapes,), **self._whole_options())
             self._symbolic = SymbolicGraph.of(make, frozen)
         return self._symbolic.program(given)
 

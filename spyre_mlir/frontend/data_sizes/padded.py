@@ -1,0 +1,229 @@
+"""A piece that runs on padded tensors, whatever sizes data decides: one program for all sizes up to a bound.
+
+Decision: docs/decisions/0192-a-bound-stands-for-sizes-that-data-decides.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch.export import Dim
+from torch.fx import GraphModule, Node
+from typing_extensions import override
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.capture.control_flow.kept import is_kept
+from spyre_mlir.frontend.capture.control_flow.unrolled import is_loop
+from spyre_mlir.frontend.capture.export import REFUSED
+from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
+from spyre_mlir.frontend.data_sizes.calls import piece_model, place_of_call
+from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
+from spyre_mlir.frontend.data_sizes.masks import Masks, symbols_of_sizes
+from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, tree_flatten, upper_bound
+
+Sizes = Mapping[Any, int]
+
+
+class PaddedPiece:
+    """A piece whose arguments are padded with zeros; behind them are masks of the padding, and sizes as tensors.
+
+    Attributes:
+        model: the piece as a model; its arguments are the tensors of the piece, masks, and sizes.
+        symbols: of the sizes that are padded.
+        is_masked: whether it has more masks and sizes than numbers of the piece need.
+    """
+
+    def __init__(self, piece: Piece, name: str, *, masked: bool) -> None:
+        """Writes the graph of the piece.
+
+        Args:
+            piece: which stays as it is.
+            name: of the model.
+            masked: whether reductions get masks, and operators sizes as tensors.
+
+        Raises:
+            UnsupportedError: something besides sizes that data decides differs from call to call.
+        """
+        self._piece = piece
+        self._uppers = _symbols(piece)
+        self.symbols = tuple(self._uppers)
+        graph = deepcopy(piece.module.graph)
+        given = graph.find_nodes(op="placeholder")
+        self._tensors = [place for place, n in enumerate(piece.inputs) if isinstance(n.meta["val"], torch.Tensor)]
+        with graph.inserting_after(given[-1]):
+            counts = {s: graph.placeholder(f"count_{s}") for s in reversed(self.symbols)}
+            masks = {s: graph.placeholder(f"places_{s}") for s in reversed(self.symbols)}
+        self.is_masked = masked and Masks(graph, masks, counts).put()
+        for node in given:
+            if not isinstance(node.meta["val"], torch.Tensor):
+                _ask_mask(node, masks[expression_of(node.meta["val"])])
+        self._masks, self._counts = ([s for s in self.symbols if of[s].users] for of in (masks, counts))
+        for unread in [n for n in (*masks.values(), *counts.values()) if not n.users]:
+            graph.erase_node(unread)
+        self.model = piece_model(Piece(GraphModule(piece.module, graph), piece.inputs, piece.outputs), name)
+
+    def upper(self, symbol: Any) -> int | None:
+        """Return the largest size that checks of the program and shapes of its tensors allow, if they say one."""
+        return self._uppers[symbol]
+
+    def examples(self, sizes: Sizes) -> tuple[torch.Tensor, ...]:
+        """Return arguments of the model for some sizes."""
+        inputs = [self._piece.inputs[place].meta["val"] for place in self._tensors]
+        zeros = [torch.zeros(_extents(value, sizes), dtype=value.dtype) for value in inputs]
+        return (*zeros, *self._told(sizes, sizes))
+
+    def _told(self, sizes: Sizes, most: Sizes) -> Iterator[torch.Tensor]:
+        """The masks and sizes of a call."""
+        yield from (torch.arange(most[symbol]) < sizes[symbol] for symbol in self._masks)
+        yield from (torch.tensor(sizes[symbol]) for symbol in self._counts)
+
+    def dynamic_shapes(self) -> tuple[Any, ...]:
+        """Return which sizes of the arguments are symbols, as an export takes it."""
+        inputs = [self._piece.inputs[place].meta["val"] for place in self._tensors]
+        sized = [
+            {dim: Dim.AUTO for dim, n in enumerate(x.shape) if isinstance(n, torch.SymInt)} or None for x in inputs
+        ]
+        return (*sized, *({0: Dim.AUTO} for _ in self._masks), *(None for _ in self._counts))
+
+    def sizes_of(self, inputs: Sequence[Any]) -> dict[Any, int]:
+        """Return the values of the symbols in a call of the piece."""
+        found = dict[Any, int]()
+        for node, given in zip(self._piece.inputs, inputs, strict=True):
+            known = node.meta["val"]
+            pairs = zip(known.shape, given.shape, strict=True) if isinstance(known, torch.Tensor) else ((known, given),)
+            for extent, value in pairs:
+                if isinstance(extent, torch.SymInt) and (expression := expression_of(extent)).is_Symbol:
+                    found[expression] = int(value)
+        return found
+
+    def keeps_shapes(self, inputs: Sequence[Any], sizes: Sizes) -> bool:
+        """Return whether torch's operators give shapes as they are for other sizes, on these inputs of the piece.
+
+        A size of 1 may broadcast, or be squeezed, and some operators refuse a size of 0.
+        """
+        try:
+            with torch.no_grad():
+                return _Shapes(self._piece.module, sizes).agree(inputs)
+        except REFUSED:
+            return False
+
+    def arguments(self, inputs: Sequence[Any], sizes: Sizes, most: Sizes) -> tuple[torch.Tensor, ...]:
+        """Return the arguments of the model: the inputs of the piece with zeros behind them, masks and sizes.
+
+        Args:
+            inputs: of the piece.
+            sizes: values of the symbols in the call.
+            most: those that the program is for.
+        """
+        tensors = [
+            _padded(inputs[place], _extents(self._piece.inputs[place].meta["val"], most)) for place in self._tensors
+        ]
+        return (*tensors, *self._told(sizes, most))
+
+    def results(self, outputs: Sequence[torch.Tensor], sizes: Sizes) -> tuple[torch.Tensor, ...]:
+        """Return the results of the piece, without what padding made."""
+        pairs = zip(self._piece.outputs, outputs, strict=True)
+        return tuple(_first(given, _extents(node.meta["val"], sizes)) for node, given in pairs)
+
+
+def reads_data_size(piece: Piece) -> bool:
+    """Return whether data decides a size of a piece, or a number that it reads."""
+    return any(free_unbacked_symbols(node.meta["val"]) for node in piece.inputs)
+
+
+def size_makers(program: DividedProgram) -> dict[str, tuple[str, str]]:
+    """Return the operator that makes a size, and its place in the model, by the names of the symbols."""
+    calls = [step for step in program.steps if isinstance(step, SizingCall)]
+    return {str(s): place_of_call(step) for step in calls for s in step.node.meta.get("unbacked_bindings") or ()}
+
+
+class _Shapes(KnownNumbers):
+    """Runs a piece with torch's operators, and compares the shapes of all values with those that its symbols say."""
+
+    def __init__(self, module: GraphModule, sizes: Sizes) -> None:
+        super().__init__(module)
+        self._sizes = sizes
+        self._agree = True
+
+    def agree(self, inputs: Sequence[Any]) -> bool:
+        """Return whether all shapes of a call agree."""
+        self.run(*inputs)
+        return self._agree
+
+    @override
+    def run_node(self, n: Node) -> Any:
+        """Run one node."""
+        value = super().run_node(n)
+        if n.op == "call_function":
+            pairs = zip(tree_flatten(n.meta.get("val"))[0], tree_flatten(value)[0], strict=True)
+            self._agree &= all(self._same(known, given) for known, given in pairs)
+        return value
+
+    def _same(self, known: object, given: object) -> bool:
+        if not isinstance(given, torch.Tensor):
+            return True
+        return isinstance(known, torch.Tensor) and list(given.shape) == _extents(known, self._sizes)
+
+
+def _symbols(piece: Piece) -> dict[Any, int | None]:
+    """The symbols of a piece in the order in which inputs have them, with their largest values, if they are known.
+
+    Raises:
+        UnsupportedError: its inputs have other symbols and numbers, or the piece has control flow.
+    """
+    found, told = dict[Any, int | None](), set[Any]()
+    for node in piece.inputs:
+        value = node.meta["val"]
+        if not isinstance(value, torch.Tensor) and not _is_symbol(value):
+            raise UnsupportedError(f"{node.name} is a number of the data that is no size", where=place_of(node))
+        of_data = set(free_unbacked_symbols(value))
+        for symbol in symbols_of_sizes(value):
+            if symbol not in of_data:
+                raise UnsupportedError(f"the size {symbol} is one of the model's inputs", where=place_of(node))
+            found.setdefault(symbol)
+        extents = value.shape if isinstance(value, torch.Tensor) else (value,)
+        symbolic = {expression_of(extent): extent for extent in extents if isinstance(extent, torch.SymInt)}
+        told |= symbolic.keys()
+        found.update({symbol: upper_bound(symbolic[symbol]) for symbol in symbolic if symbol in found})
+    if lost := [symbol for symbol in found if symbol not in told]:
+        raise UnsupportedError(f"no tensor is as long as {lost[0]}, only as an expression of it")
+    for node in piece.module.graph.nodes:
+        if is_kept(node) or is_loop(node):
+            raise UnsupportedError("control flow has no padded form", where=place_of(node))
+    return found
+
+
+def _is_symbol(number: object) -> bool:
+    return isinstance(number, torch.SymInt) and bool(expression_of(number).is_Symbol)
+
+
+def _ask_mask(node: Node, mask: Node) -> None:
+    """Put the length of a mask in the place of a number that is this size."""
+    with node.graph.inserting_after(mask):
+        length = node.graph.call_function(torch.ops.aten.sym_size.int, (mask, 0))
+    length.meta = dict(node.meta)
+    node.replace_all_uses_with(length)
+    node.graph.erase_node(node)
+
+
+def _extents(value: torch.Tensor, sizes: Sizes) -> list[int]:
+    return [
+        int(expression_of(extent).subs(dict(sizes))) if isinstance(extent, torch.SymInt) else extent
+        for extent in value.shape
+    ]
+
+
+def _padded(given: torch.Tensor, extents: Sequence[int]) -> torch.Tensor:
+    if list(given.shape) == list(extents):
+        return given
+    made = given.new_zeros(extents)
+    made[tuple(map(slice, given.shape))] = given
+    return made
+
+
+def _first(given: torch.Tensor, extents: Sequence[int]) -> torch.Tensor:
+    return given if list(given.shape) == list(extents) else given[tuple(map(slice, extents))].clone()

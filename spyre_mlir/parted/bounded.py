@@ -1,0 +1,221 @@
+"""A part that is compiled once for all sizes up to a bound: calls are padded, where padding is proved away.
+
+Decision: docs/decisions/0192-a-bound-stands-for-sizes-that-data-decides.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.dialects.aten_sizes import GuardOp
+from spyre_mlir.dialects.size_expressions import symbols_in
+from spyre_mlir.dynamic import specialized
+from spyre_mlir.errors import ImportProgramError, InputError, SpyreError, UnsupportedError
+from spyre_mlir.options import CompileOptions
+from spyre_mlir.padding.buckets import check_bucket
+from spyre_mlir.transforms.specialize_shapes import check_guards
+from spyre_mlir.transforms.utils.rebuild import functions
+
+if TYPE_CHECKING:
+    from spyre_mlir.frontend import Program
+    from spyre_mlir.frontend.data_sizes.dividing import Piece
+    from spyre_mlir.frontend.data_sizes.padded import PaddedPiece
+
+Sizes = Mapping[Any, int]
+# The operator that makes a size, and its place in the model, by the name of the symbol.
+Makers = Mapping[str, tuple[str, str]]
+
+_HINT = "leave out max_size: each size then has a program of its own"
+# Torch traces as if no symbolic size were 0 or 1.
+_LEAST = 2
+# Sizes that the piece is imported for: even, and different.
+_EXAMPLE_STEP = 8
+
+
+@dataclass
+class BoundedPart:
+    """The program of a part for its largest sizes.
+
+    Attributes:
+        piece: pads and masks.
+        program: for the largest sizes.
+        most: the largest sizes.
+        makers: what makes them.
+    """
+
+    piece: PaddedPiece
+    program: CompiledModel
+    most: Sizes
+    makers: Makers
+    _small: dict[tuple[int, ...], bool] = field(default_factory=dict[tuple[int, ...], bool])
+
+    def run(self, inputs: Sequence[Any], run: Callable[[CompiledModel, tuple[Any, ...]], Any]) -> Any:
+        """Run the program on padded inputs; None if it does not stand for their sizes, or a result is no number.
+
+        Padding that is infinite makes results no numbers: the proof says nothing of it.
+
+        Raises:
+            InputError: a size is above its bound.
+        """
+        from spyre_mlir.frontend import has_gaps
+
+        sizes = self.piece.sizes_of(inputs)
+        self._check(sizes)
+        if not self._stands_for(inputs, sizes):
+            return None
+        given = self.piece.arguments(inputs, sizes, _compiled(self.most))
+        results = self.piece.results(run(self.program, given), sizes)
+        return None if has_gaps(results) else results
+
+    def _check(self, sizes: Sizes) -> None:
+        for symbol, size in sizes.items():
+            if size > self.most[symbol]:
+                op, place = self.makers[str(symbol)]
+                raise InputError(
+                    f"{op} gives a size of {size} in this call, expected {self.most[symbol]} at most",
+                    where=place,
+                    hint="compile the model with a larger max_size, or without it",
+                )
+
+    def _stands_for(self, inputs: Sequence[Any], sizes: Sizes) -> bool:
+        """Return if the program stands for these sizes: those of 0 and 1 if torch gives no other shapes for them."""
+        if min(sizes.values()) >= _LEAST:
+            return True
+        key = tuple(min(size, _LEAST) for size in sizes.values())
+        if key not in self._small:
+            self._small[key] = self.piece.keeps_shapes(inputs, sizes)
+        return self._small[key]
+
+
+@dataclass(frozen=True)
+class Bounding:
+    """Settings that parts with a bound share.
+
+    Attributes:
+        options: for which programs are compiled, `max_size` among them.
+        makers: what makes sizes.
+        build: lowers a static program.
+    """
+
+    options: CompileOptions
+    makers: Makers
+    build: Callable[[Program], CompiledModel]
+
+    def part(self, piece: Piece, name: str) -> BoundedPart:
+        """Compile a piece for its largest sizes, with masks if it needs some.
+
+        Raises:
+            UnsupportedError: padding may reach a result.
+            InputError: the program does not say how large a size may be.
+        """
+        from spyre_mlir.frontend.data_sizes.padded import PaddedPiece
+
+        try:
+            plain = PaddedPiece(piece, name, masked=False)
+        except UnsupportedError as refused:
+            raise _refusal(name, refused) from refused
+        most = self._most(plain)
+        try:
+            return self._proved(plain, most)
+        except (UnsupportedError, ImportProgramError) as refused:
+            masked = PaddedPiece(piece, name, masked=True)
+            if not masked.is_masked:
+                raise self._behind(plain, name, refused) from refused
+        try:
+            return self._proved(masked, most)
+        except (UnsupportedError, ImportProgramError) as refused:
+            raise self._behind(plain, name, refused) from refused
+
+    def read(self, piece: Piece, name: str, program: CompiledModel, masked: bool) -> BoundedPart:
+        """Return a part whose program was saved."""
+        from spyre_mlir.frontend.data_sizes.padded import PaddedPiece
+
+        padded = PaddedPiece(piece, name, masked=masked)
+        return BoundedPart(padded, program, self._most(padded), self.makers)
+
+    def _most(self, piece: PaddedPiece) -> dict[Any, int]:
+        """The largest sizes: those of the option, or the program's own where these are less."""
+        given = self.options.max_size if isinstance(self.options.max_size, int) else None
+        found = dict[Any, int]()
+        for symbol in piece.symbols:
+            known = [size for size in (given, piece.upper(symbol)) if size is not None]
+            if not known:
+                op, place = self.makers[str(symbol)]
+                raise InputError(
+                    f"the program does not say how large the size is that {op} makes",
+                    where=place,
+                    hint="give a number, max_size=512, or check it in the model, torch._check(n <= 512)",
+                )
+            found[symbol] = min(known)
+        return found
+
+    def _proved(self, piece: PaddedPiece, bounds: Sizes) -> BoundedPart:
+        from spyre_mlir.frontend import import_program, sizes_of_call
+
+        most = _compiled(bounds)
+        examples = {symbol: _EXAMPLE_STEP * (number + 1) for number, symbol in enumerate(most)}
+        program = import_program(piece.model, piece.examples(examples), None, (piece.dynamic_shapes(),))
+        if program.origin is None:
+            raise UnsupportedError(f"torch takes the sizes of {program.name} for granted")
+
+        def at(sizes: Sizes) -> Program:
+            try:
+                return specialized(program, sizes_of_call(program, piece.examples(sizes)))
+            except InputError as error:
+                raise UnsupportedError(error.message, where=error.where) from error
+
+        check_conditions(program, sizes_of_call(program, piece.examples(most)))
+        for symbol, others in _settings(most):
+            size = most[symbol]
+            smaller = [(at({**others, symbol: n}), n) for n in sorted({_LEAST, size - 1})]
+            check_bucket(at({**others, symbol: size}), size, smaller, self.options)
+        return BoundedPart(piece, self.build(at(most)), bounds, self.makers)
+
+    def _behind(self, piece: PaddedPiece, name: str, refused: SpyreError) -> UnsupportedError:
+        """The error for a part, named by what makes its sizes."""
+        makers = dict.fromkeys(self.makers[str(symbol)][0] for symbol in piece.symbols)
+        return _refusal(f"{name}, behind {' and '.join(makers)},", refused)
+
+
+def _refusal(what: str, refused: SpyreError) -> UnsupportedError:
+    text = f"{what} has no program for all sizes: {refused.message}"
+    return UnsupportedError(text, where=refused.where, hint=_HINT)
+
+
+def check_conditions(program: Program, most: Mapping[str, int]) -> None:
+    """Check that all sizes fulfil what the export takes for granted.
+
+    Raises:
+        UnsupportedError: one does not, or a condition is about two sizes.
+    """
+    (main,) = functions(program.module)
+    for condition in [op.condition.data for op in main.body.block.ops if isinstance(op, GuardOp)]:
+        names = symbols_in(condition)
+        if len(names) > 1:
+            raise UnsupportedError(f"the export takes for granted that {condition}")
+        for name in names:
+            for size in range(_LEAST, most[name] + 1):
+                _check_condition(condition, {name: size})
+
+
+def _check_condition(condition: str, sizes: Mapping[str, int]) -> None:
+    try:
+        check_guards([condition], sizes)
+    except InputError as error:
+        raise UnsupportedError(error.message) from error
+
+
+def _compiled(most: Sizes) -> dict[Any, int]:
+    """The sizes of the program: one more than the least at least, with which it is compared."""
+    return {symbol: max(size, _LEAST + 1) for symbol, size in most.items()}
+
+
+def _settings(most: Sizes) -> Iterator[tuple[Any, Sizes]]:
+    """Each symbol, with the sizes of the other ones: the largest, and the least."""
+    for symbol in most:
+        yield symbol, most
+        if len(most) > 1:
+            yield symbol, dict.fromkeys(most, _LEAST)

@@ -1,0 +1,95 @@
+"""A part with a bound: which bound counts, how often it is built, and what it is refused for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+
+from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.frontend import Program, import_program, size_makers
+from spyre_mlir.frontend.data_sizes.dividing import Piece
+from spyre_mlir.options import CompileOptions
+from spyre_mlir.parted.bounded import BoundedPart, Bounding, check_conditions
+from tests.unit.frontend.data_sizes.programs import X, division
+
+
+def bounded(function: Callable[[Tensor], Any], built: list[Program], max_size: Any = 64) -> BoundedPart:
+    """The last part of a program; a compiler that only notes what it is given."""
+    program = division(function)
+    pieces = [step for step in program.steps if isinstance(step, Piece)]
+
+    def build(made: Program) -> Any:
+        built.append(made)
+        return made
+
+    return Bounding(CompileOptions(max_size=max_size), size_makers(program), build).part(pieces[-1], "Last")
+
+
+def rows(x: Tensor) -> Tensor:
+    return x[x.sum(-1) > 0] * 2
+
+
+@pytest.mark.parametrize(("given", "bound"), [(1, 1), (64, 3), ("known", 3)])
+def test_the_lesser_bound_counts(given: object, bound: int) -> None:
+    """A mask of three rows selects three at most; the program is never for less, as it is compared with one for two."""
+    built = list[Program]()
+    part = bounded(rows, built, given)
+    assert [*part.most.values()] == [bound]
+    (program,) = built
+    assert [argument.shape for argument in program.arguments if argument.kind == "input"] == [(3, 4)]
+    assert not part.piece.is_masked
+
+
+def test_masks_are_only_put_where_padding_counts() -> None:
+    part = bounded(lambda x: x[x.sum(-1) > 0].amax(0), [])
+    assert part.piece.is_masked
+
+
+def test_a_size_above_the_bound_is_refused() -> None:
+    part = bounded(rows, [], 2)
+    with pytest.raises(InputError, match=r"aten\.index\.Tensor gives a size of 3 in this call, expected 2 at most"):
+        part.run((torch.ones(3, 4),), lambda _program, inputs: inputs)
+
+
+def test_two_sizes_are_proved_one_by_one() -> None:
+    built = list[Program]()
+    part = bounded(lambda x: torch.outer(x[x > 0], x[x < 0]), built)
+    assert len(part.most) == 2
+    assert len(built) == 1
+    with pytest.raises(UnsupportedError, match=r"Last, behind aten\.index\.Tensor, has no program for all sizes: "):
+        bounded(lambda x: torch.cat([x[x > 0], x[x < 0]]) * 2, built)
+
+
+class Conditional(nn.Module):
+    """Takes for granted that a size is not five."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * 2 if x.shape[0] != 5 else x * 3
+
+
+def test_conditions_hold_for_all_sizes() -> None:
+    shapes = ({0: Dim.AUTO},)
+    program = import_program(Conditional(), (torch.ones(3, 4),), None, shapes)
+    check_conditions(program, {"s0": 4})
+    with pytest.raises(UnsupportedError, match="s0"):
+        check_conditions(program, {"s0": 5})
+
+
+def test_small_sizes_are_asked_once() -> None:
+    """The part asks torch about the shapes of a size of one, and pads to two elements at least."""
+    ran = list[tuple[Tensor, ...]]()
+
+    def run(_program: object, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        ran.append(inputs)
+        return (inputs[0] * 2,)
+
+    part = bounded(rows, [])
+    for _ in range(2):
+        (result,) = part.run((X[1:2],), run)
+        assert torch.equal(result, X[1:2] * 2)
+    assert [given[0].shape[0] for given in ran] == [3, 3]

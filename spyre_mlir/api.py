@@ -305,12 +305,12 @@ def _imported(
     step: Step,
     dynamic_shapes: Any = None,
 ) -> Program:
-    from spyre_mlir.frontend import import_program
+    from spyre_mlir.frontend import import_program, unless_ranks_end
 
     step("import")
     started = time.perf_counter()
     with paused_collector():
-        program = import_program(model, args, kwargs, dynamic_shapes)
+        program = unless_ranks_end("the import", partial(import_program, model, args, kwargs, dynamic_shapes))
     operations = sum(1 for _ in program.module.walk())
     log.info("import of %s: %d ops, %.3f s", program.name, operations, time.perf_counter() - started)
     return program
@@ -319,8 +319,12 @@ def _imported(
 def _lowered(
     program: Program, options: CompileOptions, step: Step, *, rare: bool = False, shared: bool = True
 ) -> CompiledModel:
+    from spyre_mlir.frontend import unless_ranks_end
+
+    context, watch = make_context(options.spec), PassLog(step)
+    make = partial(lower_once, program.module, context, options, watch=watch, rare=rare)
     with paused_collector():
-        lowered = lower_once(program.module, make_context(options.spec), options, watch=PassLog(step), rare=rare)
+        lowered = unless_ranks_end(f"the compilation of {program.name}", make)
     lowered.free_at_once(program.module, shared=shared)
     lowered.losses.tell()
     return CompiledModel(program, lowered, options)

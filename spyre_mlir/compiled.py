@@ -178,11 +178,11 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
 
     @override
     def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        from spyre_mlir.frontend import finish_call
+        from spyre_mlir.frontend import finish_call, work_of_a_rank
 
         self.log, self._called = FaultLog(self._options.on_fault), True
         # The first call makes the plans of all launches, and finds the memory of the results.
-        with paused_collector() if self._resident.plans.empty else nullcontext():
+        with work_of_a_rank(), paused_collector() if self._resident.plans.empty else nullcontext():
             tensors = self._tensors(args, kwargs, self._options.numerics)
             changing = {index: tensors[name] for index, name in self._program.mutations.items()}
             results = self._run_tensors(tensors, self._options.numerics, self.log, changing)

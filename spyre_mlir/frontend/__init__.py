@@ -29,7 +29,13 @@ from spyre_mlir.frontend.data_sizes.calls import import_divided
 from spyre_mlir.frontend.data_sizes.files import read_exported, write_exported
 from spyre_mlir.frontend.data_sizes.padded import size_makers
 from spyre_mlir.frontend.importer import import_program
-from spyre_mlir.frontend.process_groups import rank_and_count, wait_for_ranks, without_exchange
+from spyre_mlir.frontend.process_groups import (
+    rank_and_count,
+    unless_ranks_end,
+    wait_for_ranks,
+    without_exchange,
+    work_of_a_rank,
+)
 from spyre_mlir.frontend.program.described import described_program
 from spyre_mlir.frontend.program.program import Argument, Program, TreeConstant
 from spyre_mlir.frontend.reference.eager import double_reference, shown_as_numpy, to_numpy, torch_reference
@@ -89,7 +95,9 @@ __all__ = [
     "to_numpy",
     "torch_reference",
     "torch_values",
+    "unless_ranks_end",
     "wait_for_ranks",
     "without_exchange",
+    "work_of_a_rank",
     "write_exported",
 ]

@@ -5,17 +5,21 @@ Decision: docs/decisions/0153-collectives-are-steps-of-the-host.md
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
 
 from spyre_mlir.errors import CollectiveError, InputError
 from spyre_mlir.frontend.rank_failures import come, not_come, report, unless_ranks_fail
+from spyre_mlir.frontend.rank_processes import RankEndedError, Workers, at_work, unless_interrupted
 from spyre_mlir.frontend.torch_private import Operator, group_called, group_names, schema_of
 from spyre_mlir.ops.native.collectives import NAMESPACE
+
+T = TypeVar("T")
+NO_EXCHANGE = "fake"  # back end of torch
 
 START = (
     'start one process a rank with torchrun, and call torch.distributed.init_process_group("gloo") in each before '
@@ -73,11 +77,52 @@ def without_exchange(rank: int, count: int) -> Generator[None]:
         )
     from torch.testing._internal.distributed.fake_pg import FakeStore  # registers the back end
 
-    dist.init_process_group("fake", store=FakeStore(), rank=rank, world_size=count)
+    dist.init_process_group(NO_EXCHANGE, store=FakeStore(), rank=rank, world_size=count)
     try:
         yield
     finally:
         dist.destroy_process_group()
+
+
+@contextmanager
+def work_of_a_rank() -> Generator[None]:
+    """Tell the other ranks of the process group, if there are any, that this one is at work until the block ends."""
+    if (others := _other_workers()) is None:
+        yield
+        return
+    with at_work(others.store, dist.get_rank()):
+        yield
+
+
+def unless_ranks_end(what: str, function: Callable[[], T]) -> T:
+    """Return what a function gives that is work of this rank; it may take long, and exchanges nothing.
+
+    Args:
+        what: it does, for the message.
+        function: is interrupted if another rank ends at work.
+
+    Raises:
+        CollectiveError: another rank has.
+    """
+    if (others := _other_workers()) is None:
+        return function()
+    with at_work(others.store, dist.get_rank()):
+        try:
+            return unless_interrupted(function, others.ended)
+        except RankEndedError as ended:
+            raise CollectiveError(
+                f"rank {dist.get_rank()}: {what} was given up: {ended}",
+                hint="one of the other ranks was killed, by hand or for its memory: start all of them again",
+            ) from None
+
+
+def _other_workers() -> Workers | None:
+    """The other ranks of the process group; None if nobody else is there."""
+    if not (dist.is_available() and dist.is_initialized()) or dist.get_backend() == NO_EXCHANGE:
+        return None
+    others = [rank for rank in range(dist.get_world_size()) if rank != dist.get_rank()]
+    world: Any = dist.group.WORLD
+    return Workers(world.get_group_store(), others) if others else None
 
 
 def _group(name: str, where: str) -> Any:
@@ -126,7 +171,9 @@ class Collective:
         try:
             number = come(store, dist.get_rank())
             started = called(**arguments, group_name=group_name)
-            return unless_ranks_fail(lambda: _finished(started), store, number)
+            others = _other_workers()
+            look = (lambda: None) if others is None else others.ended
+            return unless_ranks_fail(lambda: _finished(started), store, number, look)
         except (RuntimeError, ValueError) as error:  # `DistBackendError` is one
             report(store, number, f"rank {dist.get_rank()} has failed in {self._name}")
             said = str(error).strip().split("\n", 1)[0]
@@ -155,4 +202,13 @@ def _listed(ranks: Sequence[int]) -> str:
     return f"rank{'s' * (len(ranks) != 1)} {', '.join(map(str, ranks))}"
 
 
-__all__ = ["Collective", "groups_to_share", "rank_and_count", "ranks_of", "wait_for_ranks", "without_exchange"]
+__all__ = [
+    "Collective",
+    "groups_to_share",
+    "rank_and_count",
+    "ranks_of",
+    "unless_ranks_end",
+    "wait_for_ranks",
+    "without_exchange",
+    "work_of_a_rank",
+]

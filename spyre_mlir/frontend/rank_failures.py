@@ -70,22 +70,25 @@ def report(store: GroupStore, number: int, text: str) -> None:
             store.set(key, text)
 
 
-def unless_ranks_fail(wait: Callable[[], T], store: GroupStore, number: int) -> T:
+def unless_ranks_fail(
+    wait: Callable[[], T], store: GroupStore, number: int, look: Callable[[], str | None] = lambda: None
+) -> T:
     """Return what a function gives that waits for other ranks in a collective.
 
     Args:
         wait: runs in a thread of its own, which is left behind if nothing ends it.
         store: of the process group.
         number: of the collective.
+        look: returns which rank has ended, or None.
 
     Raises:
-        RuntimeError: another rank has failed in it, or the store is gone, and the function did not return soon after;
-            or the function raised it.
+        RuntimeError: another rank has failed in it or has ended, or the store is gone, and the function did not return
+            soon after; or the function raised it.
     """
     done = _in_a_thread(wait)
     if not futures.wait([done], timeout=_POLL_SECONDS).done:
         over = Event()
-        told = _in_a_thread(lambda: _next_note(store, number, over))  # a store may hang, as its rank may
+        told = _in_a_thread(lambda: _next_note(store, number, look, over))  # a store may hang, as its rank may
         both: list[futures.Future[Any]] = [done, told]
         futures.wait(both, return_when=futures.FIRST_COMPLETED)
         over.set()
@@ -94,12 +97,14 @@ def unless_ranks_fail(wait: Callable[[], T], store: GroupStore, number: int) -> 
     return done.result()
 
 
-def _next_note(store: GroupStore, number: int, over: Event) -> str:
-    """What the first rank that failed says, as soon as it does."""
+def _next_note(store: GroupStore, number: int, look: Callable[[], str | None], over: Event) -> str:
+    """What the first rank that failed says, or is said of the first that has ended, as soon as it does or has."""
     while not over.wait(_POLL_SECONDS):
         try:
             if store.check([key := f"{_FAILED}/{number}"]):
                 return store.get(key).decode()
+            if (ended := look()) is not None:
+                return ended
         except RuntimeError:
             return "the store of the process group is gone"
     return ""

@@ -140,6 +140,17 @@ def run_until_refused() -> tuple[str, str]:
             return kind, text
 
 
+def compile_until_refused() -> tuple[str, str]:
+    """The class and the text of the error that compilations end in, one after the other; nothing runs."""
+    x, until = torch.linspace(-1, 1, 4 * WIDTH).reshape(4, WIDTH), time.monotonic() + 60
+    while time.monotonic() < until:
+        try:
+            spyre_mlir.compile(ParallelMlp(whole_mlp()), (x,), cache=False)
+        except SpyreError as error:
+            return type(error).__name__, str(error)
+    return "", "nobody said anything"
+
+
 def wait_for_a_rank_that_hangs() -> tuple[str, str]:
     """As `run_again`, on all ranks but the last, which never comes to the collective of the model."""
     with torch.no_grad():

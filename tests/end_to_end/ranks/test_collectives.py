@@ -16,6 +16,7 @@ from tests.end_to_end.ranks.launch import Kill, after_a_kill, on_ranks, survivor
 from tests.end_to_end.ranks.programs import (
     bound_by_parts,
     compile_and_run_once,
+    compile_until_refused,
     go_on_after_an_error,
     rows,
     run_again,
@@ -111,6 +112,18 @@ def test_a_kill_at_a_random_point_ends_all_other_ranks_by_name() -> None:
     for seconds, (kind, text) in found:
         assert kind == "CollectiveError"
         assert "all_reduce of group '0' (4 ranks: 0, 1, 2, 3) was not completed" in text
+        assert seconds < 10
+
+
+def test_a_kill_while_all_ranks_compile_ends_the_others_by_name() -> None:
+    """They exchange nothing: no connection tells them."""
+    chance = random.Random(19)
+    kill = Kill(chance.randrange(3), chance.uniform(0.0, 2.0))
+    found = survivors(3, kill, compile_until_refused, before=compile_and_run_once)
+    assert len(found) == 2
+    for seconds, (kind, text) in found:
+        assert kind == "CollectiveError"
+        assert f"was given up: rank {kill.rank} has ended in the middle of its work (process " in text
         assert seconds < 10
 
 

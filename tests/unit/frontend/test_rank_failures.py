@@ -98,3 +98,10 @@ def test_ranks_that_have_not_come() -> None:
     assert not_come(store, (0, 1, 2), 1) == [1]
     assert not_come(store, (0, 1, 2), 2) == [1, 2]
     assert not_come(store, (0, 2), 1) == []
+
+
+def test_a_rank_that_has_ended_is_told_to_those_that_wait() -> None:
+    store, never = dist.HashStore(), Event()
+    with pytest.raises(RuntimeError, match=r"rank 3 has ended, and 0\.2 s later this rank still waited"):
+        unless_ranks_fail(never.wait, store, 1, lambda: "rank 3 has ended")
+    never.set()

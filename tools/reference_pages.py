@@ -31,6 +31,7 @@ from spyre_mlir.machine.faults import FaultKind
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.pipeline import STAGES
+from spyre_mlir.pipeline.order import names_of
 from spyre_mlir.transforms import get_all_passes
 
 NOTES = {
@@ -177,7 +178,9 @@ def passes_page() -> str:
         PASSES_INTRO,
         table(("level", "passes that lead to it"), [(f"`{st.level}`", arrows(st.passes)) for st in STAGES]),
     ]
-    for name, load in get_all_passes().items():
+    order = [name for stage in STAGES for name in names_of(stage)]
+    loaded = sorted(get_all_passes().items(), key=lambda one: order.index(one[0]) if one[0] in order else len(order))
+    for name, load in loaded:
         pass_ = load()
         module = inspect.getmodule(pass_)
         text = inspect.cleandoc(module.__doc__ or "").partition("\nDecision: ")[0] if module else ""

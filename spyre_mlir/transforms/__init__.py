@@ -1,10 +1,16 @@
-"""One pass per file; the file is named after the pass, and some are in a folder of their kind."""
+"""One pass per file; the file is named after the pass, and some are in a folder of their kind.
+
+`spyre_mlir.pipeline` says which run, and when.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from types import MappingProxyType
 from typing import Any, cast
 
 from xdsl.context import Context
@@ -16,79 +22,32 @@ from spyre_mlir.errors import RegistrationError
 from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
 
-PASSES = (
-    "specialize-shapes",
-    "outline-regions",
-    "inline-regions",
-    "place-inputs",
-    "fold-sinks",
-    "turn-heads",
-    "part-columns",
-    "take-experts",
-    "spread-experts",
-    "pad-heads",
-    "fold-padding",
-    "convolve-rows",
-    "decompose-aten",
-    "convert-aten-to-spyre-loop",
-    "scale-results",
-    "split-products",
-    "pack-weights",
-    "update-in-place",
-    "forward-copies",
-    "join-parts",
-    "schedule-host-steps",
-    "cut-rows",
-    "cut-columns",
-    "choose-layouts",
-    "convert-spyre-loop-to-spyre-kernel",
-    "keep-on-device",
-    "view-copies",
-    "order-batches",
-    "plan",
-    "materialize-plan",
-    "divide-work",
-    "forward-results",
-    "place-lx",
-    "assign-pool",
-    "convert-spyre-kernel-to-ktdp",
-    "convert-spyre-kernel-to-superdsc",
-)
-"""Names of our passes. `place-lx` is `PlaceLxPass` of `place_lx.py`; `spyre_mlir.pipeline` says which run, and when."""
+FOLDERS = ("", "aten_forms", "buffer_layouts", "cut_nests")
+"""Where every module is a pass: in this folder, and in these. `PlaceLxPass` of `place_lx.py` is `place-lx`."""
 
-_FOLDERS: dict[str, str] = {
-    **dict.fromkeys(
-        ("place-inputs", "choose-layouts", "view-copies", "order-batches", "forward-results"), "buffer_layouts"
-    ),
-    **dict.fromkeys(("cut-rows", "cut-columns", "split-products", "join-parts"), "cut_nests"),
-    **dict.fromkeys(
-        (
-            "fold-sinks",
-            "turn-heads",
-            "part-columns",
-            "take-experts",
-            "spread-experts",
-            "pad-heads",
-            "fold-padding",
-            "convolve-rows",
-        ),
-        "aten_forms",
-    ),
-}
+
+@cache
+def _modules() -> Mapping[str, str]:
+    """Modules of our passes by the names of these, in alphabetical order."""
+    found: dict[str, str] = {}
+    for folder in FOLDERS:
+        for module in iter_modules([str(Path(place, folder)) for place in __path__]):
+            if not module.ispkg:
+                home = ".".join(filter(None, (__name__, folder, module.name)))
+                found[module.name.replace("_", "-")] = home
+    return MappingProxyType(dict(sorted(found.items())))
 
 
 def _load(name: str) -> type[ModulePass]:
-    place = ".".join(filter(None, (__name__, _FOLDERS.get(name), name.replace("-", "_"))))
-    module = import_module(place)
-    pass_: type[ModulePass] = getattr(module, f"{name.title().replace('-', '')}Pass")
+    pass_: type[ModulePass] = getattr(import_module(_modules()[name]), f"{name.title().replace('-', '')}Pass")
     return pass_
 
 
 def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     """Return loaders of our passes and of plugin passes, by name."""
-    ours = {name: partial(_load, name) for name in PASSES}
+    ours = {name: partial(_load, name) for name in _modules()}
     for registered in registry.all_passes():
-        if registered.op in PASSES:
+        if registered.op in ours:
             raise RegistrationError(
                 f"the pass {registered.op} is claimed by both spyre_mlir and {registered.owner}",
                 hint="give yours another name",

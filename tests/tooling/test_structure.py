@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from spyre_mlir.transforms import PASSES
+from spyre_mlir.transforms import FOLDERS, get_all_passes
 from tests.paths import ROOT, TESTS
 
 PACKAGE = ROOT / "spyre_mlir"
@@ -75,9 +75,8 @@ def test_unit_tests_are_of_a_module() -> None:
 
 def test_transforms_holds_passes_and_folders_of_their_helpers() -> None:
     transforms = PACKAGE / "transforms"
-    folders_of_passes = (transforms, *(transforms / name for name in ("aten_forms", "buffer_layouts", "cut_nests")))
-    passes = {path.stem for folder in folders_of_passes for path in folder.glob("*.py")} - {"__init__"}
-    assert passes == {name.replace("-", "_") for name in PASSES}
+    passes = {path.stem for folder in FOLDERS for path in (transforms / folder).glob("*.py")} - {"__init__"}
+    assert {load().name.replace("-", "_") for load in get_all_passes().values()} == passes
     assert {f.name for f in folders() if f.parent == PACKAGE / "transforms"} == PASS_HELPERS
 
 

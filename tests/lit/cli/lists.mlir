@@ -2,8 +2,8 @@
 // RUN: spyre-opt --list-ops | filecheck %s --check-prefix=OPS
 
 // PASSES: {{^}}pass{{.}}from{{.}}options{{.}}meaning
-// PASSES-NEXT: specialize-shapes{{.}}spyre
-// PASSES-NEXT: outline-regions{{.}}spyre
+// PASSES-NEXT: assign-pool{{.}}spyre
+// PASSES-NEXT: choose-layouts{{.}}spyre
 // PASSES: {{^}}convert-spyre-kernel-to-superdsc{{.}}spyre{{.}}addresses=symbolic|concrete
 // PASSES: {{^}}cse{{.}}xdsl
 // OPS: {{^}}op{{.}}support{{.}}family{{.}}hardware function{{.}}unit{{.}}formats

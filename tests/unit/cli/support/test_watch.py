@@ -59,7 +59,7 @@ def test_list_passes_for_a_pipe(capsys: Capture) -> None:
     assert opt.main(["--list-passes"]) == 0
     head, *rows = columns(capsys.readouterr().out)
     assert head == ["pass", "from", "options", "meaning"]
-    assert rows[0][:2] == ["specialize-shapes", "spyre"]
+    assert rows[0][:2] == ["assign-pool", "spyre"]
     assert ["cse", "xdsl", "", ""] in rows
     options = next(row[2] for row in rows if row[0] == "convert-spyre-kernel-to-superdsc")
     assert "version=TS25|TS26|TSNEW" in options

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import re
-import traceback
 import zipfile
 from ast import literal_eval
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import takewhile
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any, cast
 
 import torch
@@ -104,6 +104,8 @@ def _fake_instead_of_meta(model: torch.nn.Module) -> Generator[Callable[[object]
             holder[name] = value
 
 
+# The file of torch with recurrent layers, and what it says of packed sequences.
+_RECURRENT, _SIZE_OF_TENSOR = "torch/nn/modules/rnn.py", "argument 'size' failed"
 # What torch says where Python asks for the number itself.
 _SPECIALIZED = "Could not extract specialized"
 # What torch says of a `while_loop` in the body of a `scan`, which Dynamo alone captures.
@@ -244,6 +246,8 @@ def _traced(
             does = "torch cannot take the derivatives of"
             hint = "see if model(*args) works alone; take derivatives inside of torch.cond and loops, not of them"
         said, fixes = _of_sizes(error)
+        if _SIZE_OF_TENSOR in said and any(f.filename.endswith(_RECURRENT) for f in extract_tb(error.__traceback__)):
+            hint = "packed sequences take sizes from tensors: give the layer padded ones, and mask what is behind them"
         raise ImportProgramError(f"{does} {name}: {said}", where=raised_at(error), hint=fixes or hint) from error
     check_settings(exported, noted)
     return exported
@@ -251,7 +255,7 @@ def _traced(
 
 def _decided_by_values(name: str, error: GuardOnDataDependentSymNode) -> UnsupportedError:
     """The message for a model in which Python needs the value of a tensor, or what it says of a size."""
-    called = {frame.name for frame in traceback.extract_tb(error.__traceback__)}
+    called = {frame.name for frame in extract_tb(error.__traceback__)}
     condition = str(getattr(error, "cond", ""))
     instead = next((text for function, text in _INSTEAD.items() if function in called), None)
     if instead is None and _SPECIALIZED in str(error):
@@ -259,6 +263,8 @@ def _decided_by_values(name: str, error: GuardOnDataDependentSymNode) -> Unsuppo
             "use the number as a size, a bound of a slice or a factor, torch.where or torch.cond instead of `if`, or "
             "give it to the model as a number of Python"
         )
+    elif instead is None and re.fullmatch(r"Eq\(.*, 0\)", condition):
+        instead = "if the size is never 0, write torch._check(y.shape[0] != 0) above this line, where y has this size"
     elif instead is None and "_bool" not in condition and not condition.startswith("Eq(") and condition:
         symbols = ", ".join(sorted(set(re.findall(r"\bu\d+\b", condition))))
         instead = (

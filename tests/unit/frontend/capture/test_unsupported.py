@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from spyre_mlir.errors import ImportProgramError, UnsupportedError
+from spyre_mlir.errors import DataSizesError, ImportProgramError, UnsupportedError
 from spyre_mlir.frontend import import_program
 from tests.functions import FunctionModel
 
@@ -143,6 +144,28 @@ def test_what_torch_refuses_is_told_with_the_line(
     if line:
         assert line_of(model, line) in str(caught.value.where)
     assert capfd.readouterr().err == "", "torch logs no traces beside our error"
+
+
+def test_packed_sequences_have_their_own_hint() -> None:
+    with pytest.raises(ImportProgramError) as caught:
+        import_program(Packed(), (X,))
+    assert str(caught.value.hint).startswith("packed sequences take sizes from tensors: give the layer padded ones")
+
+
+def test_a_size_that_may_be_zero_is_checked_by_the_model() -> None:
+    """The distances of selected rows: torch asks whether there are some."""
+
+    def distances(x: torch.Tensor, *, checked: bool) -> torch.Tensor:
+        rows = x[x.sum(-1) > 0]
+        if checked:
+            torch._check(rows.shape[0] != 0)
+        return torch.cdist(rows, rows)
+
+    with pytest.raises(UnsupportedError) as caught:
+        import_program(FunctionModel(partial(distances, checked=False)), (X,))
+    assert "write torch._check(y.shape[0] != 0) above this line" in str(caught.value.hint)
+    with pytest.raises(DataSizesError):
+        import_program(FunctionModel(partial(distances, checked=True)), (X,))
 
 
 def test_custom_op_is_a_call() -> None:

@@ -340,6 +340,8 @@ class LazyModel(ShownAsText, CopiedAsItIs):
 
     def __init__(self, model: Any, options: CompileOptions) -> None:
         """Keeps the model for later."""
+        if options.max_size is not None:
+            raise InputError("max_size needs example inputs", hint="compile(model, (x,), max_size=…)")
         self._model = model
         self._options = options
         self._compiled: dict[str, CompiledModel] = {}

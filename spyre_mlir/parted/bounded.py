@@ -63,6 +63,8 @@ class BoundedPart:
         from spyre_mlir.frontend import has_gaps
 
         sizes = self.piece.sizes_of(inputs)
+        if sizes is None:
+            return None
         self._check(sizes)
         if not self._stands_for(inputs, sizes):
             return None

@@ -10,7 +10,7 @@ Decision: docs/decisions/0192-a-bound-stands-for-sizes-that-data-decides.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, cast
@@ -130,7 +130,7 @@ class Masks:
         if not sized or not all(isinstance(extent, int) for extent in rest):
             return False
         filled = self._filled(node, value, sized, 0.0)
-        keep = bool(node.args[2]) if len(node.args) > 2 else False
+        keep = bool(_argument(node, "keepdim"))
         total = self._before(node, aten.sum.dim_IntList, filled, list(dims), keep, dtype=node.kwargs.get("dtype"))
         for symbol in sized.values():
             total = self._before(node, aten.div.Tensor, total, self._count(node, symbol))
@@ -155,11 +155,11 @@ class Masks:
     def _attention(self, node: Node) -> bool:
         """Hide padded keys from attention, whose mask says which keys a query sees."""
         sized = self._sized(node.args[1], (-2,))
-        if not sized or (len(node.args) > 5 and node.args[5]) or node.kwargs.get("is_causal"):
+        if not sized or _argument(node, "is_causal"):
             return False
         (symbol,) = sized.values()
         mask = self._before(node, aten.unsqueeze.default, self.of[symbol], 0)
-        given = node.args[3] if len(node.args) > 3 else node.kwargs.get("attn_mask")
+        given = _argument(node, "attn_mask")
         if isinstance(given, Node):
             added = given.meta["val"].is_floating_point()
             mask = self._before(node, aten.where.ScalarOther, mask, given, -inf if added else False)
@@ -177,21 +177,18 @@ class Masks:
 
 def reduced_dims(node: Node) -> tuple[int, ...]:
     """Return the dimensions of its first argument that a call reduces, by its schema; all if it names none."""
-    names = [argument.name for argument in cast(Any, node.target)._schema.arguments]
-    place = names.index("dim") if "dim" in names else len(node.args)
-    dims = node.args[place] if place < len(node.args) else node.kwargs.get("dim")
+    dims = _argument(node, "dim")
     if isinstance(dims, int):
         return (dims,)
     listed = tuple(cast("Sequence[int]", dims or ()))
     return listed or tuple(range(len(_shape(node.args[0]))))
 
 
-def symbols_of_sizes(value: object) -> Iterator[Any]:
-    """The symbols in the sizes of a tensor, or in a number."""
-    sizes = value.shape if isinstance(value, torch.Tensor) else (value,)
-    for size in sizes:
-        if isinstance(size, torch.SymInt):
-            yield from sorted(expression_of(size).free_symbols, key=str)
+def _argument(node: Node, name: str) -> object:
+    """An argument of a call by its name in the schema; None if the call does not give it."""
+    names = [argument.name for argument in cast(Any, node.target)._schema.arguments]
+    place = names.index(name) if name in names else len(node.args)
+    return node.args[place] if place < len(node.args) else node.kwargs.get(name)
 
 
 def _shape(value: object) -> Sequence[object]:

@@ -21,7 +21,7 @@ from spyre_mlir.frontend.capture.export import REFUSED
 from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
 from spyre_mlir.frontend.data_sizes.calls import piece_model, place_of_call
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
-from spyre_mlir.frontend.data_sizes.masks import Masks, symbols_of_sizes
+from spyre_mlir.frontend.data_sizes.masks import Masks
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, tree_flatten, upper_bound
 
@@ -89,8 +89,8 @@ class PaddedPiece:
         ]
         return (*sized, *({0: Dim.AUTO} for _ in self._masks), *(None for _ in self._counts))
 
-    def sizes_of(self, inputs: Sequence[Any]) -> dict[Any, int]:
-        """Return the values of the symbols in a call of the piece."""
+    def sizes_of(self, inputs: Sequence[Any]) -> dict[Any, int] | None:
+        """Return the values of the symbols in a call of the piece; None if its sizes contradict each other."""
         found = dict[Any, int]()
         for node, given in zip(self._piece.inputs, inputs, strict=True):
             known = node.meta["val"]
@@ -98,7 +98,9 @@ class PaddedPiece:
             for extent, value in pairs:
                 if isinstance(extent, torch.SymInt) and (expression := expression_of(extent)).is_Symbol:
                     found[expression] = int(value)
-        return found
+        told = zip(self._piece.inputs, inputs, strict=True)
+        agree = (list(x.shape) == _extents(n.meta["val"], found) for n, x in told if isinstance(x, torch.Tensor))
+        return found if all(agree) else None
 
     def keeps_shapes(self, inputs: Sequence[Any], sizes: Sizes) -> bool:
         """Return whether torch's operators give shapes as they are for other sizes, on these inputs of the piece.
@@ -181,7 +183,7 @@ def _symbols(piece: Piece) -> dict[Any, int | None]:
         if not isinstance(value, torch.Tensor) and not _is_symbol(value):
             raise UnsupportedError(f"{node.name} is a number of the data that is no size", where=place_of(node))
         of_data = set(free_unbacked_symbols(value))
-        for symbol in symbols_of_sizes(value):
+        for symbol in _symbols_in(value):
             if symbol not in of_data:
                 raise UnsupportedError(f"the size {symbol} is one of the model's inputs", where=place_of(node))
             found.setdefault(symbol)
@@ -195,6 +197,13 @@ def _symbols(piece: Piece) -> dict[Any, int | None]:
         if is_kept(node) or is_loop(node):
             raise UnsupportedError("control flow has no padded form", where=place_of(node))
     return found
+
+
+def _symbols_in(value: object) -> Iterator[Any]:
+    """The symbols in the sizes of a tensor, or in a number."""
+    for size in value.shape if isinstance(value, torch.Tensor) else (value,):
+        if isinstance(size, torch.SymInt):
+            yield from sorted(expression_of(size).free_symbols, key=str)
 
 
 def _is_symbol(number: object) -> bool:

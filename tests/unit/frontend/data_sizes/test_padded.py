@@ -51,6 +51,16 @@ def test_a_number_that_is_a_size_is_asked_of_a_mask() -> None:
     assert result.tolist() == [0, 2, 4]
 
 
+def test_sizes_that_contradict_each_other_are_none() -> None:
+    def twice_selected(x: Tensor) -> Tensor:
+        mask = x.sum(-1) > 0
+        return x[mask] * (x + 1)[mask]
+
+    piece = last(twice_selected)
+    assert piece.sizes_of((X, X)) is not None
+    assert piece.sizes_of((X[:2], X)) is None
+
+
 def test_only_parts_behind_a_size_read_one() -> None:
     assert [reads_data_size(piece) for piece in pieces(lambda x: x[x > 0] * 2)] == [False, True]
 

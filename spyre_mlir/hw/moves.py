@@ -65,8 +65,32 @@ class Move:
         return made
 
 
-def moved(values: Array, moves: Iterable[Move | Words]) -> Array:
-    """Return a host tensor after moves, one after the other, or as the words of its digits.
+@dataclass(frozen=True)
+class RowParts:
+    """The last step of a transfer of indices: each names the parts of a row instead, which the table has side by side.
+
+    Attributes:
+        count: parts of a row; the result has them along a new first dimension.
+    """
+
+    count: int
+
+    def shape(self, given: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the extents of the result for a tensor of indices."""
+        return self.count, *given
+
+    def apply(self, values: Array) -> Array:
+        """Return the numbers of parts; of truth values, those of the index for each part."""
+        if values.dtype.kind == "b":
+            return np.stack([values] * self.count)
+        return np.stack([values.astype(np.int64) * self.count + part for part in range(self.count)])
+
+
+HostStep = Move | Words | RowParts
+
+
+def moved(values: Array, moves: Iterable[HostStep]) -> Array:
+    """Return a host tensor after steps of a transfer, one after the other.
 
     Raises:
         IndexError: a move leaves the tensor.
@@ -115,4 +139,4 @@ def _walks(expr: LinearExpr, extent: int, extents: Mapping[str, int]) -> bool:
     return expr.const == 0 and len(expr.terms) == 1 and expr.terms[0][1] == 1 and extents[expr.terms[0][0]] == extent
 
 
-__all__ = ["Move", "map_view", "moved", "writes_once"]
+__all__ = ["HostStep", "Move", "RowParts", "map_view", "moved", "writes_once"]

@@ -13,7 +13,7 @@ from spyre_mlir.dialects.spyre.attributes import (
     SpaceAttr,
 )
 from spyre_mlir.dialects.spyre.layout_choices import LayoutAttr
-from spyre_mlir.dialects.spyre.moves import MoveAttr, WordsAttr
+from spyre_mlir.dialects.spyre.moves import MoveAttr, RowPartsAttr, WordsAttr
 from spyre_mlir.dialects.target import TargetAttr
 
 Spyre = Dialect(
@@ -53,6 +53,7 @@ Spyre = Dialect(
         ResampleAttr,
         MoveAttr,
         WordsAttr,
+        RowPartsAttr,
         LayoutAttr,
         TargetAttr,
     ],

@@ -38,11 +38,10 @@ from spyre_mlir.dialects.ir.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.core_view import CoreView
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
-from spyre_mlir.dialects.spyre.moves import MoveAttr, WordsAttr
+from spyre_mlir.dialects.spyre.moves import StepAttr
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.dialects.tensors import shape_of
-from spyre_mlir.hw.few_bits import Words
-from spyre_mlir.hw.moves import Move
+from spyre_mlir.hw.moves import HostStep
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import StickError
 
@@ -212,7 +211,7 @@ class ToDeviceOp(ArgumentOp):
     saturate = opt_prop_def(UnitAttr)
     zero_padding = opt_prop_def(UnitAttr)
     from_end = opt_prop_def(IntegerAttr[I64])
-    moved = opt_prop_def(ArrayAttr[MoveAttr | WordsAttr])
+    moved = opt_prop_def(ArrayAttr[StepAttr])
     elements = opt_prop_def(ArrayAttr)
     result = result_def(DeviceTensorType)
 
@@ -238,8 +237,8 @@ class ToDeviceOp(ArgumentOp):
         return () if self.elements is None else self.elements.data
 
     @property
-    def moves(self) -> tuple[Move | Words, ...]:
-        """Moves that the host makes before it lays the tensor out."""
+    def moves(self) -> tuple[HostStep, ...]:
+        """Steps that the host takes before it lays the tensor out."""
         return () if self.moved is None else tuple(m.data for m in self.moved)
 
     def verify_(self) -> None:

@@ -1,12 +1,15 @@
-"""Steps of the host before it lays a tensor out, as attributes: moves, and words of digits.
+"""Steps of the host before it lays a tensor out, as attributes: moves, words of digits, and indices of parts of rows.
 
-`#spyre.move<[m = 4, n = 6] [n, m] -> [m * 6 + n] of [24]>` and `#spyre.words<8>`.
+`#spyre.move<[m = 4, n = 6] [n, m] -> [m * 6 + n] of [24]>`, `#spyre.words<8>` and `#spyre.row_parts<2>`.
 
 Decision: docs/decisions/0138-weights-are-rearranged-at-load.md
 Decision: docs/decisions/0150-integers-of-few-bits-are-words.md
+Decision: docs/decisions/0194-rows-are-gathered-in-parts.md
 """
 
 from __future__ import annotations
+
+from typing import assert_never
 
 from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
@@ -18,7 +21,7 @@ from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAtt
 from spyre_mlir.dialects.spyre.loop import check_map
 from spyre_mlir.hw.few_bits import DIGITS, Words
 from spyre_mlir.hw.hashed_once import hashed_once
-from spyre_mlir.hw.moves import Move
+from spyre_mlir.hw.moves import HostStep, Move, RowParts
 from spyre_mlir.hw.sticks import IndexMap
 
 
@@ -110,4 +113,50 @@ class WordsAttr(Data[Words]):
             raise VerifyException(str(error)) from error
 
 
-__all__ = ["MoveAttr", "WordsAttr"]
+@hashed_once
+@irdl_attr_definition
+class RowPartsAttr(Data[RowParts]):
+    """Indices of so many parts of each row, along a new first dimension of a tensor of indices.
+
+    Constraints:
+        C1: a row has two parts or more.
+    """
+
+    name = "spyre.row_parts"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> RowParts:
+        """Reads what stands between angle brackets."""
+        with parser.in_angle_brackets():
+            return RowParts(parser.parse_integer())
+
+    def print_parameter(self, printer: Printer) -> None:
+        """Writes it between angle brackets."""
+        printer.print_string(f"<{self.data.count}>")
+
+    def verify(self) -> None:
+        """Checks C1."""
+        if self.data.count < 2:
+            raise VerifyException(f"rows are taken apart in two parts or more, here in {self.data.count}")
+
+    def shape_from(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of the indices of parts."""
+        return self.data.shape(shape)
+
+
+StepAttr = MoveAttr | WordsAttr | RowPartsAttr
+
+
+def step_attribute(step: HostStep) -> StepAttr:
+    """Return the attribute of a step."""
+    match step:
+        case Move():
+            return MoveAttr(step)
+        case Words():
+            return WordsAttr(step)
+        case RowParts():
+            return RowPartsAttr(step)
+    assert_never(step)
+
+
+__all__ = ["MoveAttr", "RowPartsAttr", "StepAttr", "WordsAttr", "step_attribute"]

@@ -26,9 +26,8 @@ from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.hw import image
-from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.formats import DL16
-from spyre_mlir.hw.moves import Move
+from spyre_mlir.hw.moves import HostStep
 from spyre_mlir.hw.number_formats import dl16, encoding
 from spyre_mlir.hw.spec import STICK_BYTES, USER_SEGMENTS, segment_base
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, first_index, tensor_type
@@ -106,9 +105,7 @@ class HostFunctions(InterpreterFunctions):
             raise InputError(f"segment {segment} is none of the {USER_SEGMENTS} for tensors", where=place_of(op))
         return segment_base(segment)
 
-    def _send(
-        self, op: Operation, host: HostArray, moves: tuple[Move | Words, ...] = (), *, zero_padding: bool
-    ) -> _Placed:
+    def _send(self, op: Operation, host: HostArray, moves: tuple[HostStep, ...] = (), *, zero_padding: bool) -> _Placed:
         tensor, values = device_tensor(op.results[0]), host.values
         placed = self._place(op, zeroed=not (zero_padding or fills(tensor)))
         key, region = (tensor, zero_padding, self.options, moves), self.memory.locate(placed.base, placed.base + 1)

@@ -18,8 +18,7 @@ from spyre_mlir.dialects.argument_notes import ZERO, note_of, places_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
 from spyre_mlir.errors import InputError
-from spyre_mlir.hw.few_bits import Words
-from spyre_mlir.hw.moves import Move
+from spyre_mlir.hw.moves import HostStep
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers
 from spyre_mlir.machine.bundle.transfers import fetch
@@ -45,7 +44,7 @@ class Form:
     tensor: DeviceTensor
     zero_padding: bool
     options: MachineOptions
-    moves: tuple[Move | Words, ...] = ()
+    moves: tuple[HostStep, ...] = ()
     elements: tuple[Attribute, ...] = ()
 
     @classmethod
@@ -55,7 +54,7 @@ class Form:
         options: MachineOptions,
         *,
         zero_padding: bool = False,
-        moves: tuple[Move | Words, ...] = (),
+        moves: tuple[HostStep, ...] = (),
         elements: tuple[Attribute, ...] = (),
     ) -> Form:
         """Return a form; where there is no padding, nothing is said about it."""

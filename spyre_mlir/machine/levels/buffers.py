@@ -16,7 +16,7 @@ from spyre_mlir.errors import InputError, IntegerRangeError
 from spyre_mlir.hw.arrangement import as_read, as_stored
 from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32, device_format
-from spyre_mlir.hw.moves import Move, moved
+from spyre_mlir.hw.moves import HostStep, moved
 from spyre_mlir.hw.number_formats.dl16 import round_trip
 from spyre_mlir.machine.arrays import Array, HostArray, Mask, first_index, strided
 from spyre_mlir.machine.eager_rounding import MOST_INTEGER, as_eager, slot_type
@@ -95,7 +95,7 @@ def receive(buffer: DeviceBuffer) -> tuple[Array, Mask]:
     return values[(*box, ...)], known[(*box, ...)]
 
 
-def after_moves(moves: Sequence[Move | Words], host: HostArray) -> HostArray:
+def after_moves(moves: Sequence[HostStep], host: HostArray) -> HostArray:
     """Return a host tensor after the moves of a transfer; zeros that they add are known."""
     if not moves:
         return host

@@ -21,9 +21,8 @@ from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED, block
-from spyre_mlir.hw.few_bits import Words
 from spyre_mlir.hw.legality import multiples
-from spyre_mlir.hw.moves import Move
+from spyre_mlir.hw.moves import HostStep
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
 
 
@@ -95,7 +94,7 @@ class PlannedBuffer:
     elements: tuple[Attribute, ...] = ()
     rows: int | None = None
     argument: SSAValue | None = None
-    moves: tuple[Move | Words, ...] = ()
+    moves: tuple[HostStep, ...] = ()
     fixed: bool = False
     ordered: bool = False
     steps: dict[int, int] = field(default_factory=dict[int, int])

@@ -199,7 +199,7 @@ class _Conversion:
             case loop.EmptyOp():
                 lower_empty(p, op)
             case loop.LoopGatherOp():
-                lower_gather(p, op)
+                lower_gather(p, op, self.spec)
                 check_table(p, self.spec)
             case loop.LoopConstantOp():
                 lower_constant(p, op)

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16, FP8
-from spyre_mlir.hw.moves import Move
+from spyre_mlir.hw.moves import HostStep, Move
 from spyre_mlir.hw.sticks import round_up
 from spyre_mlir.hw.weight_room import MORE_AT_LEAST, MORE_BYTES
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
@@ -66,7 +66,7 @@ class DeviceForms:
     format: str
     buffers: list[PlannedBuffer] = field(default_factory=list[PlannedBuffer])
     host: SSAValue | None = None
-    moves: tuple[Move, ...] = ()
+    moves: tuple[HostStep, ...] = ()
     prepared: bool = False
     constant: Attribute | None = None
     origin: DeviceForms | None = None

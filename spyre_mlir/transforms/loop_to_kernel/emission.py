@@ -12,10 +12,8 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from spyre_mlir.dialects.argument_notes import new_values, placed_results
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.layout_choices import WHY, LayoutChoice
-from spyre_mlir.dialects.spyre.moves import MoveAttr, WordsAttr
-from spyre_mlir.hw.few_bits import Words
+from spyre_mlir.dialects.spyre.moves import step_attribute
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INDEX
-from spyre_mlir.hw.moves import Move
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickLayout
 from spyre_mlir.transforms.loop_to_kernel.buffers import (
@@ -192,7 +190,7 @@ def _definition(buffer: PlannedBuffer, hosts: Mapping[SSAValue, SSAValue]) -> Op
         if buffer.elements:
             op.elements = ArrayAttr(buffer.elements)
         if buffer.moves:
-            op.moved = ArrayAttr([_move(move) for move in buffer.moves])
+            op.moved = ArrayAttr([step_attribute(step) for step in buffer.moves])
         if buffer.rows is not None:
             op.from_end = IntegerAttr(buffer.rows, i64)
         return op
@@ -201,10 +199,6 @@ def _definition(buffer: PlannedBuffer, hosts: Mapping[SSAValue, SSAValue]) -> Op
         if buffer.constant is None
         else kernel.KernelConstantOp(buffer.constant, buffer.type)
     )
-
-
-def _move(move: Move | Words) -> MoveAttr | WordsAttr:
-    return WordsAttr(move) if isinstance(move, Words) else MoveAttr(move)
 
 
 __all__ = ["Emission", "planned_results", "returned_buffer", "returned_form", "settled", "write_program"]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.spyre.attributes import IterDim
+from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import body_function, combiner
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw.formats import DL16, FP32
 from spyre_mlir.hw.legality import may_write, stick_for
+from spyre_mlir.hw.moves import Move, RowParts
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
-from spyre_mlir.hw.sticks import UNIT, IndexMap, StickError, StickLayout, access
+from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout, access
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.ops.native import contractions, floor_division, pointwise, reductions
+from spyre_mlir.planning.row_parts import parts_of_rows
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel, Use
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
     candidates,
@@ -64,6 +69,7 @@ from spyre_mlir.transforms.utils.numerics.integer_ranges import (
 )
 
 COLUMNS = "a product has its columns in the lanes"
+_PART = "part"  # the loop over parts of the rows of a table
 
 
 def lower_empty(p: LayoutPlanner, op: loop.EmptyOp) -> None:
@@ -203,8 +209,11 @@ def _whole_along(p: LayoutPlanner, op: loop.NestOp, operand: int, summed: str, l
     return p.buffer(copied, UNIT if stick is None else stick), own
 
 
-def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp) -> None:
-    """Lower rows of a table: the indexed dimension outermost, another one in the lanes."""
+def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp, spec: SpyreSpec) -> None:
+    """Lower rows of a table: the indexed dimension outermost, another one in the lanes.
+
+    Decision: docs/decisions/0194-rows-are-gathered-in-parts.md
+    """
     index_map, table_map, out_map = (m.data for m in op.maps)
     form = FP32.name if keeps_float32(p, op, element_of(op.table)) else DL16.name
     if is_integer(element_of(op.table)) and not inside(p.ranges.of(op.table), NARROW):
@@ -216,30 +225,67 @@ def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp) -> None:
         )
     lane, _ = allowed_lanes(op, [(lane, made) for lane, (_, made) in possible])[0]
     p.chosen.lanes[op], sticks = lane, next(sticks for name, sticks in possible if name == lane)
-    source, indices = p.form(op.table, form), p.of(op.indices)
+    source, indices, loops = p.form(op.table, form), p.of(op.indices), op.space.data
+    if lane is not None and (count := _parts_of_rows(op, source, indices, lane, spec)) > 1:
+        width = source.shape[1] // count
+        source, indices = _in_parts(source, count), _named_by_parts(indices, count)
+        loops = (IterDim(_PART, count), *(replace(d, extent=width) if d.name == lane else d for d in loops))
+        index_map = (LinearExpr.of(_PART), *index_map)
+        column = LinearExpr(0, ((_PART, width), (lane, 1)))
+        out_map = tuple(e.at({**{d.name: LinearExpr.of(d.name) for d in loops}, lane: column}) for e in out_map)
     table = _from_host(p, source, StickLayout.rows_outermost(source.shape, sticks[0], block_of(source.format)))
     if table.layout.order[0] != op.axis.value.data:
         raise UnsupportedError(f"a gather along dimension {op.axis.value.data} of a table of shape {table.shape}")
     numbers = _from_host(p, indices, StickLayout.of_indices(indices.shape, block_of(indices.format)))
-    numbers.rows = table.shape[op.axis.value.data] if op.from_end is not None else None
-    _check_indices(numbers, index_map, op)
+    numbers.rows = shape_of(op.table)[op.axis.value.data] if op.from_end is not None else None
+    _check_indices(numbers, index_map, {d.name: d.extent for d in loops})
     versions = p.of(op.result)
     versions.format = form
     p.chosen.made[op] = put_in_order(op, p.fresh(versions.shape, form, sticks[1]))
     versions.buffers.append(p.chosen.made[op])
     p.step(
         GATHER_STEP,
-        op.space.data,
+        loops,
         [(numbers, index_map), (table, table_map)],
         (versions.buffers[0], out_map),
         axis=op.axis.value.data,
     )
 
 
-def _check_indices(indices: PlannedBuffer, index_map: IndexMap, op: loop.LoopGatherOp) -> None:
+def _parts_of_rows(op: loop.LoopGatherOp, table: DeviceForms, indices: DeviceForms, lane: str, spec: SpyreSpec) -> int:
+    """Into how many parts the rows of a table are taken; 1 unless the host lays out a table of whole DL16 sticks."""
+    table_map = op.maps.data[1].data
+    sent = all(v.host is not None and not v.placed for v in (table, indices))
+    own = LinearExpr.of(lane)
+    if not sent or table.format != DL16.name or hint_of(op) is not None or table_map != (LinearExpr(0), own):
+        return 1
+    columns, block = table.shape[1], block_of(table.format)
+    if op.space.extents[lane] != columns or columns % block or not indices.shape:
+        return 1
+    return parts_of_rows(indices.shape, columns // block, lanes_of(indices.format), spec)
+
+
+def _in_parts(table: DeviceForms, count: int) -> DeviceForms:
+    """A table of rows in so many parts, one behind the other, which the host rearranges."""
+    rows, width = table.shape[0], table.shape[1] // count
+    loops = (("row", rows), (_PART, count), ("column", width))
+    row, column = LinearExpr.of("row"), LinearExpr.of("column")
+    source = (row, LinearExpr(0, ((_PART, width), ("column", 1))))
+    target = (LinearExpr(0, (("row", count), (_PART, 1))), column)
+    move = Move(loops, source, target, (rows * count, width))
+    return replace(table, shape=move.shape, moves=(*table.moves, move), buffers=[])
+
+
+def _named_by_parts(indices: DeviceForms, count: int) -> DeviceForms:
+    """Indices of the parts of rows."""
+    step = RowParts(count)
+    return replace(indices, shape=step.shape(indices.shape), moves=(*indices.moves, step), buffers=[])
+
+
+def _check_indices(indices: PlannedBuffer, index_map: IndexMap, extents: Mapping[str, int]) -> None:
     """Raises UnsupportedError unless the indices can be read where the host puts them; no function copies integers."""
     try:
-        access(indices.layout, indices.lanes, index_map, op.space.extents)
+        access(indices.layout, indices.lanes, index_map, extents)
     except StickError as error:
         raise UnsupportedError(
             f"a gather by a part of an index tensor: {error}", hint="pass the part as an input of its own"

@@ -13,8 +13,10 @@ from safetensors.numpy import load_file
 from torch import nn
 
 import spyre_mlir
+from spyre_mlir.backend.check import check_path
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dialects.spyre.kernel import ComputeOp, RestickifyOp, ToDeviceOp
+from spyre_mlir.dialects.spyre.kernel import ComputeOp, GatherOp, RestickifyOp, ToDeviceOp
+from spyre_mlir.errors import InputError
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.number_formats.dl16 import round_trip
 from spyre_mlir.hw.number_formats.encoding import decode
@@ -126,3 +128,42 @@ def test_a_weight_that_is_written_is_rearranged_again() -> None:
     with torch.no_grad():
         module.weight.mul_(-1.0)
     torch.testing.assert_close(program(X), module(X), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("count", [64, 50])
+def test_rows_are_gathered_in_parts(tmp_path: Path, count: int) -> None:
+    """64 indices are two sticks, 50 none that cores share."""
+    table = nn.Embedding(300, 1024, _weight=torch.arange(300 * 1024).remainder(1021).reshape(300, 1024).half())
+    indices = torch.randint(0, 300, (1, count))
+    program = compiled(table, indices)
+    assert [len(op.moves) for op in rearranged(program)] == [1, 1]
+    module = parse_module(program.mlir("spyre.kernel"), make_context())
+    (gather,) = [op for op in module.walk() if isinstance(op, GatherOp)]
+    assert gather.space_splits()["part"] > 1
+    assert program.verify(indices)
+    assert torch.equal(program(indices), table(indices))
+    program.save(tmp_path / "saved")
+    assert [f for f in check_path(tmp_path / "saved", make_context()) if f.severity == "error"] == []
+    loaded: Any = spyre_mlir.load(tmp_path / "saved")
+    others = torch.randint(0, 300, (1, count))
+    assert torch.equal(loaded(others), table(others))
+    with pytest.raises(InputError, match="takes 0 to 299"):
+        loaded(others + 300)
+
+
+def test_parts_of_rows_from_the_end() -> None:
+    """Negative indices are counted from the end of the whole rows."""
+
+    class Rows(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("table", torch.arange(300 * 1024).remainder(1021).reshape(300, 1024).half())
+
+        def forward(self, index: torch.Tensor) -> torch.Tensor:
+            table: Any = self.table
+            return table[index]
+
+    index = torch.arange(-64, 0).reshape(1, 64)
+    program = compiled(Rows(), index)
+    assert [len(op.moves) for op in rearranged(program)] == [1, 1]
+    assert torch.equal(program(index), Rows()(index))

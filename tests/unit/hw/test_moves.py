@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spyre_mlir.hw.moves import Move, map_view, moved, writes_once
+from spyre_mlir.hw.moves import Move, RowParts, map_view, moved, writes_once
 from spyre_mlir.hw.sticks import LinearExpr
 
 ROW, COLUMN, OTHER = (LinearExpr.of(name) for name in "ijk")
@@ -79,6 +79,16 @@ def test_moves_follow_each_other() -> None:
     flat = Move((("i", 6), ("j", 4)), (ROW, COLUMN), (folded("i", "j", 4),), (24,))
     assert np.array_equal(moved(X, [turned, flat]), X.T.reshape(-1))
     assert moved(X, []) is X
+
+
+def test_indices_of_rows_become_those_of_their_parts() -> None:
+    """A table of rows of six columns, and of parts of two."""
+    table, indices = np.arange(24).reshape(4, 6), np.array([[3, 0]], np.int32)
+    named = RowParts(3).apply(indices)
+    assert named.shape == RowParts(3).shape(indices.shape) == (3, 1, 2)
+    assert np.array_equal(np.moveaxis(table.reshape(12, 2)[named], 0, 2).reshape(1, 2, 6), table[indices])
+    known = RowParts(3).apply(np.array([[True, False]]))
+    assert known.dtype == np.bool_ and known[:, 0].tolist() == [[True, False]] * 3
 
 
 @pytest.mark.parametrize(

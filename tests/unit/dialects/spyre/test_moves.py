@@ -6,7 +6,7 @@ import pytest
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
-from spyre_mlir.hw.moves import Move
+from spyre_mlir.hw.moves import Move, RowParts
 from spyre_mlir.hw.sticks import LinearExpr
 from tests.unit.dialects.texts import function, lines_of, only, read
 
@@ -27,6 +27,21 @@ def test_text() -> None:
     i, j = LinearExpr.of("m"), LinearExpr.of("n")
     assert op.moves[0] == Move((("m", 4), ("n", 32)), (i, j), (j, i), (32, 4))
     assert op.moves[1].target == (LinearExpr(), LinearExpr(0, (("m", 4), ("n", 1))))
+
+
+def test_indices_of_parts_of_rows() -> None:
+    device = "!spyre.tensor<[2, 1, 64] x SENUINT32, order [0, 1, 2], stick 2, hbm>"
+    line = f"%d = spyre.kernel.to_device %h moved [#spyre.row_parts<2>] : tensor<1x64xi64> to {device}"
+    module = read(function("%h: tensor<1x64xi64>", line))
+    module.verify()
+    assert line in "".join(lines_of(module))
+    assert only(module, ToDeviceOp).moves == (RowParts(2),)
+    with pytest.raises((VerifyException, ParseError), match="two parts or more, here in 1"):
+        read(function("%h: tensor<1x64xi64>", line.replace("row_parts<2>", "row_parts<1>")))
+    with pytest.raises(
+        VerifyException, match=r"the host tensor has shape \(4, 1, 64\), the device tensor \(2, 1, 64\)"
+    ):
+        read(function("%h: tensor<1x64xi64>", line.replace("row_parts<2>", "row_parts<4>"))).verify()
 
 
 def test_a_transfer_without_moves() -> None:

@@ -1,7 +1,8 @@
 """Compile time by stage: Llamas of 1 to 40 layers, Granite-8B without weights, and chains of pointwise operations.
 
 Every measurement is a fresh process with cold caches; ``import torch`` and building the model are not counted, nor are
-weights written. Seconds are CPU seconds; what Inductor takes cold for the same model stands beside them with
+weights written. Seconds are CPU seconds, and *planning* is what the passes took of them that choose layouts, divisions,
+loops and places: those of equal layers once. What Inductor takes cold for the same model stands beside them with
 ``--inductor``. ``--again`` measures the cache instead: a process that lowers, and a second one that finds what the
 first one kept. Run it alone on the machine: ``python benchmarks/compile_time.py [CASE …] [--repeat 3] [--inductor]``.
 """
@@ -29,7 +30,25 @@ if TYPE_CHECKING:
     Built = tuple[torch.nn.Module, tuple[torch.Tensor, ...]]
 
 HIDDEN, TOKENS, VOCABULARY, CACHE = 256, 128, 512, 4096
-COLUMNS = ("export", "import", "aten", "spyre.loop", "spyre.kernel", "superdsc", "write", "after export", "MB")
+PLANNING = ("choose-layouts", "view-copies", "order-batches", "plan", "divide-work", "forward-results", "place-lx")
+STAGES = ("export", "import", "aten", "spyre.loop", "spyre.kernel", "superdsc", "write")
+COLUMNS = (*STAGES, "after export", "planning", "MB")
+
+
+class PlanningClock:
+    """Observer of passes that adds up the CPU seconds of those that plan."""
+
+    def __init__(self) -> None:
+        self.seconds, self._begun = 0.0, 0.0
+
+    def before(self, _name: str, _module: object) -> None:
+        """Note when a pass begins."""
+        self._begun = time.process_time()
+
+    def after(self, name: str, _module: object) -> None:
+        """Add the time of a pass that has run."""
+        if name in PLANNING:
+            self.seconds += time.process_time() - self._begun
 
 
 def llama(layers: int) -> Built:
@@ -140,7 +159,9 @@ def measure_ours(case: str, *, regions: bool) -> dict[str, float]:
     with paused_collector():  # as in `compile`
         program = import_program(exported)
         times = {"export": done - begun, "import": time.process_time() - done}
-        lowered = lower(program.module, make_context(), options=CompileOptions(regions=regions).passes())
+        clock, options = PlanningClock(), CompileOptions(regions=regions).passes()
+        lowered = lower(program.module, make_context(), options=options, watch=clock)
+    times["planning"] = clock.seconds
     times |= {record.level: record.seconds for record in lowered.records}
     begun = time.process_time()
     with tempfile.TemporaryDirectory() as folder:

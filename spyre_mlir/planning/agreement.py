@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import cache
 
 from spyre_mlir.planning.divided_kernels import OUTSIDE, DividedKernel, Kernel
 
@@ -33,7 +34,7 @@ def with_spare(kernels: Sequence[Kernel], spare: Spare, most_bytes: int) -> list
         spare: divisions that may be added to those of a kernel.
         most_bytes: of a slice that a scratchpad holds.
     """
-    users = _users(kernels)
+    users, spare = _users(kernels), cache(spare)
     copied = frozenset([kernel.operands[place] for kernel in kernels for place in kernel.copied])
     added, clashing = _Added(kernels, users, copied, spare, most_bytes), list[int]()
     for buffer, places in users.items():

@@ -87,15 +87,21 @@ class PlanPass(ModulePass):
         """Plan every function of the module; what cannot be divided is left to `divide-work`, loops are noted."""
         self._plan(ctx, op, noted=True)
 
-    def recorded(self, ctx: Context, op: ModuleOp) -> PlanRecord:
-        """Plan every function of the module with its loops in place, and return what was looked at."""
-        return self._plan(ctx, op, noted=False)
+    def recorded(self, ctx: Context, op: ModuleOp, known: KernelChoices | None = None) -> PlanRecord:
+        """Plan every function of the module with its loops in place, and return what was looked at.
 
-    def _plan(self, ctx: Context, op: ModuleOp, *, noted: bool) -> PlanRecord:
+        Args:
+            ctx: has the card.
+            op: the module.
+            known: has what is known of kernels, at the same numbers of the cost model; it learns more.
+        """
+        return self._plan(ctx, op, known, noted=False)
+
+    def _plan(self, ctx: Context, op: ModuleOp, known: KernelChoices | None = None, *, noted: bool) -> PlanRecord:
         record = PlanRecord()
-        choices = partial(
-            KernelChoices, spec_of(ctx, op), narrow=widens_any(op), parameters=given_numbers(self.numbers)
-        )
+        if known is None:
+            known = KernelChoices(spec_of(ctx, op), parameters=given_numbers(self.numbers))
+        choices = partial(known.of_others, narrow=widens_any(op))
         for function in functions(op):
             if has_notes(function):
                 continue  # it is planned

@@ -164,7 +164,8 @@ class NestOp(IRDLOperation):
     @property
     def reduced(self) -> tuple[str, ...]:
         """Iteration dimensions the result lacks."""
-        return tuple(d.name for d in self.space.data if d.name not in self.output_map.names)
+        kept = self.output_map.names
+        return tuple([d.name for d in self.space.data if d.name not in kept])
 
     def verify_(self) -> None:
         """Checks C1 to C4, and that its mark is a property."""

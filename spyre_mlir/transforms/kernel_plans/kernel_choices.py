@@ -72,6 +72,16 @@ class KernelChoices:
     def __post_init__(self) -> None:
         self.prices = Prices(self.parameters, self.spec)
 
+    def of_others(self, *, narrow: bool) -> KernelChoices:
+        """Return choices for other kernels: what is known of kernels that are equal stays known.
+
+        Args:
+            narrow: whether their module may widen a weight of few bits.
+        """
+        others = replace(self, narrow=narrow, fixed=set[Operation](), widened=dict[SSAValue, "int | None"]())
+        others.prices = self.prices
+        return others
+
     def sequence(
         self,
         ops: Sequence[kernel.KernelOp],
@@ -208,7 +218,7 @@ class KernelChoices:
         facts = [
             (isinstance(value.owner, TileOp), hinted_place(value), self.is_widened(value)) for value in op.operands
         ]
-        return (shape_of(op, op.space_splits()), _least_us(op), *held, *facts), held
+        return (shape_of(op, op.space_splits()), _least_us(op), self.narrow, *held, *facts), held
 
     def refusals(
         self, op: kernel.KernelOp, considered: Sequence[DividedKernel], given: str = ""

@@ -30,6 +30,15 @@ def test_a_kernel_may_have_the_few_cores_of_its_reader() -> None:
     assert cores([made, reduced], [way(16, None, "16 columns"), way(8, None, "8 columns")], []) == [[32, 16], [16]]
 
 
+def test_the_spare_divisions_of_a_kernel_are_asked_for_once() -> None:
+    kernels, asked = (
+        [Kernel((OUTSIDE, 0), (way(32, None, "rows"),)), *[Kernel((0, 0), (way(16, "a", "b"),))] * 2],
+        list[int](),
+    )
+    with_spare(kernels, lambda number: asked.append(number) or [way(16, "rows", "rows")], ROOM)
+    assert sorted(asked) == [0, 1, 2]
+
+
 def test_kernels_that_agree_on_many_cores_get_no_others() -> None:
     made = Kernel((OUTSIDE, 0), (way(32, None, "32 rows"),))
     read = Kernel((0, OUTSIDE), (way(32, "32 rows", None),))

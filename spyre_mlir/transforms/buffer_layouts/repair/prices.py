@@ -114,7 +114,8 @@ class LayoutPricing:
             times = [price.us for price in prices if price is not None]
         else:
             self.kernels += kernels
-            times = [us for us in PlanPass(numbers=self.numbers).recorded(self.context, module).us if us is not None]
+            record = PlanPass(numbers=self.numbers).recorded(self.context, module, self._known(module))
+            times = [us for us in record.us if us is not None]
         return times if len(times) == len(functions) else None
 
     def _quick(self, module: ModuleOp, function: FunctionPlan, most_us: float) -> LayoutPrice | None:
@@ -144,11 +145,8 @@ class LayoutPricing:
     def _known(self, module: ModuleOp) -> KernelChoices:
         """What is known of equal kernels stays from price to price."""
         if self._choices is None:
-            spec = spec_of(self.context, module)
-            self._choices = KernelChoices(spec, parameters=self.parameters)
-        self._choices.narrow = widens_any(module)
-        self._choices.moved()
-        return self._choices
+            self._choices = KernelChoices(spec_of(self.context, module), parameters=self.parameters)
+        return self._choices.of_others(narrow=widens_any(module))
 
 
 def _is_sparse(op: KernelOp) -> bool:

@@ -7,7 +7,7 @@ read there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func
@@ -26,6 +26,7 @@ from spyre_mlir.transforms.buffer_layouts.repair.followers import tensor_of
 from spyre_mlir.transforms.buffer_layouts.repair.planned_layouts import PlannedLayouts
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
 from spyre_mlir.transforms.loop_to_kernel.moved_weights import fillers
+from spyre_mlir.transforms.regions.isomorphism import signature
 
 MOST_OPS = 28
 ENDS = 2  # groups of ops from which a region grows whatever they are: the two sides of a change of layout
@@ -50,9 +51,14 @@ class LayoutRegion:
     whole: bool
 
     @property
-    def key(self) -> tuple[str, tuple[tuple[int, LayoutChoice], ...]]:
+    def key(self) -> Hashable:
         """Key that equal regions share."""
-        return str(self.module), tuple(self.present.items())
+        values, ops = dict[SSAValue, int](), list[Hashable]()
+        for op in self.module.walk():
+            ops.append((signature(op), *[values[v] for v in op.operands]))
+            for made in (*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)):
+                values[made] = len(values)
+        return *ops, *self.present.items()
 
 
 def region_around(seeds: Iterable[Operation], planned: PlannedLayouts) -> LayoutRegion | None:

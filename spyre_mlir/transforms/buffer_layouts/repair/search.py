@@ -75,7 +75,7 @@ class LayoutSearch:
             if region is None or not changed.isdisjoint(region.ops):
                 continue
             done.update(region.ops)
-            key = region.key  # the text of the region
+            key = region.key
             if key in self._known:
                 found = self._known[key]
             else:

@@ -156,8 +156,9 @@ class RegionTrials:
 
     def _module(self, said: Mapping[int, LayoutChoice]) -> ModuleOp:
         module = copy_of(self.region.module)
+        ops = self._ops(module)
         for number, choice in said.items():
-            self._ops(module)[number].attributes[LAYOUT] = LayoutAttr(choice)
+            ops[number].attributes[LAYOUT] = LayoutAttr(choice)
         return module
 
     def _planned(self, module: ModuleOp, relaid: float) -> list[FunctionPlan]:

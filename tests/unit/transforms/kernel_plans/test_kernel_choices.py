@@ -57,6 +57,16 @@ def test_short_kernels_and_fixed_ones_have_no_choice() -> None:
     assert all(d.split in (1, 32) for op in found for d in op.space.data)  # as they were
 
 
+def test_what_is_known_of_equal_kernels_is_shared_and_nothing_else() -> None:
+    choices, found = chosen(passed(softmax(8192, 1024), "divide-work"))
+    choices.fixed.add(found[2])
+    before = choices.candidates(found[2])
+    others, equal = choices.of_others(narrow=False), ops(passed(softmax(8192, 1024), "divide-work"), KernelOp)
+    assert others.candidates(equal[2]) is before and others.prices is choices.prices
+    assert not others.fixed and len(others.sequence(equal)[0][2].candidates) == 5
+    assert len(choices.of_others(narrow=True).candidates(equal[2])) == 6, "columns alone, too"
+
+
 def test_refused_divisions_are_all_others() -> None:
     """8,192 rows and 16 sticks: 20 divisions by powers of two within 32 cores, of which five take all cores."""
     choices, found = chosen(passed(softmax(8192, 1024), "divide-work"))

@@ -13,6 +13,7 @@ from spyre_mlir.transforms.buffer_layouts.repair import regions
 from spyre_mlir.transforms.buffer_layouts.repair.regions import LayoutRegion, region_around
 from tests.unit.transforms.buffer_layouts.repair.programs import (
     columns_less_their_greatest,
+    few_columns_less_their_greatest,
     function,
     greatest,
     less,
@@ -60,6 +61,19 @@ def test_equal_parts_of_functions_are_equal() -> None:
     first, second = (first_region(columns_less_their_greatest(name)) for name in ("main", "other"))
     assert first.key == second.key
     assert first.key != first_region(function(greatest("1", "x"), less("out", "x", "1"))).key
+    assert first.key != first_region(few_columns_less_their_greatest()).key, "the same ops on other shapes"
+    # The last op reads the first one's operand, or has another function.
+    other = function(relu("0", "x"), greatest("1", "0"), less("out", "x", "1"))
+    assert first.key != first_region(other).key
+    assert first.key != first_region(columns_less_their_greatest().replace("arith.subf", "arith.addf")).key
+
+
+def test_what_a_loop_carries_is_no_region() -> None:
+    """Its next value has to lie as it does, which a program of its own does not know."""
+    module, (layouts,) = planned(columns_less_their_greatest())
+    first, *_ = ops(module, NestOp)
+    layouts.planner.carried[first.inputs[0]] = None
+    assert region_around([first], layouts) is None
 
 
 def test_nothing_is_tried_where_all_layouts_are_said() -> None:

@@ -57,6 +57,14 @@ def test_the_whole_program_decides_about_a_part_of_it(monkeypatch: pytest.Monkey
     assert lanes(few_columns_less_their_greatest()) == [None] * 3, "it takes as long as before"
 
 
+def test_a_program_is_priced_with_the_layouts_that_are_asked_for() -> None:
+    module, layouts = planned(few_columns_less_their_greatest())
+    tried = LayoutSearch(module, CONVERT, pricing())
+    before, after = tried._us({}), tried._us(tried.better(layouts))
+    assert before is not None and after is not None and after[0] < before[0] - 4
+    assert tried._us(layouts[0].choices) == before and not any("spyre.layout" in op.attributes for op in module.walk())
+
+
 def test_no_work_is_left_after_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "MOST_KERNELS", 0)
     assert lanes(TWICE) == [None] * 6

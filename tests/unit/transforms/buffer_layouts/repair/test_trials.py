@@ -11,14 +11,19 @@ from spyre_mlir.transforms.buffer_layouts.repair.regions import region_around
 from spyre_mlir.transforms.buffer_layouts.repair.trials import RegionTrials, is_clear_gain
 from tests.unit.transforms.buffer_layouts.repair.programs import (
     CONVERT,
+    ROW,
     few_columns_less_their_greatest,
+    function,
+    greatest,
+    less,
     planned,
     pricing,
+    relu,
 )
 
 
-def region_trials(prices: LayoutPricing | None = None) -> RegionTrials:
-    _, (layouts,) = planned(few_columns_less_their_greatest())
+def region_trials(prices: LayoutPricing | None = None, text: str | None = None) -> RegionTrials:
+    _, (layouts,) = planned(few_columns_less_their_greatest() if text is None else text)
     region = region_around(layouts.spots[0].ops, layouts)
     assert region is not None
     return RegionTrials(region, CONVERT, prices or pricing())
@@ -29,6 +34,23 @@ def test_rows_in_the_lanes_of_all_nests_are_found_together() -> None:
     found = region_trials().best()
     assert {n: choice.lanes for n, choice in found.layouts.items()} == {0: "m", 1: "r", 2: "m"}
     assert found.gain_us > 4
+
+
+def test_a_number_that_a_region_reads_is_none_of_its_ops() -> None:
+    number = f"%c = spyre.loop.constant 1.5 : f64 : {ROW}"
+    tried = region_trials(
+        text=function(number, relu("0", "x"), less("1", "0", "c"), greatest("2", "1"), less("out", "1", "2"))
+    )
+    first = tried.tried(tried.region.present)
+    assert first is not None and first.layouts == tried.region.present and len(first.layouts) == 4
+
+
+def test_layouts_that_are_said_are_never_changed() -> None:
+    """Both changes of layout are beside the first nest, whose rows the text puts in the lanes."""
+    said = "attributes {spyre.layout = #spyre.layout<lanes m>}"
+    tried = region_trials(text=function(relu("0", "x", said), relu("out", "0")))
+    first = tried.tried(tried.region.present)
+    assert first is not None and list(tried.region.open) == [1] and set(first.near) == {1}
 
 
 def test_the_same_layouts_are_priced_once() -> None:

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spyre_mlir.api import LazyModel, check, compile, info, load
+    from spyre_mlir.api import check, compile, info, load
     from spyre_mlir.cache.contents import cache_info, clear_cache
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.dynamic import DynamicModel
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spyre_mlir.frontend.hints import hint
     from spyre_mlir.generation import Generation
     from spyre_mlir.hw.spec import SpyreSpec
+    from spyre_mlir.lazy import LazyModel
     from spyre_mlir.ops.call_info import OpNode, TensorMeta
     from spyre_mlir.ranks.cards import cards
     from spyre_mlir.ranks.folder import save_ranks
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "CompiledModel": "spyre_mlir.compiled",
     "DynamicModel": "spyre_mlir.dynamic",
-    "LazyModel": "spyre_mlir.api",
+    "LazyModel": "spyre_mlir.lazy",
     "Generation": "spyre_mlir.generation",
     "OpNode": "spyre_mlir.ops.call_info",
     "SpyreError": "spyre_mlir.errors",

@@ -58,14 +58,6 @@ def test_progress_is_the_import_and_every_pass() -> None:
     assert steps[-1] == "convert-spyre-kernel-to-superdsc"
 
 
-def test_a_model_that_is_compiled_at_its_first_call_shows_progress_then() -> None:
-    steps: list[str] = []
-    model = spyre_mlir.compile(torch.nn.ReLU(), progress=steps.append)
-    assert steps == []
-    model(X)
-    assert steps[0] == "import"
-
-
 @pytest.mark.parametrize(("progress", "said"), [(None, []), (False, []), (True, ["spyre-mlir: import"])])
 def test_progress_where_nobody_looks(
     progress: bool | None, said: list[str], capsys: pytest.CaptureFixture[str]

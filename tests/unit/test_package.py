@@ -13,7 +13,6 @@ import torch
 from torch import nn
 
 import spyre_mlir
-from spyre_mlir.errors import InputError
 from spyre_mlir.ranks.cards import CardLoad, Cards
 from spyre_mlir.ranks.model import RankedModel
 from spyre_mlir.text.notebook import ShownAsText
@@ -43,22 +42,6 @@ def test_a_model_with_symbols_says_them() -> None:
     shapes = ({0: torch.export.Dim("rows", min=2, max=9)},)
     dynamic = spyre_mlir.compile(nn.Linear(4, 3).eval(), (torch.ones(5, 4),), dynamic_shapes=shapes)
     assert repr(dynamic) == "<DynamicModel Linear: s0 2 to 9; 0 programs>"
-
-
-def test_a_lazy_model_has_what_its_program_has() -> None:
-    lazy = spyre_mlir.compile(nn.Linear(4, 3))
-    assert isinstance(lazy, spyre_mlir.LazyModel)
-    assert repr(lazy) == "<LazyModel Linear: 0 programs>"
-    assert {"report", "save", "trace", "mlir", "verify"} <= set(dir(lazy))
-    with pytest.raises(InputError, match="report is of one program, and the model has 0\n  try: call the model first"):
-        lazy.report()
-    lazy(torch.ones(2, 4))
-    assert "tensor<2x4xf32>" in lazy.mlir("aten")
-    assert list(lazy.log.lines()) == []
-    assert not hasattr(lazy, "eval")
-    lazy(torch.ones(3, 4))
-    with pytest.raises(InputError, match="the model has 2\n  try: take one of `programs`"):
-        lazy.report()
 
 
 @pytest.mark.parametrize("name", ["eval", "train", "parameters", "state_dict", "to"])

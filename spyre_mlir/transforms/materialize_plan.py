@@ -35,6 +35,7 @@ from spyre_mlir.transforms.plan_notes.noted_loops import NotedLoop, divide_as_no
 from spyre_mlir.transforms.plan_notes.notes import (
     LOOPS,
     PLAN,
+    TIME,
     KernelNote,
     LoopNote,
     PlanError,
@@ -53,7 +54,9 @@ class MaterializePlanPass(FunctionPass):
 
     @override
     def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
-        """Put the loops of a function."""
+        """Put the loops of a function, and drop the times of kernels."""
+        for op in function.body.walk():
+            op.attributes.pop(TIME, None)
         if not has_notes(function):
             return
         noted = dict(_noted(function))

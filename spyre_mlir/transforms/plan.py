@@ -54,8 +54,8 @@ from spyre_mlir.transforms.kernel_plans.trials import (
 from spyre_mlir.transforms.kernel_plans.wished_buffers import WideWeights, divide_or_refuse
 from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
-from spyre_mlir.transforms.plan_notes.notes import has_notes
-from spyre_mlir.transforms.plan_notes.written_loops import note_loops
+from spyre_mlir.transforms.plan_notes.notes import has_notes, put_time
+from spyre_mlir.transforms.plan_notes.written_loops import note_loops, times_of
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.hints import has_tile, hinted_place, refuse_untiled, settle_hints
 from spyre_mlir.transforms.utils.kernels.widened_weights import widens_any
@@ -85,7 +85,8 @@ class PlanPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Plan every function of the module; what cannot be divided is left to `divide-work`, loops are noted."""
-        self._plan(ctx, op, noted=True)
+        for one, us in times_of(self._plan(ctx, op, noted=True)).items():
+            put_time(one, us)
 
     def recorded(self, ctx: Context, op: ModuleOp, known: KernelChoices | None = None) -> PlanRecord:
         """Plan every function of the module with its loops in place, and return what was looked at.

@@ -5,6 +5,7 @@ of 2 inside, the predicted time, and that of the kernels without it. Unequal blo
 trips of 8 pieces, then one of 3. ``spyre.plan = {loop = 0, over = ["m"], runs = [{division = #spyre.division<m over 32,
 n>, place = "lx"}]}`` at a kernel: loop number 0 goes over its loop m, and the kernel in it is divided so and writes to
 the scratchpads. A kernel may run several times, as in two loops or around one; without ``runs`` that is left open.
+``spyre.us = 1.75 : f64`` is the predicted time of a kernel in no loop.
 
 Decision: docs/decisions/0198-a-plan-is-notes-and-then-loops.md
 """
@@ -28,6 +29,7 @@ from spyre_mlir.planning.trips import TripSpan
 
 LOOPS = "spyre.loops"
 PLAN = "spyre.plan"
+TIME = "spyre.us"  # predicted, of a kernel in no loop
 _LOOP_FORM = "for example spyre.loops = [{trips = [4, 2]}]"
 _KERNEL_FORM = 'for example spyre.plan = {loop = 0, over = ["m"], runs = [{division = #spyre.division<m over 32, n>}]}'
 _DIGITS = 4  # of times
@@ -125,6 +127,11 @@ def _time(us: float) -> FloatAttr[Any]:
 def put_loop_notes(function: func.FuncOp, notes: Sequence[LoopNote]) -> None:
     """Note loops at a function."""
     function.attributes[LOOPS] = ArrayAttr([note.attribute for note in notes])
+
+
+def put_time(op: kernel.KernelOp, us: float) -> None:
+    """Note the predicted time of a kernel."""
+    op.attributes[TIME] = _time(us)
 
 
 def has_notes(function: func.FuncOp) -> bool:
@@ -247,6 +254,7 @@ def _place(op: Operation) -> str:
 __all__ = [
     "LOOPS",
     "PLAN",
+    "TIME",
     "KernelNote",
     "LoopNote",
     "PlanError",
@@ -255,5 +263,6 @@ __all__ = [
     "kernel_note",
     "loop_notes",
     "put_loop_notes",
+    "put_time",
     "refuse_notes",
 ]

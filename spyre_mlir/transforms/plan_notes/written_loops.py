@@ -5,7 +5,7 @@ Decision: docs/decisions/0198-a-plan-is-notes-and-then-loops.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from xdsl.dialects import func
@@ -18,7 +18,7 @@ from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in, move_t
 from spyre_mlir.transforms.kernel_plans.group_loops import PutNest
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
-from spyre_mlir.transforms.plan_notes.notes import KernelNote, RunNote, put_loop_notes
+from spyre_mlir.transforms.plan_notes.notes import KernelNote, RunNote, put_loop_notes, put_time
 from spyre_mlir.transforms.utils.hints import settle_hints
 
 
@@ -45,14 +45,17 @@ def note_loops(
         if isinstance(op, kernel.KernelOp) and isinstance(before := record.origin(op), kernel.KernelOp):
             runs.setdefault(before, []).append(op)
     settle_hints(kernels_in(unplanned.block), spec)
+    times = times_of(record)
     looped = {op: (n, over) for n, nest in enumerate(nests) for op, over in zip(nest.ops, nest.over, strict=True)}
     for op, new in zip(forms.kernels, forms.again(kernels_in(unplanned.block)), strict=True):
         if op in looped:
             new.space = SpaceAttr(tuple(replace(d, split=1) for d in op.space.data))
             number, over = looped[op]
-            KernelNote(number, over, tuple(_run(one, record) for one in runs.get(op, ()))).put(new)
+            KernelNote(number, over, tuple(_run(one, times) for one in runs.get(op, ()))).put(new)
         else:
             new.space = op.space
+            if op in times:
+                put_time(new, times[op])
             if isinstance(new.output.owner, kernel.AllocOp) and _is_in_lx(op):
                 move_to(new.output, "lx")
     function.detach_region(function.body)
@@ -60,14 +63,17 @@ def note_loops(
     put_loop_notes(function, [nest.note for nest in nests])
 
 
-def _run(op: kernel.KernelOp, record: PlanRecord) -> RunNote:
-    planned = record.block(op)
-    us = None if planned is None else planned.plan.times[planned.number(op)]
-    return RunNote(op.space_splits(), "lx" if _is_in_lx(op) else "", us)
+def times_of(record: PlanRecord) -> dict[kernel.KernelOp, float]:
+    """Return the predicted times of kernels as they were last divided."""
+    return {op: us for block in record.blocks for op, us in zip(block.ops, block.plan.times, strict=True)}
+
+
+def _run(op: kernel.KernelOp, times: Mapping[kernel.KernelOp, float]) -> RunNote:
+    return RunNote(op.space_splits(), "lx" if _is_in_lx(op) else "", times.get(op))
 
 
 def _is_in_lx(op: kernel.KernelOp) -> bool:
     return kernel.device_tensor(op.output).space == "lx"
 
 
-__all__ = ["note_loops"]
+__all__ = ["note_loops", "times_of"]

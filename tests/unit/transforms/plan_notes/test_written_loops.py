@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
+import pytest
+from xdsl.dialects.builtin import FloatAttr
 from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp
 from spyre_mlir.planning.trips import TripSpan
-from spyre_mlir.transforms.plan_notes.notes import LoopNote, kernel_note, loop_notes
+from spyre_mlir.transforms.materialize_plan import MaterializePlanPass
+from spyre_mlir.transforms.plan import PlanPass
+from spyre_mlir.transforms.plan_notes.notes import TIME, LoopNote, kernel_note, loop_notes
+from spyre_mlir.universe import make_context
 from tests.unit.transforms.kernel_plans.test_running_sums import products
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
@@ -41,6 +48,18 @@ def test_kernels_outside_of_loops_have_divisions_in_their_text() -> None:
     module = passed("\n".join(lines), "plan")
     found = {op.function_name: op for op in ops(module, KernelOp)}
     assert kernel_note(found["max"]) is None and found["max"].space_splits()["m"] == 32
+    assert isinstance(us := found["max"].attributes[TIME], FloatAttr) and us.value.data > 0
     assert set(found["exp"].space_splits().values()) == {1} and kernel_note(found["exp"]) is not None
     (note,) = loop_notes(ops(module, FuncOp)[0])
     assert note.spans == (TripSpan.of_all(8),)
+
+
+def test_kernels_say_their_times_which_add_up_to_that_of_the_function() -> None:
+    module = passed(softmax(512, 1024))
+    (us,) = PlanPass().recorded(make_context(), module.clone()).us
+    PlanPass().apply(make_context(), module)
+    times = [op.attributes[TIME] for op in ops(module, KernelOp)]
+    found = [cast("FloatAttr[Any]", time).value.data for time in times]
+    assert len(found) == 5 and sum(found) == pytest.approx(us, rel=1e-3)
+    MaterializePlanPass().apply(make_context(), module)
+    assert not any(TIME in op.attributes for op in module.walk())

@@ -49,7 +49,7 @@ def run_on_host(call: HostCall, operands: Sequence[Array], *, wide: bool) -> lis
     A collective of a rank among others of this process is computed with theirs.
     """
     if is_collective(call.overload) and (meet := here()) is not None:
-        return meet(call, operands)
+        return meet(call, operands, wide)
     from spyre_mlir.frontend import run_host_step
 
     return run_host_step(call, operands, wide=wide)

@@ -12,16 +12,21 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar, cast
+
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 
 from spyre_mlir.dialects.host_call import HostCall, OperandSlot
 from spyre_mlir.errors import ConstraintError, FaultKind, MachineFault, SpyreError
 from spyre_mlir.machine.arrays import Array
+from spyre_mlir.machine.ktdp.values import dtype_of
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.native.collectives import RANKS
 from spyre_mlir.ops.parameters import ArgKind
 
 T = TypeVar("T")
+_FLOATS = Float16Type, BFloat16Type, Float32Type
 _ORDER = "every rank of a group calls the same collectives in the same order; look at both places"
 
 
@@ -35,6 +40,15 @@ class _Call:
 
     call: HostCall
     operand: Array
+    wide: bool
+
+    @property
+    def in_its_type(self) -> Array:
+        """The operand in the type that a process group would exchange it in."""
+        element = self.call.operands[0].get_element_type()
+        return (
+            self.operand.astype(dtype_of(element)) if isinstance(element, _FLOATS) and not self.wide else self.operand
+        )
 
     @property
     def group(self) -> tuple[int, ...]:
@@ -103,10 +117,10 @@ class Meeting:
             self._stop()
         return [cast(T, rank.value) for rank in self._ranks]
 
-    def exchange(self, number: int, call: HostCall, operands: Sequence[Array]) -> list[Array]:
+    def exchange(self, number: int, call: HostCall, operands: Sequence[Array], wide: bool) -> list[Array]:
         """Return the result of a collective for the rank that calls it, once all others have called it."""
         rank = self._ranks[number]
-        rank.waits = _Call(call, operands[0])
+        rank.waits = _Call(call, operands[0], wide)
         self._back.release()
         rank.turn.acquire()
         if self._stopped:
@@ -176,13 +190,16 @@ class Meeting:
 _HERE: ContextVar[tuple[Meeting, int] | None] = ContextVar("meeting", default=None)
 
 
-def here() -> Callable[[HostCall, Sequence[Array]], list[Array]] | None:
-    """Return what computes collectives of the current thread, if it is a rank of a meeting; None if it is not."""
+def here() -> Callable[[HostCall, Sequence[Array], bool], list[Array]] | None:
+    """Return what computes collectives of the current thread, if it is a rank of a meeting; None if it is not.
+
+    It takes a call, its operands, and whether to compute in double precision whatever the types say.
+    """
     found = _HERE.get()
     if found is None:
         return None
     meeting, number = found
-    return lambda call, operands: meeting.exchange(number, call, operands)
+    return partial(meeting.exchange, number)
 
 
 def _state(rank: _Rank) -> str:
@@ -222,7 +239,8 @@ def _results(group: Sequence[int], calls: Sequence[_Call]) -> list[Array]:
         elif param.name in first.call.arguments and param.name != tensor:
             arguments[param.name] = first.call.arguments[param.name]
     try:
-        return list(entry.meaning([c.operand for c in calls], **arguments))
+        results = entry.meaning([c.in_its_type for c in calls], **arguments)
+        return [result.astype(c.operand.dtype) for result, c in zip(results, calls, strict=True)]
     except ConstraintError as error:
         raise MachineFault(
             FaultKind.MISMATCHED_COLLECTIVE, error.message, where=first.call.where, hint=_ORDER

@@ -13,6 +13,8 @@ Decision: docs/decisions/0153-collectives-are-steps-of-the-host.md
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from math import ceil
 from typing import cast
 
 from spyre_mlir.ops.annotations import Ints, Lanes, Ranks, np
@@ -29,6 +31,7 @@ WAIT = "wait_tensor"
 EXCHANGED = "ranks exchange tensors through the host"
 RANKS = GROUP_RANKS.param.name  # argument of our own: global ranks of the group, in order
 _COLLECTIVES = frozenset(f"{space}::{name}" for space in (NAMESPACE, DIFFERENTIATED) for name in NAMES)
+_SEGMENT_BYTES = 2**20  # of gloo, `AllreduceOptions::kMaxSegmentSize`
 REDUCTIONS = ("sum", "product", "min", "max", "avg")
 GROUP = [GROUP_NAME, GROUP_RANKS]
 
@@ -52,11 +55,22 @@ def _check_reduction(reduce_op: str) -> None:
 
 
 def _folded(tensors: Ranks, reduce_op: str) -> Lanes:
-    fold = {"product": np.multiply, "min": np.minimum, "max": np.maximum}.get(reduce_op, np.add)
-    total = tensors[0]
-    for tensor in tensors[1:]:
-        total = fold(total, tensor)
-    return total / len(tensors) if reduce_op == "avg" else total
+    """Fold in the order of gloo's ring: a part for each rank, from the rank before it downwards to itself."""
+    fold, count = {"product": np.multiply, "min": np.minimum, "max": np.maximum}.get(reduce_op, np.add), len(tensors)
+    flat, each = [tensor.reshape(-1) for tensor in tensors], _elements_of_part(tensors[0], count)
+    parts: list[Lanes] = []
+    for rank in range(count):
+        first, *others = (flat[(rank - 1 - n) % count][rank * each : (rank + 1) * each] for n in range(count))
+        parts.append(reduce(fold, others, first))
+    total = np.concatenate(parts).reshape(tensors[0].shape)
+    return total / count if reduce_op == "avg" else total
+
+
+def _elements_of_part(tensor: Lanes, count: int) -> int:
+    """How many elements in a row gloo folds for one rank: a multiple of segments of 1 MB at most, at least two."""
+    segments = max(ceil(tensor.nbytes / _SEGMENT_BYTES), 2 * count)
+    each = ceil(segments / count)
+    return each * ceil(ceil(tensor.nbytes / (each * count)) / tensor.itemsize)
 
 
 def _check_count(constraint: str, ranks: int, group_size: int) -> None:

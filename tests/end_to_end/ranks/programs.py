@@ -101,6 +101,15 @@ def run_all() -> dict[str, Any]:
     return found
 
 
+def saved_and_run(folder: str, dtype: torch.dtype) -> dict[str, Any]:
+    """Save the divided MLP of a type, and run it: the result of this rank."""
+    x, model = torch.linspace(-2, 2, 40 * WIDTH).reshape(40, WIDTH).to(dtype), ParallelMlp(whole_mlp()).to(dtype)
+    with torch.no_grad():
+        compiled: Any = spyre_mlir.compile(model, (x,), host_fallback="error")
+        spyre_mlir.save_ranks(compiled, folder)
+        return {"x": x, "result": compiled(x)}
+
+
 def bound_by_parts(checkpoint: str) -> dict[str, Any]:
     """The divided MLP, compiled without weights, with this rank's part of a checkpoint that has all of it."""
     x = torch.linspace(-1, 1, 4 * WIDTH).reshape(4, WIDTH)
@@ -156,9 +165,10 @@ def wait_for_a_rank_that_hangs() -> tuple[str, str]:
     with torch.no_grad():
         KEPT["x"] = torch.linspace(-1, 1, 4 * WIDTH).reshape(4, WIDTH)
         KEPT["model"] = spyre_mlir.compile(ParallelMlp(whole_mlp()), (KEPT["x"],))
-    dist.monitored_barrier(timeout=timedelta(seconds=120))
     *others, last = range(dist.get_world_size())
     store: Any = dist.distributed_c10d._get_default_store()  # pyright: ignore[reportPrivateUsage]
+    store.set(f"ready {dist.get_rank()}", "")  # a barrier would have the timeout of the group
+    store.wait([f"ready {rank}" for rank in (*others, last)], timedelta(seconds=120))
     if dist.get_rank() == last:
         store.wait([f"ended {rank}" for rank in others], timedelta(seconds=120))
         return "", "never came"

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from safetensors.torch import save_file
 
+import spyre_mlir
 from spyre_mlir.ops.native import collectives
 from tests.end_to_end.ranks.launch import Kill, after_a_kill, on_ranks, survivors
 from tests.end_to_end.ranks.programs import (
@@ -22,6 +24,7 @@ from tests.end_to_end.ranks.programs import (
     run_again,
     run_all,
     run_until_refused,
+    saved_and_run,
     wait_for_a_rank_that_hangs,
     whole_mlp,
 )
@@ -93,6 +96,14 @@ def test_meanings_are_those_of_torch(found: Found) -> None:
     for number, results in enumerate(meanings):
         for rank, result in enumerate(results):
             np.testing.assert_array_equal(result, found[rank]["collectives eager"][number])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_ranks_in_one_process_give_the_bytes_of_a_process_group(dtype: torch.dtype, tmp_path: Path) -> None:
+    """Sums round, so their order counts: gloo's starts at another rank for each part of a tensor."""
+    found = on_ranks(4, partial(saved_and_run, str(tmp_path), dtype))
+    for rank, result in zip(found, spyre_mlir.load_ranks(tmp_path)(found[0]["x"]), strict=True):
+        assert torch.equal(result, rank["result"])
 
 
 def test_a_rank_that_is_killed_ends_the_others_by_name() -> None:

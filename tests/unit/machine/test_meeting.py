@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import TensorType, f32
+from xdsl.dialects.builtin import AnyFloat, TensorType, f16, f32
 
 from spyre_mlir.dialects.host_call import HostCall, OperandSlot
 from spyre_mlir.errors import FaultKind, InputError, MachineFault
@@ -16,12 +17,14 @@ from spyre_mlir.machine.meeting import Meeting, here
 Array = np.ndarray[Any, Any]
 
 
-def called(name: str, x: Array, where: str, **arguments: object) -> Array:
-    type_ = TensorType(f32, x.shape)
+def called(
+    name: str, x: Array, where: str, element: AnyFloat = f32, *, wide: bool = True, **arguments: object
+) -> Array:
+    type_ = TensorType(element, x.shape)
     said = {"input": OperandSlot(0), "group_name": "g", **arguments}
     meet = here()
     assert meet is not None
-    (result,) = meet(HostCall(f"_c10d_functional::{name}", said, (type_,), (type_,), f"{name} at {where}"), [x])
+    (result,) = meet(HostCall(f"_c10d_functional::{name}", said, (type_,), (type_,), f"{name} at {where}"), [x], wide)
     return result
 
 
@@ -99,3 +102,17 @@ def test_the_first_rank_that_fails_ends_the_others() -> None:
 
 def test_outside_of_a_meeting() -> None:
     assert here() is None
+
+
+def sums_of_halves(rows: Sequence[Sequence[float]], *, wide: bool) -> list[list[float]]:
+    def of_rank(row: Sequence[float]) -> list[float]:
+        return called("all_reduce", np.array(row), "m.py:1", f16, wide=wide, reduce_op="sum", ranks=(0, 1, 2)).tolist()
+
+    return Meeting(3).run([partial(of_rank, row) for row in rows])
+
+
+def test_sums_are_rounded_one_by_one_in_the_order_of_a_ring() -> None:
+    """Of half precision, 2049 is 2048: so it counts whether both ones are added first, as for the first rank's part."""
+    rows = [[2048.0] * 6, [1.0] * 6, [1.0] * 6]
+    assert sums_of_halves(rows, wide=False) == [[2050.0] * 2 + [2048.0] * 4] * 3
+    assert sums_of_halves(rows, wide=True) == [[2050.0] * 6] * 3

@@ -154,6 +154,8 @@ class _Walk:
         entry, numbers = body_function(op.body.block), body_numbers(op.body.block)
         reduction = None if op.combine is None else combiner(op.combine.data)
         loops = self.grown.loops[op]
+        if reduction is not None and len(loops & set(op.reduced)) > 1:
+            raise refusal("a reduction takes in what is padding of two dimensions, of which nothing is known", op)
         found: dict[str, Content] = {}
         for loop in sorted(loops):
             content = applied(entry, [self._content(v, m, loop) for v, m in reads], numbers)

@@ -83,9 +83,12 @@ class BoundedPart:
                 )
 
     def _stands_for(self, inputs: Sequence[Any], sizes: Sizes) -> bool:
-        """Return if the program stands for these sizes: those of 0 and 1 if torch gives no other shapes for them."""
-        if min(sizes.values()) >= _LEAST:
-            return True
+        """Return if the program stands for these sizes: for 1 if torch gives no other shapes for it, never for 0.
+
+        The proof takes the first element of a constant for one of the caller's.
+        """
+        if (least := min(sizes.values())) < 1 or least >= _LEAST:
+            return least >= _LEAST
         key = tuple(min(size, _LEAST) for size in sizes.values())
         if key not in self._small:
             self._small[key] = self.piece.keeps_shapes(inputs, sizes)

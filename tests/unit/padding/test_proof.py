@@ -182,6 +182,22 @@ def test_nothing_is_known_where_two_dimensions_are_padding(place: str, passes: b
         proved(DIAGONAL.replace("PLACE", place), 2)
 
 
+SQUARE = """
+func.func @main(%x: tensor<SIZExSIZExf32>) -> tensor<1xf32> {
+  %0 = spyre.loop.nest [d0 = SIZE, d1 = SIZE] ins(%x[d0, d1] : tensor<SIZExSIZExf32>) -> [0] : tensor<1xf32> reduce "arith.addf" {
+  ^bb0(%a: f32):
+    spyre.loop.yield %a : f32
+  }
+  func.return %0 : tensor<1xf32>
+}
+"""  # noqa: E501 - a nest has one line
+
+
+def test_a_sum_of_what_is_padding_of_two_dimensions_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="takes in what is padding of two dimensions"):
+        proved(SQUARE, 2)
+
+
 GATHER = """
 func.func @main(%ids: tensor<IDSxf32>, %table: tensor<ROWSx64xf32>) -> tensor<IDSx64xf32> {
   %0 = spyre.loop.gather [s = IDS, h = 64] rows(%ids[s] : tensor<IDSxf32>) of axis 0

@@ -31,7 +31,6 @@ from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
-from spyre_mlir.transforms.plan_notes.noted_loops import NotedLoop, divide_as_noted
 from spyre_mlir.transforms.plan_notes.notes import (
     LOOPS,
     PLAN,
@@ -43,6 +42,7 @@ from spyre_mlir.transforms.plan_notes.notes import (
     kernel_note,
     loop_notes,
 )
+from spyre_mlir.transforms.planned_loops.noted_loops import NotedLoop, divide_as_noted
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
 

@@ -55,7 +55,7 @@ from spyre_mlir.transforms.kernel_plans.wished_buffers import WideWeights, divid
 from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.plan_notes.notes import has_notes, put_time
-from spyre_mlir.transforms.plan_notes.written_loops import note_loops, times_of
+from spyre_mlir.transforms.planned_loops.written_loops import note_loops, times_of
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.hints import has_tile, hinted_place, refuse_untiled, settle_hints
 from spyre_mlir.transforms.utils.kernels.widened_weights import widens_any

@@ -24,6 +24,7 @@ PASS_HELPERS = {
     "kernel_to_superdsc",
     "kernel_plans",
     "plan_notes",
+    "planned_loops",
     "kernel_to_ktdp",
     "regions",
     "utils",

@@ -1,1 +1,1 @@
-"""Parts of passes `plan` and `materialize-plan`: loops as notes at kernels, and the loops that such notes say."""
+"""Notes of plans at kernels and functions, and which kernels stand for which while a plan is made."""

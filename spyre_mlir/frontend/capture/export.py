@@ -115,6 +115,8 @@ _INSTEAD = {
     "_detect_is_causal_mask": "say whether the mask is causal: tgt_is_causal=True (src_is_causal, or is_causal of an "
     "encoder), or False; otherwise torch compares its values",
     "_assert": "write torch._assert_async(condition, message) with a tensor as condition, which each call checks",
+    "unbind": "loop over what has a known count, such as all experts, and let a mask choose rows in each turn; models "
+    'of transformers: set_experts_implementation("grouped_mm")',
 }
 
 

@@ -45,6 +45,16 @@ def test_a_model_on_meta_may_make_tensors_there() -> None:
     assert {value.device.type for value in values} == {"cpu"}
 
 
+def test_a_loop_over_rows_that_data_counts_is_refused() -> None:
+    def chosen(x: Tensor) -> Tensor:
+        return sum((x[row[0]] for row in x.sum(1).nonzero()), torch.zeros(3))
+
+    with pytest.raises(UnsupportedError, match="decides its control flow or a shape by the values") as error:
+        exported(FunctionModel(chosen), X)
+    assert error.value.hint is not None
+    assert error.value.hint.startswith("loop over what has a known count")
+
+
 def test_a_branch_by_values_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="values"):
         exported(FunctionModel(lambda x: x if x.sum() > 0 else -x), X)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import tempfile
 import time
+import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -26,6 +29,7 @@ from spyre_mlir.padding.buckets import check_bucket
 from spyre_mlir.parted.bounded import Bounding
 from spyre_mlir.parted.files import EXPORTED_FILE, is_parted, read_parts
 from spyre_mlir.parted.model import PartedModel
+from spyre_mlir.pickling import remove_folder, write_files
 from spyre_mlir.pipeline import LEVELS, lower
 from spyre_mlir.progress import PassLog, progress
 from spyre_mlir.universe import make_context
@@ -165,6 +169,20 @@ def load(
     exported = read_exported(folder / EXPORTED_FILE)
     chosen = CompileOptions.of({**saved.choices, **choices}, by="load")
     return _parted(exported, saved.name, exported, chosen, saved.specializations, made, saved.masked)
+
+
+def unpickled_parts(files: Mapping[str, bytes], choices: Mapping[str, Any]) -> CompiledModel | PartedModel:
+    """Return the model of a pickle, as `load` does, with its files in a folder that goes when the model does.
+
+    Args:
+        files: that `save` wrote, by relative path.
+        choices: the options that are about calls.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="spyre-"))
+    write_files(files, folder)
+    model = load(folder, check=False, **choices)
+    weakref.finalize(model, remove_folder, folder, os.getpid())
+    return model
 
 
 def check(path: Path | str) -> Findings:

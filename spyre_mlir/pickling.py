@@ -14,7 +14,7 @@ from typing import Any, Self
 from spyre_mlir.errors import InputError
 
 # By name: a room above, which loads when it is asked for.
-_UNPICKLED = "spyre_mlir.loaded:unpickled"
+_UNPICKLED, _LOADED = "spyre_mlir.loaded:unpickled", "spyre_mlir.api:unpickled_parts"
 
 
 def remove_folder(folder: Path, owner: int) -> None:
@@ -47,6 +47,23 @@ class PickledAsBundle(CopiedAsItIs):
         with tempfile.TemporaryDirectory(prefix="spyre-") as folder:
             self.write_for_pickle(Path(folder))
             return resolve_name(_UNPICKLED), (files_of(Path(folder)), dict(self.call_options()))
+
+
+class PickledAsSaved(CopiedAsItIs):
+    """Base of models of several programs, pickled as the files that `save` writes, with the options of calls."""
+
+    @abstractmethod
+    def save(self, directory: Path) -> Path:
+        """Write everything that `load` needs to a directory."""
+
+    @abstractmethod
+    def call_options(self) -> Mapping[str, Any]:
+        """Return the options that are about calls, by name."""
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[dict[str, bytes], dict[str, Any]]]:
+        with tempfile.TemporaryDirectory(prefix="spyre-") as folder:
+            self.save(Path(folder))
+            return resolve_name(_LOADED), (files_of(Path(folder)), dict(self.call_options()))
 
 
 class NotPickled(CopiedAsItIs):

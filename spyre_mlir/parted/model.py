@@ -18,7 +18,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.parted.bounded import Bounding
 from spyre_mlir.parted.files import SavedModel, choices_of, write_parts
 from spyre_mlir.parted.part import Compile, Part, Run
-from spyre_mlir.pickling import NotPickled
+from spyre_mlir.pickling import PickledAsSaved
 from spyre_mlir.pipeline import LEVELS, check_level
 from spyre_mlir.report import Verification, VerifiedLevel
 from spyre_mlir.text.no_module import missing
@@ -33,14 +33,12 @@ if TYPE_CHECKING:
 _REASON = "data decides the size of its result"
 
 
-class PartedModel(ShownAsText, NotPickled):
+class PartedModel(ShownAsText, PickledAsSaved):
     """A model in which values decide sizes: `nonzero`, boolean indices, `unique`, slices that `item()` ends.
 
     The host runs what makes a size. The parts between are programs with this size as a symbol, which are specialised
     for the sizes of a call; those that were not called for longest are dropped.
     """
-
-    _instead = "save it, or pickle one of its programs, as .programs has them"
 
     def __init__(
         self,
@@ -223,6 +221,10 @@ class PartedModel(ShownAsText, NotPickled):
         parts = {n: part for n, part in enumerate(self.parts) if isinstance(part, CompiledModel)}
         write_parts(path, saved, self._exported, parts, host_weights)
         return path
+
+    def call_options(self) -> dict[str, Any]:
+        """Return the options that are about calls, by name."""
+        return self._options.calls()
 
     def __getattr__(self, name: str) -> Any:
         """Refuse by name what a compiled model has of a single program.

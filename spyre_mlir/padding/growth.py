@@ -1,7 +1,7 @@
 """Which dimensions of a program's values are as long as a symbol: those that grow with it.
 
 A function at the loop level is compared with the same function for a smaller size. The two must be equal but for the
-extents that grow, and each of these must be the size itself.
+extents that grow, and each of these must be the size itself, or a multiple of it, as the pixels of all images are.
 
 Decision: docs/decisions/0125-padding-is-proved-away.md
 """
@@ -44,19 +44,19 @@ class Pair:
 
 @dataclass(frozen=True)
 class Growth:
-    """Which dimensions and loops grow with the size.
+    """Which dimensions and loops grow with the size, and how many elements of them there are for each.
 
     Attributes:
         dims: of every value that has some.
         loops: names by nest.
     """
 
-    dims: Mapping[SSAValue, frozenset[int]]
-    loops: Mapping[Operation, frozenset[str]]
+    dims: Mapping[SSAValue, Mapping[int, int]]
+    loops: Mapping[Operation, Mapping[str, int]]
 
-    def of(self, value: SSAValue) -> frozenset[int]:
+    def of(self, value: SSAValue) -> Mapping[int, int]:
         """Return the dimensions of a value that grow."""
-        return self.dims.get(value, frozenset())
+        return self.dims.get(value, {})
 
 
 def refusal(what: str, op: Operation | None = None) -> UnsupportedError:
@@ -93,8 +93,8 @@ class _Compared:
 
     pair: Pair
     twins: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    dims: dict[SSAValue, frozenset[int]] = field(default_factory=dict[SSAValue, frozenset[int]])
-    loops: dict[Operation, frozenset[str]] = field(default_factory=dict[Operation, frozenset[str]])
+    dims: dict[SSAValue, dict[int, int]] = field(default_factory=dict[SSAValue, dict[int, int]])
+    loops: dict[Operation, dict[str, int]] = field(default_factory=dict[Operation, dict[str, int]])
 
     def alike(self, op: Operation, other: Operation) -> bool:
         """Return whether two ops are one but for extents."""
@@ -110,27 +110,24 @@ class _Compared:
         """Note the dimensions of values that grow."""
         for value, other in zip(larger, smaller, strict=True):
             self.twins[value] = other
-            extents = zip(shape_of(value), shape_of(other), strict=True)
-            if grown := frozenset(d for d, (extent, less) in enumerate(extents) if self._grows(extent, less, op)):
+            extents = enumerate(zip(shape_of(value), shape_of(other), strict=True))
+            if grown := {d: self._each(*pair, op) for d, pair in extents if pair[0] != pair[1]}:
                 self.dims[value] = grown
 
     def spaces(self, op: Operation, other: Operation) -> None:
         """Note the loops of a nest that grow."""
         if isinstance(space := op.properties.get(_SPACE), SpaceAttr):
             less = cast(SpaceAttr, other.properties[_SPACE]).extents
-            self.loops[op] = frozenset(n for n, extent in space.extents.items() if self._grows(extent, less[n], op))
+            pairs = ((name, extent, less[name]) for name, extent in space.extents.items())
+            self.loops[op] = {name: self._each(a, b, op) for name, a, b in pairs if a != b}
 
-    def _grows(self, extent: int, less: int, op: Operation | None) -> bool:
-        if extent == less:
-            return False
-        if (extent, less) != (self.pair.size, self.pair.smaller_size):
+    def _each(self, extent: int, less: int, op: Operation | None) -> int:
+        """How many elements an extent that grows has for each."""
+        each, rest = divmod(extent, self.pair.size)
+        if rest or less != each * self.pair.smaller_size:
             sizes = f"{self.pair.size} and {self.pair.smaller_size}"
-            why = f"an extent is {extent} and {less} for the lengths {sizes}"
-            each, rest = divmod(extent, self.pair.size)
-            if not rest and less == each * self.pair.smaller_size:
-                why += f": it counts {each} for each, as a convolution counts the pixels of all images together"
-            raise refusal(why, op)
-        return True
+            raise refusal(f"an extent is {extent} and {less} for the lengths {sizes}", op)
+        return each
 
 
 def _facts(op: Operation) -> dict[str, object]:

@@ -1,8 +1,9 @@
 """Proof that padding never reaches a result, by what the padding of each value holds.
 
-The first `size` elements of a growing dimension are the caller's, the rest is padding. Every nest is looked at where
-one of its growing loops is in the padding and the other ones are not: a loop of the result makes padding of the result,
-and a loop that is reduced must add nothing to it. So a sum over keys is allowed if a mask has made their weights 0.
+The first elements of a growing dimension, `size` of them or a multiple of it, are the caller's, the rest is padding.
+Every nest is looked at where one of its growing loops is in the padding and the other ones are not: a loop of the
+result makes padding of the result, and a loop that is reduced must add nothing to it. So a sum over keys is allowed if
+a mask has made their weights 0.
 
 Padding is taken to be finite. What is not shows: 0 times infinity is no number, and neither is the result.
 
@@ -34,6 +35,7 @@ from spyre_mlir.dialects.spyre.loop import (
 from spyre_mlir.dialects.spyre.scalars import body_numbers
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.moves import map_view
+from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.machine.levels.loop import known_numbers
 from spyre_mlir.padding.contents import Content, applied, is_neutral, reduced
 from spyre_mlir.padding.growth import Growth, Pair, growth, refusal
@@ -154,7 +156,7 @@ class _Walk:
         entry, numbers = body_function(op.body.block), body_numbers(op.body.block)
         reduction = None if op.combine is None else combiner(op.combine.data)
         loops = self.grown.loops[op]
-        if reduction is not None and len(loops & set(op.reduced)) > 1:
+        if reduction is not None and len(loops.keys() & set(op.reduced)) > 1:
             raise refusal("a reduction takes in what is padding of two dimensions, of which nothing is known", op)
         found: dict[str, Content] = {}
         for loop in sorted(loops):
@@ -170,7 +172,7 @@ class _Walk:
 
     def _content(self, value: SSAValue, index: IndexMapAttr, loop: str) -> Content:
         """What a nest reads of a value where a loop is in the padding; nothing is known where two dimensions are."""
-        dims = [dim for dim, expr in enumerate(index.data) if expr.terms and expr.terms[0][0] == loop]
+        dims = [dim for dim, expr in enumerate(index.data) if any(name == loop for name, _ in expr.terms)]
         if dims:
             return self.padding[value].get(dims[0]) if len(dims) == 1 else None
         array = self.arrays.get(value)
@@ -179,8 +181,8 @@ class _Walk:
     def _result(self, op: NestOp, found: Mapping[str, Content]) -> None:
         held: dict[int, Content] = {}
         for dim in self.grown.of(op.result):
-            terms = op.output_map.data[dim].terms
-            held[dim] = found[terms[0][0]] if terms else None
+            loops = [name for name, _ in op.output_map.data[dim].terms if name in found]
+            held[dim] = found[loops[0]] if loops else None
         if op.dest is not None:
             before = self.padding[op.dest]
             held = {dim: content if before.get(dim, content) == content else None for dim, content in held.items()}
@@ -216,21 +218,35 @@ class _Walk:
         Raises:
             UnsupportedError: elements are counted from the end, or dimensions are merged.
         """
-        loops, dims = self.grown.loops[op], self.grown.of(value)
+        loops, dims, extents = self.grown.loops[op], self.grown.of(value), op.space.extents
         for dim, expr in enumerate(index.data):
             if dim == axis:
                 continue
-            used = [(name, factor) for name, factor in expr.terms if name in loops]
-            alone = used == list(expr.terms) and len(used) == 1 and (used[0][1], expr.const) == (1, 0)
-            if used and not (alone and (dim in dims or first)):
+            each = dims.get(dim)
+            used = [name for name, _ in expr.terms if name in loops]
+            walked = _walked(expr, used[0], loops[used[0]], extents) if len(used) == 1 else None
+            if used and (walked is None or walked != each) and not (first and each is None and walked is not None):
                 raise refusal("a growing dimension is shifted, or merged with another one", op)
-            if dim in dims and not used and expr.last(op.space.extents) >= self.least:
+            if each is not None and not used and expr.last(extents) >= self.least * each:
                 raise refusal("an element is read whose place depends on the length, or lies beyond the shortest", op)
 
 
-def _held(values: Array, dim: int, dims: frozenset[int]) -> Content:
+def _walked(expr: LinearExpr, loop: str, each: int, extents: Mapping[str, int]) -> int | None:
+    """How many elements for each a place walks along a growing loop; None if another loop or an offset shifts them.
+
+    Loops inside of the growing one may walk its blocks, as those of a row's pixels do.
+    """
+    (factor,) = (f for name, f in expr.terms if name == loop)
+    inner = [(name, f) for name, f in expr.terms if name != loop]
+    if expr.const or any(f < 0 for _, f in inner) or sum((extents[name] - 1) * f for name, f in inner) >= factor:
+        return None
+    return each * factor
+
+
+def _held(values: Array, dim: int, dims: Mapping[int, int]) -> Content:
     """The number that a constant holds wherever one dimension is in the padding and the other ones are not."""
     places = np.indices(values.shape, sparse=True)
-    last_of_others = reduce(np.maximum, [places[d] for d in dims if d != dim], np.zeros((), int))
-    found: Array = np.unique(values[np.broadcast_to(places[dim] > last_of_others, values.shape)])
+    of = {d: places[d] // each for d, each in dims.items()}
+    last_of_others = reduce(np.maximum, [of[d] for d in dims if d != dim], np.zeros((), int))
+    found: Array = np.unique(values[np.broadcast_to(of[dim] > last_of_others, values.shape)])
     return float(found[0]) if found.size == 1 else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from torch import nn
 from torch.export import Dim
 
 import spyre_mlir
@@ -50,3 +51,17 @@ def test_buckets_are_sizes_of_one_symbol() -> None:
     shapes = ({0: Dim("rows", min=2, max=9), 1: Dim("columns", min=2, max=9)},)
     with pytest.raises(InputError, match="buckets are sizes of one symbol, and the program has s0, s1"):
         spyre_mlir.compile(torch.nn.ReLU(), (torch.ones(3, 4),), dynamic_shapes=shapes, buckets=[4])
+
+
+def test_a_batch_of_images_runs_on_a_bucket() -> None:
+    """A convolution counts the pixels of all images together."""
+    torch.manual_seed(8)
+    convolved = [nn.Conv2d(3, 4, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 8, 3), nn.AdaptiveAvgPool2d(1)]
+    model = nn.Sequential(*convolved, nn.Flatten(), nn.Linear(8, 5)).eval()
+    images = torch.randn(8, 3, 8, 8)
+    shapes = ({0: Dim("batch", min=2, max=16)},)
+    dynamic = spyre_mlir.compile(model, (images,), dynamic_shapes=shapes, buckets=[8], numerics="exact")
+    assert isinstance(dynamic, DynamicModel)
+    for count in (2, 7, 8):
+        torch.testing.assert_close(dynamic(images[:count]), model(images[:count]), rtol=1e-5, atol=1e-5)
+    assert len(dynamic.programs) == 1

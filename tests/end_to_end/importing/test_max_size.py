@@ -164,7 +164,7 @@ def overwritten(x: Tensor, _i: Tensor) -> Any:
 
 
 def merged(x: Tensor, _i: Tensor) -> Any:
-    return positive(x).reshape(-1) * 2
+    return positive(x).t().reshape(-1) * 2
 
 
 def divided_by_a_number(x: Tensor, i: Tensor) -> Any:
@@ -176,7 +176,7 @@ def divided_by_a_number(x: Tensor, i: Tensor) -> Any:
     [
         (sorted_numbers, r"behind aten\.index\.Tensor, .* aten\.sort: the program has other steps"),
         (overwritten, r"aten\.index_put: arith\.maxsi takes in padding"),
-        (merged, "an extent is 24 and 12 for the lengths 4 and 2"),
+        (merged, "for another length"),
         (divided_by_a_number, "is a number of the data that is no size"),
     ],
     ids=["sorted", "overwritten", "merged", "number"],

@@ -39,20 +39,28 @@ def test_rows_grow_and_columns_do_not() -> None:
     found = grown(larger, function(ROWS, 8))
     nest, _ = larger.body.block.ops
     x, w = larger.body.block.args
-    assert (found.of(x), found.of(w), found.of(nest.results[0])) == ({0}, frozenset(), {0})
-    assert found.loops[nest] == {"d0"}
+    assert (found.of(x), found.of(w), found.of(nest.results[0])) == ({0: 1}, {}, {0: 1})
+    assert found.loops[nest] == {"d0": 1}
 
 
 def test_a_dimension_of_the_same_extent_does_not_grow() -> None:
     larger = function(ROWS, 64)  # as long as a row
-    assert grown(larger, function(ROWS, 8), (64, 8)).of(larger.body.block.args[0]) == {0}
+    assert grown(larger, function(ROWS, 8), (64, 8)).of(larger.body.block.args[0]) == {0: 1}
+
+
+def test_an_extent_may_be_a_multiple_of_the_size() -> None:
+    """As the pixels of all images are, of which each has two."""
+    larger = function(ROWS, 70)
+    found = grown(larger, function(ROWS, 8), (35, 4))
+    nest, _ = larger.body.block.ops
+    assert (found.of(larger.body.block.args[0]), found.loops[nest]) == ({0: 2}, {"d0": 2})
 
 
 @pytest.mark.parametrize(
     ("smaller", "sizes", "because"),
     [
         (function(ROWS, 8, "addf"), (70, 8), "other steps, or other numbers"),
-        (function(ROWS, 8), (35, 4), "an extent is 70 and 8 for the lengths 35 and 4: it counts 2 for each"),
+        (function(ROWS, 8), (35, 5), "an extent is 70 and 8 for the lengths 35 and 5"),
     ],
 )
 def test_other_programs_are_refused(smaller: FuncOp, sizes: tuple[int, int], because: str) -> None:

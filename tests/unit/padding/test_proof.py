@@ -78,6 +78,7 @@ PASSED: dict[str, Callable[..., torch.Tensor]] = {
     "first tokens": lambda x: x[:, 2:8] * 2,
     "sum of what is padded with 0": lambda x: x.sum(1),
     "running sum": lambda x: x.cumsum(1),
+    "each twice": lambda x: x.repeat_interleave(2, 1) * torch.arange(2 * x.shape[1])[:, None],
 }
 REFUSED: dict[str, tuple[Callable[..., torch.Tensor], str]] = {
     "mean": (lambda x: x.mean(1), "other numbers, for another length"),
@@ -102,6 +103,7 @@ REFUSED: dict[str, tuple[Callable[..., torch.Tensor], str]] = {
     "last token": (lambda x: x[:, -1] * 2, "for another length"),
     "reversed": (lambda x: x.flip(1) * 2, "for another length"),
     "merged with the batch": (lambda x: x.reshape(-1, 16).t() @ x.reshape(-1, 16), "for another length"),
+    "a copy behind it": (lambda x: torch.cat([x, x + 1], 1), "for another length"),
     "places from the end": (lambda x: x * torch.arange(x.shape[1], 0, -1)[:, None], "for another length"),
     "a fraction of the length": (lambda x: x * (torch.arange(x.shape[1]) / x.shape[1])[:, None], "for another length"),
 }
@@ -196,6 +198,28 @@ func.func @main(%x: tensor<SIZExSIZExf32>) -> tensor<1xf32> {
 def test_a_sum_of_what_is_padding_of_two_dimensions_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="takes in what is padding of two dimensions"):
         proved(SQUARE, 2)
+
+
+MERGED = """
+func.func @main(%x: tensor<SIZEx3xf32>) -> tensor<PIXELSxf32> {
+  %0 = spyre.loop.nest [d0 = SIZE, d1 = 3] ins(%x[d0, d1] : tensor<SIZEx3xf32>) -> [PLACE] : tensor<PIXELSxf32> {
+  ^bb0(%a: f32):
+    spyre.loop.yield %a : f32
+  }
+  func.return %0 : tensor<PIXELSxf32>
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "passes"), [("d0 * 3 + d1", True), ("d0 * 2 + d1", False), ("d0 * 3 + d1 + 1", False)]
+)
+def test_a_growing_loop_outside_of_others_may_be_merged_with_them(place: str, passes: bool) -> None:
+    """Padding of the merged dimension is behind the elements of the caller only if whole blocks of three follow."""
+    texts = (MERGED.replace("PLACE", place).replace("SIZE", str(n)).replace("PIXELS", str(3 * n)) for n in (70, 20))
+    larger, smaller = (functions(parse_module(text, make_context(), "main.mlir"))[0] for text in texts)
+    with nullcontext() if passes else pytest.raises(UnsupportedError, match="shifted, or merged"):
+        prove(Pair(larger, 70, smaller, 20), {}, 2)
 
 
 GATHER = """

@@ -440,6 +440,7 @@ NO_FORM = {
     "transforms.cut_nests.cut_rows.COPIES_IN_LX": "whether the first rows are copied before they are read",
     "transforms.update_in_place.LEAST_BITS": "which integers may be positions of a block",
     "transforms.utils.numerics.kept_float32._SHOWN": "how many operations a message shows",
+    "ops.native.collectives._SEGMENT_BYTES": "the order of a sum over ranks; test_meeting.py has both",
     "ops.composed.math.bitwise._MOST": "what bounds of integers allow; test_large_integers.py has both",
     "transforms.utils.numerics.aten_ranges.MOST_SHORT_BITS": (
         "what bounds of integers allow; test_aten_ranges.py has both"

@@ -116,3 +116,12 @@ def test_sums_are_rounded_one_by_one_in_the_order_of_a_ring() -> None:
     rows = [[2048.0] * 6, [1.0] * 6, [1.0] * 6]
     assert sums_of_halves(rows, wide=False) == [[2050.0] * 2 + [2048.0] * 4] * 3
     assert sums_of_halves(rows, wide=True) == [[2050.0] * 6] * 3
+
+
+def test_parts_of_large_sums_are_those_of_segments_of_a_megabyte() -> None:
+    """10,485,774 bytes are four such segments for each of three ranks: 436,908 elements each, rounded up."""
+    large = [np.full(5_242_887, number) for number in (2048.0, 1.0, 1.0)]
+    made = Meeting(3).run(
+        [partial(called, "all_reduce", x, "m.py:1", f16, wide=False, reduce_op="sum", ranks=(0, 1, 2)) for x in large]
+    )
+    assert [int((x == 2050.0).sum()) for x in made] == [4 * 436_908] * 3

@@ -124,11 +124,13 @@ def unless_interrupted(function: Callable[[], T], look: Callable[[], str | None]
 
     Args:
         function: runs in this thread.
-        look: returns a reason, or None; runs in a thread of its own, again and again.
+        look: returns a reason, or None; runs at once, and again and again in a thread of its own.
 
     Raises:
         RankEndedError: there is a reason.
     """
+    if (reason := look()) is not None:  # functions may be quicker than the thread looks
+        raise RankEndedError(reason)
     watch = _Watch(look)
     try:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -159,14 +159,28 @@ def work_until(seconds: float) -> str:
     return "done"
 
 
+def soon() -> Callable[[], str | None]:
+    """Finds nothing at first."""
+    looks = iter([None])
+    return lambda: next(looks, "rank 1 has ended")
+
+
 def test_work_that_is_done_is_returned() -> None:
     assert unless_interrupted(lambda: work_until(0.05), lambda: None) == "done"
+
+
+def test_work_does_not_begin_where_a_rank_has_ended() -> None:
+    """Work that is shorter than the time between two looks would never notice."""
+    begun = list[str]()
+    with pytest.raises(RankEndedError, match=r"^rank 1 has ended$"):
+        unless_interrupted(lambda: begun.append("begun"), lambda: "rank 1 has ended")
+    assert begun == []
 
 
 def test_work_is_interrupted() -> None:
     started = time.monotonic()
     with pytest.raises(RankEndedError, match=r"^rank 1 has ended$"):
-        unless_interrupted(lambda: work_until(30), lambda: "rank 1 has ended")
+        unless_interrupted(lambda: work_until(30), soon())
     assert time.monotonic() - started < 15
 
 
@@ -178,7 +192,7 @@ def test_an_interrupt_that_is_taken_for_something_else_is_told_in_the_end() -> N
             return "done"
 
     with pytest.raises(RankEndedError, match="rank 1 has ended"):
-        unless_interrupted(stubborn, lambda: "rank 1 has ended")
+        unless_interrupted(stubborn, soon())
 
 
 def test_errors_of_the_work_are_its_own() -> None:
@@ -193,5 +207,5 @@ def test_no_interrupt_comes_after_the_work() -> None:
     """However close together the two are."""
     for number in range(100):
         with suppress(RankEndedError):
-            unless_interrupted(partial(work_until, 0.01 + number * 1e-5), lambda: "rank 1 has ended")
+            unless_interrupted(partial(work_until, 0.01 + number * 1e-5), soon())
     assert work_until(0.2) == "done"

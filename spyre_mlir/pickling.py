@@ -44,9 +44,7 @@ class PickledAsBundle(CopiedAsItIs):
         """Return the options that are about calls, by name."""
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[dict[str, bytes], dict[str, Any]]]:
-        with tempfile.TemporaryDirectory(prefix="spyre-") as folder:
-            self.write_for_pickle(Path(folder))
-            return resolve_name(_UNPICKLED), (files_of(Path(folder)), dict(self.call_options()))
+        return resolve_name(_UNPICKLED), (_written(self.write_for_pickle), dict(self.call_options()))
 
 
 class PickledAsSaved(CopiedAsItIs):
@@ -61,9 +59,7 @@ class PickledAsSaved(CopiedAsItIs):
         """Return the options that are about calls, by name."""
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[dict[str, bytes], dict[str, Any]]]:
-        with tempfile.TemporaryDirectory(prefix="spyre-") as folder:
-            self.save(Path(folder))
-            return resolve_name(_LOADED), (files_of(Path(folder)), dict(self.call_options()))
+        return resolve_name(_LOADED), (_written(self.save), dict(self.call_options()))
 
 
 class NotPickled(CopiedAsItIs):
@@ -73,6 +69,13 @@ class NotPickled(CopiedAsItIs):
 
     def __reduce__(self) -> Any:
         raise InputError(f"a {type(self).__name__} cannot be pickled", hint=self._instead)
+
+
+def _written(write: Callable[[Path], object]) -> dict[str, bytes]:
+    """The files that a function writes to a directory."""
+    with tempfile.TemporaryDirectory(prefix="spyre-") as folder:
+        write(Path(folder))
+        return files_of(Path(folder))
 
 
 def files_of(directory: Path) -> dict[str, bytes]:

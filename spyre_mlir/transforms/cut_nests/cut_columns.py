@@ -29,7 +29,7 @@ from spyre_mlir.hw.division import divisors
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, round_up
-from spyre_mlir.transforms.loop_to_kernel.reductions import column_of, is_product
+from spyre_mlir.transforms.loop_to_kernel.operators.reductions import column_of, is_product
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 from spyre_mlir.transforms.utils.nests.nest_parts import part_of
 

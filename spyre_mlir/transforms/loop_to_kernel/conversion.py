@@ -32,14 +32,10 @@ from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RELAID, LayoutPlanner
 from spyre_mlir.transforms.loop_to_kernel.layout_text.argument_layouts import ArgumentLayouts, drop_layouts, say_layouts
 from spyre_mlir.transforms.loop_to_kernel.layout_text.hinted_layouts import say_hinted_layouts
-from spyre_mlir.transforms.loop_to_kernel.lowering import (
-    check_table,
-    lower_constant,
-    lower_empty,
-    lower_gather,
-    lower_nest,
-)
 from spyre_mlir.transforms.loop_to_kernel.moved_weights import fold_into_weight
+from spyre_mlir.transforms.loop_to_kernel.operators.destinations import lower_constant, lower_empty
+from spyre_mlir.transforms.loop_to_kernel.operators.gathers import check_table, lower_gather
+from spyre_mlir.transforms.loop_to_kernel.operators.nests import lower_nest
 from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion, check_host_step
 from spyre_mlir.transforms.utils.numerics.integer_origins import Origins
 from spyre_mlir.transforms.utils.numerics.kept_float32 import check_names, kept_ops

@@ -26,8 +26,10 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedK
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import legal_lanes
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import CONVERT_STEP, RESTICKIFY_STEP
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import ChosenLayouts, lane_choice
-from spyre_mlir.transforms.loop_to_kernel.lowering import COLUMNS, fillable_sticks, gathered_lanes
-from spyre_mlir.transforms.loop_to_kernel.reductions import is_product
+from spyre_mlir.transforms.loop_to_kernel.operators.destinations import fillable_sticks
+from spyre_mlir.transforms.loop_to_kernel.operators.gathers import gathered_lanes
+from spyre_mlir.transforms.loop_to_kernel.operators.nests import COLUMNS
+from spyre_mlir.transforms.loop_to_kernel.operators.reductions import is_product
 
 BY_COST, BY_TRIAL, BY_HINT, BY_TEXT, FORCED, INSERTED = "cost", "trial", "hint", "text", "forced", "inserted"
 

@@ -479,5 +479,5 @@ NO_FORM = {
     "transforms.aten_forms.convolve_rows._COPIES": "which patches are convolved so; test_convolve_rows.py has both",
     "transforms.aten_forms.convolve_rows._HELD": "which images are convolved so; test_convolve_rows.py has both",
     "transforms.aten_forms.convolve_rows.STICK_BYTES": "the size of a stick, which every layout has",
-    "transforms.loop_to_kernel.floor_division._EXACT": "what bounds of integers allow; test_integers.py has both",
+    "transforms.loop_to_kernel.operators.floor_division._EXACT": "integers of either size; test_integers.py has both",
 }

@@ -23,10 +23,10 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, Use
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import lane_for, lane_of_result, result_lane
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms, eager_element, forms_of, is_watched
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
-from spyre_mlir.transforms.loop_to_kernel.floor_division import FloorDivision
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import written_block
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import put_in_order
+from spyre_mlir.transforms.loop_to_kernel.operators.floor_division import FloorDivision
 
 
 def output_of(p: LayoutPlanner, op: loop.NestOp, lane: str | None) -> Use:

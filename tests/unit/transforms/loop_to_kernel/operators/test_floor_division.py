@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import FloatAttr, f64
 from spyre_mlir.hw.sticks import UNIT, StickLayout
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
-from spyre_mlir.transforms.loop_to_kernel.floor_division import FloorDivision
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.operators.floor_division import FloorDivision
 from spyre_mlir.transforms.utils.numerics.integer_ranges import IntegerBounds
 from tests.unit.transforms.levels import passed
 from tests.unit.transforms.loop_to_kernel.planning import functions_of, names, nest, steps

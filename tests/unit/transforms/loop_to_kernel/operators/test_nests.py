@@ -1,7 +1,7 @@
 """Ops of the loop level as planned kernels; `test_convert_spyre_loop_to_spyre_kernel.py` has what they compute."""
 
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
-from spyre_mlir.transforms.loop_to_kernel.lowering import lower_nest
+from spyre_mlir.transforms.loop_to_kernel.operators.nests import lower_nest
 from tests.unit.transforms.loop_to_kernel.planning import names, nest, steps
 
 T = "tensor<4x128xf32>"

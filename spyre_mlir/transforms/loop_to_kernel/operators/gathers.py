@@ -1,0 +1,190 @@
+"""Gathers of rows as planned kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.spyre.attributes import IterDim
+from spyre_mlir.dialects.spyre.hints import hint_of
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.formats import DL16, FP32
+from spyre_mlir.hw.legality import may_write, stick_for
+from spyre_mlir.hw.moves import Move, RowParts
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
+from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout, access
+from spyre_mlir.planning.row_parts import parts_of_rows
+from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel
+from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
+    candidates,
+)
+from spyre_mlir.transforms.loop_to_kernel.data_formats import (
+    keeps_float32,
+)
+from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
+from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
+from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import (
+    allowed_lanes,
+    put_in_order,
+)
+from spyre_mlir.transforms.loop_to_kernel.settling.reachable_layouts import table_beyond_reach
+from spyre_mlir.transforms.utils.numerics.integer_ranges import (
+    NARROW,
+    inside,
+    is_integer,
+)
+
+_PART = "part"  # the loop over parts of the rows of a table
+
+
+def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp, spec: SpyreSpec) -> None:
+    """Lower rows of a table: the indexed dimension outermost, another one in the lanes.
+
+    Decision: docs/decisions/0194-rows-are-gathered-in-parts.md
+    """
+    form = _form(p, op)
+    if not (possible := gathered_lanes(op, form)):
+        raise UnsupportedError(
+            "a gather of rows of one element: no loop can walk the lanes of both table and result",
+            hint="use a table with two columns or more",
+        )
+    lane, _ = allowed_lanes(op, [(lane, made) for lane, (_, made) in possible])[0]
+    p.chosen.lanes[op], sticks = lane, next(sticks for name, sticks in possible if name == lane)
+    rows = _Rows(p.form(op.table, form), p.of(op.indices), op.space.data, op.maps.data[0].data, op.maps.data[2].data)
+    if lane is not None and (count := _parts_of_rows(op, rows, lane, spec)) > 1:
+        rows = rows.in_parts(count, lane)
+    table = _from_host(
+        p, rows.table, StickLayout.rows_outermost(rows.table.shape, sticks[0], block_of(rows.table.format))
+    )
+    axis = op.axis.value.data
+    if table.layout.order[0] != axis:
+        raise UnsupportedError(f"a gather along dimension {axis} of a table of shape {table.shape}")
+    numbers = _from_host(p, rows.indices, StickLayout.of_indices(rows.indices.shape, block_of(rows.indices.format)))
+    numbers.rows = shape_of(op.table)[axis] if op.from_end is not None else None
+    _check_indices(numbers, rows.index_map, {d.name: d.extent for d in rows.loops})
+    versions = p.of(op.result)
+    versions.format = form
+    p.chosen.made[op] = put_in_order(op, p.fresh(versions.shape, form, sticks[1]))
+    versions.buffers.append(p.chosen.made[op])
+    operands = [(numbers, rows.index_map), (table, op.maps.data[1].data)]
+    p.step(GATHER_STEP, rows.loops, operands, (versions.buffers[0], rows.out_map), axis=axis)
+
+
+def _form(p: LayoutPlanner, op: loop.LoopGatherOp) -> str:
+    """The format of the table on the device."""
+    wide_integers = is_integer(element_of(op.table)) and not inside(p.ranges.of(op.table), NARROW)
+    return FP32.name if wide_integers or keeps_float32(p, op, element_of(op.table)) else DL16.name
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What a gather reads, the loops that walk it, and where its indices and its result are read and written."""
+
+    table: DeviceForms
+    indices: DeviceForms
+    loops: tuple[IterDim, ...]
+    index_map: IndexMap
+    out_map: IndexMap
+
+    def in_parts(self, count: int, lane: str) -> _Rows:
+        """Return the gather of so many parts of each row, walked by one more loop."""
+        width = self.table.shape[1] // count
+        loops = (IterDim(_PART, count), *(replace(d, extent=width) if d.name == lane else d for d in self.loops))
+        column = LinearExpr(0, ((_PART, width), (lane, 1)))
+        out_map = tuple(e.at({**{d.name: LinearExpr.of(d.name) for d in loops}, lane: column}) for e in self.out_map)
+        index_map = (LinearExpr.of(_PART), *self.index_map)
+        return _Rows(_in_parts(self.table, count), _named_by_parts(self.indices, count), loops, index_map, out_map)
+
+
+def _parts_of_rows(op: loop.LoopGatherOp, rows: _Rows, lane: str, spec: SpyreSpec) -> int:
+    """Into how many parts the rows of a table are taken; 1 unless the host lays out a table of whole DL16 sticks."""
+    table, indices = rows.table, rows.indices
+    table_map = op.maps.data[1].data
+    sent = all(v.host is not None and not v.placed for v in (table, indices))
+    own = LinearExpr.of(lane)
+    if not sent or table.format != DL16.name or hint_of(op) is not None or table_map != (LinearExpr(0), own):
+        return 1
+    columns, block = table.shape[1], block_of(table.format)
+    if op.space.extents[lane] != columns or columns % block or not indices.shape:
+        return 1
+    return parts_of_rows(indices.shape, columns // block, lanes_of(indices.format), spec)
+
+
+def _in_parts(table: DeviceForms, count: int) -> DeviceForms:
+    """A table of rows in so many parts, one behind the other, which the host rearranges."""
+    rows, width = table.shape[0], table.shape[1] // count
+    loops = (("row", rows), (_PART, count), ("column", width))
+    row, column = LinearExpr.of("row"), LinearExpr.of("column")
+    source = (row, LinearExpr(0, ((_PART, width), ("column", 1))))
+    target = (LinearExpr(0, (("row", count), (_PART, 1))), column)
+    move = Move(loops, source, target, (rows * count, width))
+    return replace(table, shape=move.shape, moves=(*table.moves, move), buffers=[])
+
+
+def _named_by_parts(indices: DeviceForms, count: int) -> DeviceForms:
+    """Indices of the parts of rows."""
+    step = RowParts(count)
+    return replace(indices, shape=step.shape(indices.shape), moves=(*indices.moves, step), buffers=[])
+
+
+def _check_indices(indices: PlannedBuffer, index_map: IndexMap, extents: Mapping[str, int]) -> None:
+    """Raises UnsupportedError unless the indices can be read where the host puts them; no function copies integers."""
+    try:
+        access(indices.layout, indices.lanes, index_map, extents)
+    except StickError as error:
+        raise UnsupportedError(
+            f"a gather by a part of an index tensor: {error}", hint="pass the part as an input of its own"
+        ) from error
+
+
+def gathered_lanes(op: loop.LoopGatherOp, form: str) -> list[tuple[str, tuple[int, int]]]:
+    """Return the loops that can walk the lanes of table and result, with the stick dimensions of both."""
+    tried = [(d, _gather_sticks(op, d, block_of(form))) for d in candidates(op.space.data) if d is not None]
+    return [(lane, sticks) for lane, sticks in tried if sticks is not None]
+
+
+def _gather_sticks(op: loop.LoopGatherOp, lane: str, lanes: int) -> tuple[int, int] | None:
+    """The stick dimensions of table and result, if `lane` can walk the lanes of both."""
+    _, table_map, out_map = (m.data for m in op.maps)
+    table, out = stick_for(table_map, lane, lanes), stick_for(out_map, lane, lanes)
+    if table is None or table == UNIT or out is None:
+        return None
+    return (table, out) if may_write(out_map, shape_of(op.result), lane, op.space.extents, lanes) else None
+
+
+def _from_host(p: LayoutPlanner, versions: DeviceForms, layout: StickLayout) -> PlannedBuffer:
+    """A form of the tensor that the host puts in the layout that a gather asks for."""
+    if versions.host is None:
+        raise UnsupportedError(
+            "a gather whose table or indices the program computes", hint="both must be weights or inputs for now"
+        )
+    if versions.placed:
+        return p.laid_out(versions, layout)
+    made = p.define(
+        PlannedBuffer(
+            versions.shape,
+            versions.format,
+            layout,
+            versions.host,
+            zero_padding=versions.prepared,
+            elements=versions.elements,
+            moves=versions.moves,
+        )
+    )
+    versions.buffers.append(made)
+    return made
+
+
+def check_table(p: LayoutPlanner, spec: SpyreSpec) -> None:
+    """Raises UnsupportedError unless a core reaches the whole table in the form that the gather reads."""
+    step = p.items[-1]
+    table = step.inputs[1][0] if isinstance(step, PlannedKernel) else None
+    reason = None if table is None else table_beyond_reach(table.sticks * STICK_BYTES, spec)
+    if reason is not None:
+        raise UnsupportedError(reason, hint="split the table in the model")
+
+
+__all__ = ["check_table", "gathered_lanes", "lower_gather"]

@@ -1,0 +1,58 @@
+"""Gathers of rows as planned kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spyre_mlir.dialects.spyre.loop import LoopGatherOp
+from spyre_mlir.hw.moves import Move, RowParts
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
+from spyre_mlir.transforms.loop_to_kernel.operators.gathers import gathered_lanes, lower_gather
+from tests.unit.transforms.levels import ops, passed
+from tests.unit.transforms.loop_to_kernel.planning import steps
+
+
+def gather(rows: int, columns: int, table_map: str = "0, n") -> LoopGatherOp:
+    """Rows of a table of 50 by 32-bit indices."""
+    table, indices, result = f"tensor<50x{columns}xf16>", f"tensor<{rows}xi64>", f"tensor<{rows}x{columns}xf16>"
+    read = f"rows(%i[i] : {indices}) of axis 0 in %t[{table_map}] : {table}"
+    text = f"""func.func @main(%i: {indices}, %t: {table}) -> {result} {{
+      %0 = spyre.loop.gather [i = {rows}, n = {columns}] {read} -> [i, n] : {result}
+      func.return %0 : {result}
+    }}"""
+    return ops(passed(text), LoopGatherOp)[0]
+
+
+def lowered(op: LoopGatherOp, *, prepared: bool = False) -> LayoutPlanner:
+    p = LayoutPlanner()
+    p.hosts |= {op.table: prepared, op.indices: prepared}
+    lower_gather(p, op, SPYRE)
+    return p
+
+
+def test_the_columns_are_in_the_lanes_of_table_and_result() -> None:
+    op = gather(8, 70)
+    assert gathered_lanes(op, "SEN169_FP16") == [("n", (1, 1))]
+    (step,) = steps(lowered(op))
+    assert [loop.name for loop in step.space] == ["i", "n"]
+    assert [use[0].moves for use in step.inputs] == [(), ()]
+
+
+def test_a_few_wide_rows_are_gathered_in_parts_by_all_cores() -> None:
+    (step,) = steps(lowered(gather(128, 2048)))
+    (indices, _), (table, _) = step.inputs
+    assert [(loop.name, loop.extent) for loop in step.space] == [("part", 8), ("i", 128), ("n", 256)]
+    assert indices.shape == (8, 128) and table.shape == (400, 256)
+    (of_indices,), (of_table,) = indices.moves, table.moves
+    assert isinstance(of_indices, RowParts) and isinstance(of_table, Move)
+    weight, at = np.arange(50 * 2048).reshape(50, 2048), np.arange(128) * 7 % 50
+    parts = of_table.apply(weight)[of_indices.apply(at)]
+    assert np.array_equal(np.concatenate(list(parts), axis=1), weight[at])
+
+
+@pytest.mark.parametrize("columns", [2000, 64])
+def test_rows_without_whole_sticks_for_each_part_stay_whole(columns: int) -> None:
+    (step,) = steps(lowered(gather(128, columns)))
+    assert [loop.name for loop in step.space] == ["i", "n"]

@@ -39,8 +39,9 @@ os.environ["SPYRE_MLIR_CACHE"] = "off"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Tests import transformers, which imports torchvision where the extra `clients` is installed.
 mend()
-# Many tests start Python: the modules are compiled once for all of these processes.
+# Modules are compiled, and assertions of tests rewritten, once for this process, the other workers and later runs.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # One profile for every property test: no outcome depends on how fast the machine is.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -85,13 +85,13 @@ def check_program(program: Program) -> None:
         event(error.message)
 
 
-@examples(20)
+@examples(10)
 @given(RANDOM)
 def test_functions_that_move_elements(random: Random) -> None:
     check_program(moving(random))
 
 
-@examples(10)
+@examples(5)
 @given(RANDOM)
 def test_functions_of_all_kinds(random: Random) -> None:
     check_program(build(random))

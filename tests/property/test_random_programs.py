@@ -37,7 +37,7 @@ def check(random: Random, *, files: bool) -> None:
         event(error.message)
 
 
-@examples(40)
+@examples(20)
 @given(RANDOM)
 def test_every_level_computes_the_same(random: Random) -> None:
     check(random, files=False)

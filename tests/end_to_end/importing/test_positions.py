@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -46,10 +47,17 @@ def read_alone(c: Tensor, p: Tensor, _x: Tensor) -> Any:
     return c[:, p], c[p]
 
 
-@pytest.mark.parametrize("program", [columns, rows, in_views, read_alone], ids=lambda p: p.__name__)
-def test_every_position_is_as_in_eager(program: Callable[..., Any]) -> None:
+@cache
+def compiled_once(program: Callable[..., Any]) -> CompiledModel:
+    """A program for all tests that only call it."""
     compiled = spyre_mlir.compile(FunctionModel(program), (C, torch.tensor(2), X), numerics="exact")
     assert isinstance(compiled, CompiledModel)
+    return compiled
+
+
+@pytest.mark.parametrize("program", [columns, rows, in_views, read_alone], ids=lambda p: p.__name__)
+def test_every_position_is_as_in_eager(program: Callable[..., Any]) -> None:
+    compiled = compiled_once(program)
     assert not compiled.host_steps
     for position in (2, 0, 3, -1, -4):
         args = C, torch.tensor(position), X
@@ -102,7 +110,7 @@ def test_a_row_that_a_position_names_is_a_view_after_a_break_too() -> None:
 @pytest.mark.parametrize("program", [columns, rows, in_views, read_alone], ids=lambda p: p.__name__)
 @pytest.mark.parametrize("position", [8, -9])
 def test_a_position_outside_is_refused(program: Callable[..., Any], position: int) -> None:
-    compiled = spyre_mlir.compile(FunctionModel(program), (C, torch.tensor(2), X), numerics="exact")
+    compiled = compiled_once(program)
     with pytest.raises(InputError, match=rf"'args_1' holds {position}, and aten.index\S+ takes -\d to \d\n"):
         compiled(C, torch.tensor(position), X)
 

@@ -43,6 +43,13 @@ class Perceptron(nn.Module):
         return functional.cross_entropy(self.outer(functional.gelu(self.inner(self.norm(x)))), torch.arange(4))
 
 
+class Scored(nn.Linear):
+    """A layer and a loss: an optimizer has two parameters to change."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return functional.cross_entropy(super().forward(x), torch.arange(4))
+
+
 class Attention(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -140,7 +147,7 @@ def test_the_history_and_the_programs_have_both_passes() -> None:
 
 
 def test_an_optimizer_step_compiles_and_training_follows_eager() -> None:
-    model, x = Perceptron(), torch.randn(4, 6)
+    model, x = Scored(6, 5), torch.randn(4, 6)
     twin = copy.deepcopy(model)
     mine, eager = (torch.optim.AdamW(each.parameters(), 0.05) for each in (model, twin))
     loss, step = trained(model), torch.compile(mine.step, backend="spyre", options={"numerics": "exact"})

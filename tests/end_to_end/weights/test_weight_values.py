@@ -114,7 +114,7 @@ def test_programs_of_several_lengths_have_the_weights_of_their_time() -> None:
     made = spyre_mlir.compile(
         module, (X,), dynamic_shapes={"x": {1: torch.export.Dim("count", max=6)}}, numerics="exact"
     )
-    for count in (6, 4, 5, 4):
+    for count in (6, 4, 6):
         close(made(X[:, :count]), module(X[:, :count]), "exact")
         module.bias.weight.mul_(-1.5)
         close(made(X[:, :count]), module(X[:, :count]), "exact")

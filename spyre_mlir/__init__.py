@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from spyre_mlir.api import check, compile, info, load
     from spyre_mlir.cache.contents import cache_info, clear_cache
     from spyre_mlir.compiled import CompiledModel
-    from spyre_mlir.dynamic import DynamicModel
+    from spyre_mlir.dynamic.model import DynamicModel
     from spyre_mlir.errors import SpyreError
     from spyre_mlir.frontend import import_program
     from spyre_mlir.frontend.extraction import export_model, extract_ir
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "CompiledModel": "spyre_mlir.compiled",
-    "DynamicModel": "spyre_mlir.dynamic",
+    "DynamicModel": "spyre_mlir.dynamic.model",
     "LazyModel": "spyre_mlir.lazy",
     "Generation": "spyre_mlir.generation",
     "OpNode": "spyre_mlir.ops.call_info",

@@ -16,10 +16,14 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from numpy.typing import NDArray
 
 from spyre_mlir.backend.check import Findings, check_path
-from spyre_mlir.cache.lower import lower_once
+from spyre_mlir.cache.lower import lower_once, lowered_key
+from spyre_mlir.cache.store import Store
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dynamic import Buckets, DynamicModel, with_sizes
+from spyre_mlir.dynamic.exported import EXPORTED_FILE
+from spyre_mlir.dynamic.files import SavedSizes, Sizes, is_dynamic, read_sizes
+from spyre_mlir.dynamic.model import Buckets, DynamicModel
+from spyre_mlir.dynamic.programs import with_sizes
 from spyre_mlir.errors import DataSizesError, InputError, UnsupportedError
 from spyre_mlir.generation import GeneratingModel, Generation
 from spyre_mlir.lazy import LazyModel
@@ -27,7 +31,7 @@ from spyre_mlir.machine.bundle.host_code import HostCode
 from spyre_mlir.options import CompileOptions, takes_options
 from spyre_mlir.padding.buckets import check_bucket
 from spyre_mlir.parted.bounded import Bounding
-from spyre_mlir.parted.files import EXPORTED_FILE, is_parted, read_parts
+from spyre_mlir.parted.files import is_parted, read_parts
 from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.pickling import remove_folder, write_files
 from spyre_mlir.pipeline import LEVELS, lower
@@ -47,6 +51,8 @@ _NO_BUCKETS = "leave out buckets: the model is divided where data decides a size
 _BUCKETS = "compile(model, (x,), dynamic_shapes=…, buckets=[128, 512])"
 _NO_MAX_SIZE = "leave it out; buckets=[…] is for sizes of inputs"
 _GENERATES_FROM_NOTHING = "a model that generates takes no example inputs, dynamic shapes or buckets"
+# By whether it has symbols.
+_SEVERAL = {False: "data divides this model into parts", True: "this model has one for each size"}
 # By name: torch_compile is a room above, and loads when it is asked for.
 _GENERATING = "spyre_mlir.torch_compile.generating:compile_for_generation"
 
@@ -137,12 +143,12 @@ def compile(
 
 def load(
     directory: Path | str, *, check: bool = True, host: HostCode | None = None, **choices: Any
-) -> CompiledModel | PartedModel:
-    """Gives back a compiled model from the directory that `CompiledModel.save` wrote.
+) -> CompiledModel | DynamicModel | PartedModel:
+    """Gives back a compiled model from the directory that `save` wrote.
 
     Calls run on the machine as those of the model that was saved; weights stay in the files, memory-mapped. Results
-    have memory of their own, whatever strides the model gave them. Of a model that data divides into parts, those with
-    symbols are specialised as calls need it, with the options that the model was compiled with.
+    have memory of their own, whatever strides the model gave them. A model with symbols, and parts with symbols of a
+    model that data divides, are specialised as calls need it, with the options that the model was compiled with.
 
     Args:
         directory: the bundle directory, or a folder with one per rank: that of this rank is loaded.
@@ -158,10 +164,12 @@ def load(
     from spyre_mlir.ranks.folder import folder_of_this_rank
 
     folder, options = folder_of_this_rank(Path(directory)), CompileOptions.of_calls(choices, by="load")
-    if not is_parted(folder):
+    if not is_parted(folder) and not is_dynamic(folder):
         return LoadedModel(folder, options, check=check, code=host)
     if host is not None:
-        raise InputError("host code is of one program, and data divides this model into parts", where=str(folder))
+        raise InputError(f"host code is of one program, and {_SEVERAL[is_dynamic(folder)]}", where=str(folder))
+    if is_dynamic(folder):
+        return _loaded_dynamic(folder, choices, check=check)
     from spyre_mlir.frontend import read_exported
 
     saved = read_parts(folder, check=check)
@@ -171,7 +179,23 @@ def load(
     return _parted(exported, saved.name, exported, chosen, saved.specializations, made, saved.masked)
 
 
-def unpickled_parts(files: Mapping[str, bytes], choices: Mapping[str, Any]) -> CompiledModel | PartedModel:
+def _loaded_dynamic(folder: Path, choices: Mapping[str, Any], *, check: bool) -> DynamicModel:
+    """A model with symbols from its directory."""
+    from spyre_mlir.frontend import read_exported
+    from spyre_mlir.loaded import LoadedModel
+
+    saved, of_calls = read_sizes(folder, check=check), CompileOptions.of_calls(choices, by="load")
+    apart = {sizes: LoadedModel(place, of_calls, check=check) for sizes, place in saved.apart.items()}
+    exported = read_exported(folder / EXPORTED_FILE)
+    options = CompileOptions.of({**saved.choices, **choices}, by="load")
+    with progress(LEVELS[-1], options.progress) as step:
+        program = _imported(exported, None, None, step)
+    return _dynamic(exported, program, options, saved.specializations, saved.buckets, saved, apart)
+
+
+def unpickled_saved(
+    files: Mapping[str, bytes], choices: Mapping[str, Any]
+) -> CompiledModel | DynamicModel | PartedModel:
     """Return the model of a pickle, as `load` does, with its files in a folder that goes when the model does.
 
     Args:
@@ -253,13 +277,24 @@ def _compile(
 
 
 def _dynamic(
-    model: Any, program: Program, options: CompileOptions, specializations: int, buckets: Sequence[int]
+    model: Any,
+    program: Program,
+    options: CompileOptions,
+    specializations: int,
+    buckets: Sequence[int],
+    saved: SavedSizes | None = None,
+    apart: Mapping[Sizes, CompiledModel] | None = None,
 ) -> DynamicModel:
+    """A model with symbols; if it was saved, with what was lowered, and with programs for sizes apart."""
     from spyre_mlir.frontend import is_complete
 
     def build(made: Program) -> CompiledModel:
+        store = None if saved is None else saved.lowered
         with progress(LEVELS[-1], options.progress) as step:
-            return _lowered(made, options, step, rare=not buckets, shared=False)
+            return _lowered(made, options, step, rare=not buckets, shared=False, saved=store)
+
+    def is_proved(made: Program) -> bool:
+        return saved is not None and lowered_key(made.module, options) in saved.proved
 
     def static(args: Sequence[Any], kwargs: Mapping[str, Any]) -> CompiledModel:
         return _compile(model, tuple(args), kwargs, options)
@@ -267,9 +302,12 @@ def _dynamic(
     return DynamicModel(
         program,
         build,
+        options,
         specializations=specializations,
         static=None if is_complete(model) else static,
-        buckets=Buckets(buckets, partial(check_bucket, options=options)) if buckets else None,
+        buckets=Buckets(buckets, partial(check_bucket, options=options), is_proved) if buckets else None,
+        apart=apart,
+        lowered=None if saved is None else saved.lowered,
     )
 
 
@@ -332,12 +370,18 @@ def _imported(
 
 
 def _lowered(
-    program: Program, options: CompileOptions, step: Step, *, rare: bool = False, shared: bool = True
+    program: Program,
+    options: CompileOptions,
+    step: Step,
+    *,
+    rare: bool = False,
+    shared: bool = True,
+    saved: Store | None = None,
 ) -> CompiledModel:
     from spyre_mlir.frontend import unless_ranks_end
 
     context, watch = make_context(options.spec), PassLog(step)
-    make = partial(lower_once, program.module, context, options, watch=watch, rare=rare)
+    make = partial(lower_once, program.module, context, options, watch=watch, rare=rare, saved=saved)
     with paused_collector():
         lowered = unless_ranks_end(f"the compilation of {program.name}", make)
     lowered.free_at_once(program.module, shared=shared)

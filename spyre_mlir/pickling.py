@@ -11,10 +11,8 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Self
 
-from spyre_mlir.errors import InputError
-
 # By name: a room above, which loads when it is asked for.
-_UNPICKLED, _LOADED = "spyre_mlir.loaded:unpickled", "spyre_mlir.api:unpickled_parts"
+_UNPICKLED, _LOADED = "spyre_mlir.loaded:unpickled", "spyre_mlir.api:unpickled_saved"
 
 
 def remove_folder(folder: Path, owner: int) -> None:
@@ -60,15 +58,6 @@ class PickledAsSaved(CopiedAsItIs):
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[dict[str, bytes], dict[str, Any]]]:
         return resolve_name(_LOADED), (_written(self.save), dict(self.call_options()))
-
-
-class NotPickled(CopiedAsItIs):
-    """Base of models that cannot be pickled: they make programs from a model of torch when they are called."""
-
-    _instead = "pickle one of its programs"
-
-    def __reduce__(self) -> Any:
-        raise InputError(f"a {type(self).__name__} cannot be pickled", hint=self._instead)
 
 
 def _written(write: Callable[[Path], object]) -> dict[str, bytes]:

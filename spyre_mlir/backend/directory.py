@@ -29,6 +29,7 @@ from spyre_mlir.backend.stored import (
     DATA_FILE,
     MANIFEST_FILE,
     PARTS_FILE,
+    SIZES_FILE,
     WEIGHTS_FILE,
     StoredBundle,
     read_bundle,
@@ -128,7 +129,7 @@ def check_replaceable(directory: Path) -> None:
             hint="name another directory",
         )
     names = {p.name for p in directory.iterdir()}
-    if names and not names & {BUNDLE_FILE, MANIFEST_FILE, PARTS_FILE}:
+    if names and not names & {BUNDLE_FILE, MANIFEST_FILE, PARTS_FILE, SIZES_FILE}:
         raise InputError(
             "the directory is neither empty nor a bundle, and is left as it is",
             where=str(directory),

@@ -35,6 +35,7 @@ MANIFEST_FILE = "manifest.json"
 WEIGHTS_FILE = "weights.safetensors"
 DATA_FILE = "data.safetensors"
 PARTS_FILE = "parts.json"  # of a model in parts, each a bundle directory of its own
+SIZES_FILE = "sizes.json"  # of a model with symbols
 
 Array = NDArray[Any]
 
@@ -118,8 +119,7 @@ def read_bundle(directory: Path, context: Context, parsed: Mapping[Path, ModuleO
     """
     if not directory.is_dir():
         raise ReadError("no such bundle directory", where=str(directory), hint="name a directory with a bundle.mlir")
-    if (directory / PARTS_FILE).is_file():
-        raise parts_instead(directory)
+    check_one_program(directory)
     if not any((directory / name).exists() for name in (PROGRAM_FILE, BUNDLE_FILE)):
         what = f"this directory is no bundle: it has neither {BUNDLE_FILE} nor {PROGRAM_FILE}"
         raise ReadError(
@@ -140,13 +140,24 @@ def read_bundle(directory: Path, context: Context, parsed: Mapping[Path, ModuleO
     return StoredBundle(directory, program, bundle, manifest, folders)
 
 
-def parts_instead(directory: Path) -> ReadError:
-    """Return the error for a directory that has a model in parts where one bundle is needed."""
-    return ReadError(
-        "data divides this model into parts, of which each is a program of its own",
-        where=str(directory),
-        hint="spyre_mlir.load(directory) runs it; its folders are bundle directories",
-    )
+def check_one_program(directory: Path) -> None:
+    """Check that a directory is none of a model of several programs, where one bundle is needed.
+
+    Raises:
+        ReadError: it is one.
+    """
+    if (directory / PARTS_FILE).is_file():
+        raise ReadError(
+            "data divides this model into parts, of which each is a program of its own",
+            where=str(directory),
+            hint="spyre_mlir.load(directory) runs it; its folders are bundle directories",
+        )
+    if (directory / SIZES_FILE).is_file():
+        raise ReadError(
+            "this model has symbols, and a program for each size",
+            where=str(directory),
+            hint="spyre_mlir.load(directory) runs it; .specialize(s0=…).save(…) writes the bundle of one size",
+        )
 
 
 def _check_there(folder: Path, name: str, by: str, how: str) -> None:

@@ -15,7 +15,7 @@ from spyre_mlir.cache.entry import packed, unpacked
 from spyre_mlir.cache.errors import NotCacheableError
 from spyre_mlir.cache.key import program_key
 from spyre_mlir.cache.settings import store_of
-from spyre_mlir.cache.store import DamagedEntryError, Store
+from spyre_mlir.cache.store import DamagedEntryError, Store, sealed
 from spyre_mlir.errors import EmitError, ReadError
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import LEVELS, Lowered, PassWatcher, lower
@@ -32,6 +32,7 @@ def lower_once(
     until: str = LEVELS[-1],
     watch: PassWatcher | None = None,
     rare: bool = False,
+    saved: Store | None = None,
 ) -> Lowered:
     """Lower an aten module, or take from the cache what lowering it has given before.
 
@@ -43,6 +44,7 @@ def lower_once(
         watch: is told of every pass that runs.
         rare: whether the program is one of many that may never come again; then only the second time keeps it, because
             writing an entry takes nearly as long as lowering.
+        saved: entries of a saved model, which are looked for first, whatever the options say of the cache.
 
     Raises:
         InputError: the environment asks for a cache of no size.
@@ -50,10 +52,12 @@ def lower_once(
         LoweringError: the program does not fit the machine.
     """
     store = store_of(os.environ) if options.cache and until == LEVELS[-1] else None
-    key = None if store is None else _key(module, options)
-    if store is not None and key is not None and (found := _recalled(store, key, context, options)) is not None:
-        tell_host_steps(found.host_steps, options.host_fallback)
-        return found
+    places = [place for place in (saved, store) if place is not None]
+    key = lowered_key(module, options) if places else None
+    for place in places:
+        if key is not None and (found := _recalled(place, key, context, options)) is not None:
+            tell_host_steps(found.host_steps, options.host_fallback)
+            return found
     fields, fallback = options.passes(), options.host_fallback
     lowered = lower(module, context, until=until, options=fields, watch=watch, host_fallback=fallback)
     if store is not None and key is not None and (not rare or store.met(key)):
@@ -61,7 +65,8 @@ def lower_once(
     return lowered
 
 
-def _key(module: ModuleOp, options: CompileOptions) -> str | None:
+def lowered_key(module: ModuleOp, options: CompileOptions) -> str | None:
+    """Return the key of what lowering an aten module gives; None if it depends on something without an identity."""
     try:
         return program_key(module, options.passes(), options.spec)
     except NotCacheableError as error:
@@ -83,11 +88,22 @@ def _recalled(store: Store, key: str, context: Context, options: CompileOptions)
     return lowered
 
 
-def _keep(store: Store, key: str, lowered: Lowered) -> None:
+def entry_of(key: str, lowered: Lowered) -> bytes | None:
+    """Return the bytes of the entry of a lowered program; None if it cannot be written as files."""
+    content = _content(lowered)
+    return None if content is None else sealed(key, content)
+
+
+def _content(lowered: Lowered) -> bytes | None:
     try:
         lowered.rendered = lowered.bundle()
     except EmitError as error:
         log.info("not cached: %s", error.message)
-        return
-    if store.write(key, packed(lowered, lowered.rendered)):
+        return None
+    return packed(lowered, lowered.rendered)
+
+
+def _keep(store: Store, key: str, lowered: Lowered) -> None:
+    content = _content(lowered)
+    if content is not None and store.write(key, content):
         log.info("cached: %s", store.path(key))

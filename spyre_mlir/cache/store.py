@@ -62,6 +62,10 @@ class Store:
         """Return the file of an entry."""
         return self.directory / f"{key}{_SUFFIX}"
 
+    def paths(self) -> list[Path]:
+        """Return the files of all entries."""
+        return [file.path for file in self._files(_ENTRY)]
+
     def read(self, key: str) -> bytes | None:
         """Return the content of an entry; None if there is none.
 
@@ -101,7 +105,7 @@ class Store:
 
     def write(self, key: str, content: bytes) -> bool:
         """Write an entry, then remove the least recently used beyond the limit; return whether it was written."""
-        data = _MAGIC + _digest(key, content) + content
+        data = sealed(key, content)
         if len(data) > self.limit:
             log.info("not cached: the entry takes %s bytes of %s", f"{len(data):,}", f"{self.limit:,}")
             return False
@@ -172,6 +176,11 @@ class Store:
                     if form.fullmatch(item.name) and item.is_file(follow_symlinks=False):
                         found.append(_File(Path(item.path), item.stat().st_size, item.stat().st_mtime))
         return found
+
+
+def sealed(key: str, content: bytes) -> bytes:
+    """Return the bytes of an entry's file."""
+    return _MAGIC + _digest(key, content) + content
 
 
 def _digest(key: str, content: bytes) -> bytes:

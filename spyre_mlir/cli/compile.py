@@ -226,7 +226,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _compile(arguments: argparse.Namespace) -> int:
     from spyre_mlir.backend.whole_files.whole_file import save_text
     from spyre_mlir.compiled import CompiledModel
-    from spyre_mlir.dynamic import with_sizes
+    from spyre_mlir.dynamic.programs import with_sizes
     from spyre_mlir.pipeline import LEVELS, lower_to_ktir
     from spyre_mlir.progress import progress
     from spyre_mlir.text.render import module_text

@@ -26,7 +26,7 @@ from spyre_mlir.frontend.calling.tensor_states import (
 )
 from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.data_sizes.calls import import_divided
-from spyre_mlir.frontend.data_sizes.files import read_exported, write_exported
+from spyre_mlir.frontend.data_sizes.files import exported_now, read_exported, write_exported
 from spyre_mlir.frontend.data_sizes.padded import size_makers
 from spyre_mlir.frontend.importer import import_program
 from spyre_mlir.frontend.process_groups import (
@@ -67,6 +67,7 @@ __all__ = [
     "bind",
     "described_program",
     "double_reference",
+    "exported_now",
     "fills_memory",
     "finish_call",
     "first_elements",

@@ -100,7 +100,8 @@ def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Calla
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
     check_numbers(exported)
     weights = weights_among(exported)
-    exported, functional = functional_form(explicit_checks(unrolled_export(exported)))
+    source = exported
+    exported, functional = functional_form(explicit_checks(unrolled_export(source)))
     drop_checks(functional)
     functional, without_pairs = in_pairs(functional, live_nodes(list(functional.graph.nodes)))
     live = live_nodes(list(functional.graph.nodes))
@@ -116,7 +117,7 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
         signature,
         sizes,
         guards=guards_of(exported, sizes) if sizes.names else (),
-        origin=Origin(exported, foldable) if sizes.names else None,
+        origin=Origin(exported, source, foldable) if sizes.names else None,
         reference=exported if reference is None else reference,
         memory=output_memory(exported, signature),
     )

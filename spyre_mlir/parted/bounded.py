@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.aten_sizes import GuardOp
 from spyre_mlir.dialects.size_expressions import symbols_in
-from spyre_mlir.dynamic import specialized
+from spyre_mlir.dynamic.programs import specialized
 from spyre_mlir.errors import ImportProgramError, InputError, SpyreError, UnsupportedError
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.padding.buckets import check_bucket

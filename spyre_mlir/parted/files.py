@@ -7,25 +7,27 @@ how it was compiled; ``part_0``, ``part_2``, … are bundle directories of parts
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from spyre_mlir.backend.directory import replacing_bundle
 from spyre_mlir.backend.json_file import dump_text, record_in
 from spyre_mlir.backend.stored import PARTS_FILE
-from spyre_mlir.backend.whole_files.digest import digest_of_file
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.errors import InputError, ReadError
-from spyre_mlir.hw.spec import spec_with
-from spyre_mlir.options import CompileOptions, about
+from spyre_mlir.dynamic.exported import (
+    AGAIN,
+    EXPORTED_FILE,
+    check_digests,
+    choices_as_json,
+    choices_from_json,
+    digests_of,
+)
 
 if TYPE_CHECKING:
     from spyre_mlir.dialects.superdsc.model.json_value import Json
 
-EXPORTED_FILE = "program.pt2"
 _FORMAT, _VERSION = "spyre-mlir model in parts", 2
-_AGAIN = "save the model again"
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,10 @@ def write_parts(
             "version": _VERSION,
             "model": saved.name,
             "specializations": saved.specializations,
-            "options": {name: _as_json(value) for name, value in saved.choices.items()},
+            "options": choices_as_json(saved.choices),
             "bundles": [*parts],
             "masked": [*saved.masked],
-            "digests": {EXPORTED_FILE: digest_of_file(made / EXPORTED_FILE)},
+            "digests": digests_of(made, [EXPORTED_FILE]),
         }
         (made / PARTS_FILE).write_text(dump_text(text), encoding="utf-8")
 
@@ -102,36 +104,10 @@ def read_parts(directory: Path, *, check: bool) -> SavedModel:
         InputError: the program is not the one that was saved.
     """
     path = directory / PARTS_FILE
-    with record_in(path, _FORMAT, _VERSION, _AGAIN) as value:
-        exported = directory / EXPORTED_FILE
-        if not exported.is_file():
-            raise ReadError(f"{EXPORTED_FILE} is not there", where=str(directory), hint=_AGAIN)
+    with record_in(path, _FORMAT, _VERSION, AGAIN) as value:
         entry: Any = value
-        if check and digest_of_file(exported) != entry["digests"][EXPORTED_FILE]:
-            hint = f"{_AGAIN}; check=False loads it all the same"
-            raise InputError("the file has other bytes than were saved", where=str(exported), hint=hint)
+        check_digests(directory, {EXPORTED_FILE: entry["digests"][EXPORTED_FILE]}, check=check)
         folders = {int(number): directory / f"part_{int(number)}" for number in entry["bundles"]}
-        choices = {name: _as_option(name, given) for name, given in entry["options"].items()}
+        choices = choices_from_json(entry["options"])
         masked = tuple(int(number) for number in entry["masked"])
         return SavedModel(str(entry["model"]), int(entry["specializations"]), choices, folders, masked)
-
-
-def choices_of(options: CompileOptions) -> dict[str, Any]:
-    """Return the options of a compiled model that a directory says: those neither about calls nor about progress."""
-    return {
-        entry.name: getattr(options, entry.name)
-        for entry in fields(options)
-        if not about(entry).of_calls and entry.name != "progress"
-    }
-
-
-def _as_json(value: Any) -> Json:
-    if isinstance(value, tuple):
-        return list(cast("tuple[str, ...]", value))
-    return value if value is None or isinstance(value, (str, bool, int)) else cast("dict[str, Json]", asdict(value))
-
-
-def _as_option(name: str, value: Any) -> Any:
-    if name == "spec":
-        return spec_with(value)
-    return tuple(cast("list[str]", value)) if isinstance(value, list) else value

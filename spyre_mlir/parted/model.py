@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import TypeIs
 
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dynamic import DynamicModel
+from spyre_mlir.dynamic.exported import choices_of
+from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.parted.bounded import Bounding
-from spyre_mlir.parted.files import SavedModel, choices_of, write_parts
+from spyre_mlir.parted.files import SavedModel, write_parts
 from spyre_mlir.parted.part import Compile, Part, Run
 from spyre_mlir.pickling import PickledAsSaved
 from spyre_mlir.pipeline import LEVELS, check_level

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dynamic import DynamicModel
+from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import ImportProgramError, InputError, UnsupportedError
 from spyre_mlir.parted.bounded import BoundedPart, Bounding
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from spyre_mlir.backend.directory import split_module
 from spyre_mlir.backend.whole_files.whole_file import save_text
+from spyre_mlir.cache.lower import entry_of, lowered_key
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
@@ -75,6 +76,12 @@ class InspectedProgram(ShownAsText):
     def host_steps(self) -> tuple[HostStep, ...]:
         """Operations that the host runs because the device cannot, in order."""
         return self._lowered.host_steps
+
+    def entry(self) -> tuple[str, bytes] | None:
+        """Return the key and the bytes of a file for what was lowered; None if it cannot be known again."""
+        key = lowered_key(self._program.module, self._options)
+        data = None if key is None else entry_of(key, self._lowered)
+        return None if key is None or data is None else (key, data)
 
     def mlir(self, level: str, *, generic: bool = False, locations: bool = False) -> str:
         """Text of one level: ``aten``, ``spyre.loop``, ``spyre.kernel`` or ``superdsc``.

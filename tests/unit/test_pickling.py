@@ -14,7 +14,6 @@ import torch
 from torch import nn
 
 import spyre_mlir
-from spyre_mlir.errors import InputError
 from spyre_mlir.pickling import files_of, write_files
 
 X = torch.linspace(-1, 1, 4 * 16).reshape(4, 16)
@@ -108,13 +107,12 @@ def test_a_model_compiled_at_its_first_call_is_pickled_with_its_model() -> None:
     assert copy.copy(lazy).programs == lazy.programs
 
 
-def test_a_model_with_symbols_is_refused_with_what_to_do() -> None:
-    shapes = ({0: torch.export.Dim("rows", max=64)},)
-    dynamic = spyre_mlir.compile(layer(), (X,), dynamic_shapes=shapes)
-    with pytest.raises(InputError, match="a DynamicModel cannot be pickled") as refused:
-        pickle.dumps(dynamic)
-    assert "specialize(s0=33)" in str(refused.value)
-    assert copy.copy(dynamic).name == dynamic.name
+def test_a_model_with_symbols_is_pickled_as_it_is_saved() -> None:
+    model = layer()
+    dynamic = spyre_mlir.compile(model, (X,), dynamic_shapes=({0: torch.export.Dim("rows", max=64)},), numerics="exact")
+    again = pickle.loads(pickle.dumps(dynamic))
+    assert torch.equal(again(X[:3]), dynamic(X[:3]))
+    assert copy.copy(dynamic).name == again.name
 
 
 def test_files_of_a_directory(tmp_path: Path) -> None:

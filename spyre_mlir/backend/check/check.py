@@ -15,7 +15,7 @@ from spyre_mlir.backend.check.bundle_rules import BUNDLE_RULES
 from spyre_mlir.backend.check.host_rules import HOST_RULES, LAYOUT_RULES, check_host, host_files
 from spyre_mlir.backend.directory import BUNDLE_FILE
 from spyre_mlir.backend.json_file import load_text, read_text
-from spyre_mlir.backend.stored import PARTS_FILE, PROGRAM_FILE, launch_folders, parts_instead, read_module
+from spyre_mlir.backend.stored import PROGRAM_FILE, check_one_program, launch_folders, read_module
 from spyre_mlir.backend.whole_files.contained import contained, is_file_of
 from spyre_mlir.dialects.superdsc.check import FILE_RULES, Finding, Problem, Rule, Severity, check_value
 from spyre_mlir.dialects.superdsc.check.json_file import SdscJson
@@ -95,8 +95,7 @@ def check_bundle(directory: Path, context: Context, *, files: bool = True) -> tu
         context: knows the bundle's dialects.
         files: whether the SuperDSC files that it runs are checked too, each by itself.
     """
-    if (directory / PARTS_FILE).is_file():
-        raise parts_instead(directory)
+    check_one_program(directory)
     if not (directory / BUNDLE_FILE).exists() and (directory / PROGRAM_FILE).exists():
         return _check_launches(directory, context, files=files)
     parsed: dict[Path, ModuleOp] = {}

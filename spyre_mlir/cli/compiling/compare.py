@@ -66,5 +66,10 @@ def _figures(place: Path) -> Figures:
     if not place.is_dir():
         return read_figures(place)
     from spyre_mlir.api import load
+    from spyre_mlir.backend.stored import check_one_program
+    from spyre_mlir.compiled import CompiledModel
 
-    return load(place, check=False).report().figures
+    check_one_program(place)
+    loaded = load(place, check=False)
+    assert isinstance(loaded, CompiledModel)
+    return loaded.report().figures

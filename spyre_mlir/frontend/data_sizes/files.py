@@ -1,8 +1,9 @@
-"""Programs in which data decides sizes, as files: what torch exported, from which they are divided again."""
+"""Programs as torch exported them, as files: those in which data decides sizes, and those with symbols."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import torch
 from torch.export import ExportedProgram
@@ -10,7 +11,10 @@ from torch.export import ExportedProgram
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.capture.export import REFUSED, first_line, load_pt2
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
-from spyre_mlir.frontend.torch_private import is_fake
+from spyre_mlir.frontend.program.program import Program
+from spyre_mlir.frontend.torch_private import expression_of, is_real
+from spyre_mlir.frontend.weights.bound_model import bound_model
+from spyre_mlir.frontend.weights.sources import tensors_of
 from spyre_mlir.plugins import registry
 
 
@@ -18,14 +22,17 @@ def write_exported(exported: ExportedProgram, path: Path) -> None:
     """Write an exported program, with its tensors as they are now.
 
     Raises:
-        InputError: tensors have no values, or torch cannot write the program.
+        InputError: tensors have no values, a size is an expression, or torch cannot write the program.
     """
-    held = {**exported.state_dict, **exported.constants}
-    empty = [n for n, t in held.items() if isinstance(t, torch.Tensor) and (is_fake(t) or t.device.type == "meta")]
-    if empty:
+    if empty := _without_values(exported):
         raise InputError(
             f"the model has no values for {', '.join(empty[:3])}{' …' if len(empty) > 3 else ''}",
-            hint="compile the model with its weights",
+            hint="compile the model with its weights, or bind them first",
+        )
+    if derived := _derived_size(exported):
+        raise InputError(
+            f"a size is {derived}, and torch cannot decompose such a program once it has been read from a file",
+            hint="give each size a symbol of its own, Dim.AUTO or Dim, and check what they have in common in the model",
         )
     with torch_noise_hidden():
         try:
@@ -33,6 +40,30 @@ def write_exported(exported: ExportedProgram, path: Path) -> None:
         except REFUSED as error:
             hint = "see if torch.export.save(torch.export.export(model, args), path) works"
             raise InputError(f"torch cannot write the program: {first_line(error)}", hint=hint) from error
+
+
+def exported_now(program: Program) -> ExportedProgram:
+    """Return a program with symbols as torch exported it, with the tensors that it has now; none is copied."""
+    if program.origin is None:
+        raise ValueError(f"{program.name} has no symbols")
+    source = program.origin.source
+    empty = _without_values(source)  # of these, the program may read none
+    elsewhere = {name: tensor for name, tensor in tensors_of(program.reference).items() if name in empty}
+    known = {**elsewhere, **program.read_ahead, **program.values}
+    return cast(ExportedProgram, bound_model(source, known, program.ties))
+
+
+def _derived_size(exported: ExportedProgram) -> str | None:
+    """The first size of an input that is an expression of symbols; None if there is none."""
+    inputs = [node.meta["val"] for node in exported.graph.find_nodes(op="placeholder")]
+    sizes = [size for value in inputs if isinstance(value, torch.Tensor) for size in value.shape]
+    expressions = (expression_of(size) for size in sizes if isinstance(size, torch.SymInt))
+    return next((str(one) for one in expressions if not one.is_Symbol and one.free_symbols), None)
+
+
+def _without_values(exported: ExportedProgram) -> list[str]:
+    held = {**exported.state_dict, **exported.constants}
+    return [name for name, value in held.items() if isinstance(value, torch.Tensor) and not is_real(value)]
 
 
 def read_exported(path: Path) -> ExportedProgram:

@@ -99,11 +99,13 @@ class Origin:
     """Source of static programs, besides the module of a program with symbols.
 
     Attributes:
-        exported: the program as torch exported it.
+        exported: the program with what the passes over torch's graph made explicit.
+        source: the program as torch exported it, which `save` writes.
         foldable: names of the arguments whose values belong to the program, not to the weights.
     """
 
     exported: ExportedProgram
+    source: ExportedProgram
     foldable: frozenset[str]
 
 

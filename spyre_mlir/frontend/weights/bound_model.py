@@ -68,4 +68,5 @@ def _bound_program(program: ExportedProgram, known: Tensors) -> ExportedProgram:
         module_call_graph=program.module_call_graph,
         example_inputs=program.example_inputs,
         constants=constants,
+        verifiers=program.verifiers,  # what torch exported may write in place
     )

@@ -11,7 +11,7 @@ from torch.export import Dim
 from torch.fx import GraphModule
 
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dynamic import DynamicModel
+from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import ImportProgramError, InputError, UnsupportedError
 
 

@@ -8,7 +8,7 @@ from torch import nn
 from torch.export import Dim
 
 import spyre_mlir
-from spyre_mlir.dynamic import DynamicModel
+from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import InputError
 from tests.end_to_end.models import llama
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 import spyre_mlir
-from spyre_mlir.dynamic import DynamicModel
+from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning

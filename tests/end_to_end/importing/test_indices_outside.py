@@ -13,7 +13,7 @@ from torch.export import Dim
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dynamic import DynamicModel
+from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import LEVELS

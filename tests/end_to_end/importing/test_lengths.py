@@ -8,7 +8,8 @@ from torch.export import Dim
 
 import spyre_mlir
 from spyre_mlir import frontend
-from spyre_mlir.dynamic import DynamicModel, specialized
+from spyre_mlir.dynamic.model import DynamicModel
+from spyre_mlir.dynamic.programs import specialized
 from spyre_mlir.frontend import import_program
 from spyre_mlir.text.render import module_text
 from tests.end_to_end.models import llama

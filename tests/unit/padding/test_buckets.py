@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.export import Dim
 
-from spyre_mlir.dynamic import specialized
+from spyre_mlir.dynamic.programs import specialized
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.options import CompileOptions

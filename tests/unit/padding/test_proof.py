@@ -11,7 +11,7 @@ from torch import nn
 from torch.export import Dim
 
 import spyre_mlir
-from spyre_mlir.dynamic import DynamicModel
+from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.padding.growth import Pair
 from spyre_mlir.padding.proof import prove

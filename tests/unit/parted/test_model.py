@@ -8,7 +8,7 @@ from torch import Tensor
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dynamic import DynamicModel
+from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import InputError
 from spyre_mlir.parted.model import PartedModel
 from tests.functions import FunctionModel

@@ -14,9 +14,8 @@ from torch.export import Dim
 import spyre_mlir
 from spyre_mlir import api
 from spyre_mlir.dialects.aten_sizes import SymbolRange
-from spyre_mlir.dynamic import DynamicModel, specialized, symbols_of, with_sizes
+from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import BindingError, InputError
-from spyre_mlir.frontend import import_program
 
 
 class Rows(nn.Module):
@@ -137,12 +136,6 @@ def test_dynamic_shapes_go_with_a_module_and_examples() -> None:
         api.compile(exported(), dynamic_shapes=SHAPES)
 
 
-def test_programs_of_sizes() -> None:
-    program = import_program(exported())
-    assert symbols_of(program) == {"s0": SymbolRange(2, 9)}
-    assert specialized(program, {"s0": 6}).inputs[0].shape == (6, 4)
-
-
 def test_other_weights_lower_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(5)
     other, model = Rows().eval(), compiled(buckets=[6])
@@ -165,21 +158,6 @@ def test_other_weights_lower_nothing_again(monkeypatch: pytest.MonkeyPatch) -> N
 def test_weights_that_do_not_fit_are_listed() -> None:
     with pytest.raises(BindingError, match=r"layer\.weight"):
         compiled().bind({"layer.bias": torch.zeros(3)})
-
-
-def test_sizes_are_for_programs_with_symbols() -> None:
-    plain = import_program(nn.ReLU(), (torch.zeros(4, 8),))
-    assert with_sizes(plain, {}) is plain
-    with pytest.raises(InputError, match="sizes are given for s0, and the program has no symbols"):
-        with_sizes(plain, {"s0": 3})
-
-
-def test_symbols_are_kept_if_that_is_allowed() -> None:
-    program = import_program(nn.ReLU(), (torch.zeros(4, 8),), dynamic_shapes=({0: Dim("rows")},))
-    assert with_sizes(program, {}, keep_symbols=True) is program
-    assert with_sizes(program, {"s0": 7}, keep_symbols=True).inputs[0].shape == (7, 8)
-    with pytest.raises(InputError, match="symbol s0 has no value"):
-        with_sizes(program, {})
 
 
 class Banded(nn.Module):

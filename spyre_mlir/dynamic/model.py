@@ -9,17 +9,22 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from spyre_mlir.cache.store import Store
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.argument_notes import places_of
-from spyre_mlir.dialects.aten_sizes import SYMBOLS, SymbolRange, declared_symbols
-from spyre_mlir.dialects.ir.modules import copy_of, take_apart
+from spyre_mlir.dialects.aten_sizes import SymbolRange
+from spyre_mlir.dynamic.exported import choices_of
+from spyre_mlir.dynamic.files import Sizes, ToSave, write_sizes
+from spyre_mlir.dynamic.programs import specialized, symbols_of
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.levels.named_places import check_places
 from spyre_mlir.machine.levels.run import argument_name
-from spyre_mlir.pickling import NotPickled
+from spyre_mlir.options import CompileOptions
+from spyre_mlir.pickling import PickledAsSaved
 from spyre_mlir.pipeline import LEVELS, check_level
 from spyre_mlir.report import Accuracy, Verification
 from spyre_mlir.text.no_module import IsNoModule
@@ -27,7 +32,6 @@ from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.text.render import module_text
 from spyre_mlir.transforms.specialize_shapes import SpecializeShapesPass
 from spyre_mlir.transforms.utils.rebuild import functions
-from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
@@ -38,41 +42,6 @@ Static = Callable[[Sequence[Any], Mapping[str, Any]], CompiledModel]
 _SPECIAL = (0, 1)
 
 
-def symbols_of(program: Program) -> dict[str, SymbolRange]:
-    """Return the symbols of a program with their ranges."""
-    (main,) = functions(program.module)
-    return declared_symbols(main.attributes.get(SYMBOLS))
-
-
-def specialized(program: Program, sizes: Mapping[str, int]) -> Program:
-    """Return the static program for these values of the symbols of a program.
-
-    Raises:
-        InputError: a symbol is unknown or has no value, or a value is out of range or violates a guard.
-    """
-    from spyre_mlir.frontend import static_program
-
-    module = copy_of(program.module)
-    SpecializeShapesPass(dict(sizes)).apply(make_context(), module)
-    made = static_program(program, module, sizes)
-    take_apart(module)
-    return made
-
-
-def with_sizes(program: Program, sizes: Mapping[str, int], *, keep_symbols: bool = False) -> Program:
-    """Return the program for these sizes; one with symbols stays as it is if that is allowed and no size is given.
-
-    Raises:
-        InputError: the program has no symbols, or other ones, or the sizes are not for it.
-    """
-    if program.origin is None:
-        if sizes:
-            hint = "export the model with dynamic_shapes"
-            raise InputError(f"sizes are given for {', '.join(sizes)}, and the program has no symbols", hint=hint)
-        return program
-    return program if keep_symbols and not sizes else specialized(program, sizes)
-
-
 @dataclass(frozen=True)
 class Buckets:
     """Sizes that calls are padded to.
@@ -80,38 +49,44 @@ class Buckets:
     Attributes:
         sizes: of the program's only symbol.
         check: raises `UnsupportedError` if a program, with its size, may not stand for programs of smaller sizes.
+        is_proved: returns whether a program is known to stand for them.
     """
 
     sizes: Sequence[int]
     check: Callable[[Program, int, Sequence[tuple[Program, int]]], None]
+    is_proved: Callable[[Program], bool] = lambda _: False
 
 
-class DynamicModel(ShownAsText, NotPickled, IsNoModule):
+class DynamicModel(ShownAsText, PickledAsSaved, IsNoModule):
     """A model with symbolic sizes: a call runs the program for its sizes, which is made when they come first.
 
     Specialisations share the model's tensors; those that were not called for longest are dropped. With buckets, a call
     runs the program for the next larger bucket, on inputs with zeros behind them.
     """
 
-    _instead = "pickle one of its programs, as .specialize(s0=33) gives it"
-
     def __init__(
         self,
         program: Program,
         build: Callable[[Program], CompiledModel],
+        options: CompileOptions,
         *,
         specializations: int,
         static: Static | None = None,
         buckets: Buckets | None = None,
+        apart: Mapping[Sizes, CompiledModel] | None = None,
+        lowered: Store | None = None,
     ) -> None:
         """Keeps the program; only buckets are lowered before the first call.
 
         Args:
             program: with symbols.
             build: lowers a static program.
+            options: what it is compiled with.
             specializations: how many are kept.
             static: compiles the model for the shapes of a call, if the model is there to be exported again.
             buckets: sizes that calls are padded to.
+            apart: programs of a saved model for sizes that torch treats apart.
+            lowered: what was lowered when the model was saved, which `save` writes again.
 
         Raises:
             InputError: a number is out of range, or the program has another number of symbols than one.
@@ -121,9 +96,12 @@ class DynamicModel(ShownAsText, NotPickled, IsNoModule):
             raise InputError(f"specializations must be 1 or more, got {specializations}")
         self._program = program
         self._build = build
+        self._options = options
         self._kept = specializations
         self._static: Static | None = static
-        self._made: OrderedDict[tuple[tuple[str, int], ...], CompiledModel] = OrderedDict()
+        self._made: OrderedDict[Sizes, CompiledModel] = OrderedDict()
+        self._apart = dict(apart or {})
+        self._lowered = lowered
         self._buckets = {} if buckets is None else self._ahead(buckets)
 
     def __repr__(self) -> str:
@@ -147,8 +125,8 @@ class DynamicModel(ShownAsText, NotPickled, IsNoModule):
         made: dict[int, CompiledModel] = {}
         for size in sorted(set(buckets.sizes)):
             larger = specialized(self._program, {symbol: size})
-            smaller = [(specialized(self._program, {symbol: n}), n) for n in sorted({least, size - 1}) if n < size]
-            if any(n >= least for _, n in smaller):
+            if size > least and not buckets.is_proved(larger):
+                smaller = [(specialized(self._program, {symbol: n}), n) for n in sorted({least, size - 1})]
                 buckets.check(larger, size, smaller)
             made[size] = self._build(larger)
         return made
@@ -164,7 +142,7 @@ class DynamicModel(ShownAsText, NotPickled, IsNoModule):
     @property
     def programs(self) -> tuple[CompiledModel, ...]:
         """The programs of the buckets, then the specialisations at hand, the one called last at the end."""
-        return (*self._buckets.values(), *self._made.values())
+        return (*self._buckets.values(), *self._apart.values(), *self._made.values())
 
     def bind(
         self,
@@ -193,6 +171,7 @@ class DynamicModel(ShownAsText, NotPickled, IsNoModule):
             return model.bind(source, buffers, rename=rename, strict=strict, shards=shards)
 
         made, static = copy(self), self._static
+        made._apart = {}
         made._program = bind(self._program, source, buffers, rename=rename, strict=strict, shards=shards)
         made._made = OrderedDict((key, bound(model)) for key, model in self._made.items())
         made._buckets = {size: bound(model) for size, model in self._buckets.items()}
@@ -228,13 +207,19 @@ class DynamicModel(ShownAsText, NotPickled, IsNoModule):
         from spyre_mlir.frontend import sizes_of_call
 
         sizes, static = sizes_of_call(self._program, args, kwargs), self._static
-        if static is not None and any(value in _SPECIAL and value not in self.symbols[n] for n, value in sizes.items()):
+        if (known := self._apart.get(_key(sizes))) is not None:
+            return known
+        if static is not None and self._is_apart(sizes):
             return self._at(sizes, lambda: static(args, kwargs))
         return self.specialize(**sizes)
 
+    def _is_apart(self, sizes: Mapping[str, int]) -> bool:
+        """Return whether torch treats one of these sizes apart, so that the program with symbols has it not."""
+        return any(value in _SPECIAL and value not in self.symbols[name] for name, value in sizes.items())
+
     def _at(self, sizes: Mapping[str, int], make: Callable[[], CompiledModel]) -> CompiledModel:
         """The specialisation for these sizes, made if it is not at hand."""
-        key = tuple(sorted(sizes.items()))
+        key = _key(sizes)
         known = self._made.pop(key, None)
         with paused_collector():  # which counts what is made in a block, less what is freed there
             self._made[key] = found = make() if known is None or known.replaced is not None else known
@@ -276,6 +261,43 @@ class DynamicModel(ShownAsText, NotPickled, IsNoModule):
             if wanted.name in names and places_of(main, number := names.index(wanted.name)):
                 check_places(main, number, argument_name(main, number), cast(Any, leaf).numpy(force=True), sizes)
 
+    def save(self, directory: str | Path) -> Path:
+        """Write the program as torch exported it, with its tensors as they are now, and what was lowered so far.
+
+        The loaded model lowers for new sizes as this one does. For sizes that torch treats apart, as 1, it has what
+        this one has compiled, and no more; not so where the model writes to its buffers.
+
+        Args:
+            directory: made, or replaced if it is a directory of a compiled model or empty.
+
+        Raises:
+            InputError: the directory holds something else, a tensor has no values, or torch cannot write the program.
+        """
+        from spyre_mlir.frontend import exported_now
+
+        path, made = Path(directory), self._made.items()
+        apart = {**self._apart, **{sizes: program for sizes, program in made if self._is_apart(dict(sizes))}}
+        saved = ToSave(
+            exported_now(self._program),
+            self._kept,
+            choices_of(self._options),
+            self._buckets,
+            [program for sizes, program in made if sizes not in apart],
+            {} if self._writes_its_own else apart,
+            self._lowered,
+        )
+        write_sizes(path, saved)
+        return path
+
+    @property
+    def _writes_its_own(self) -> bool:
+        """Whether calls write to tensors of the model, which a bundle of one program could not share with others."""
+        return any(argument.mutated and argument.kind != "input" for argument in self._program.arguments)
+
+    def call_options(self) -> dict[str, Any]:
+        """Return the options that are about calls, by name."""
+        return self._options.calls()
+
     def accuracy(self, *args: Any, **kwargs: Any) -> Accuracy:
         """Same as `CompiledModel.accuracy`, for the sizes of these inputs."""
         return self.compiled_for(*args, **kwargs).accuracy(*args, **kwargs)
@@ -283,3 +305,7 @@ class DynamicModel(ShownAsText, NotPickled, IsNoModule):
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
         """Same as `CompiledModel.verify`, for the sizes of these inputs."""
         return self.compiled_for(*args, **kwargs).verify(*args, tolerance=tolerance, **kwargs)
+
+
+def _key(sizes: Mapping[str, int]) -> Sizes:
+    return tuple(sorted(sizes.items()))

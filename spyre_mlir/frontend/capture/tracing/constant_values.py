@@ -24,6 +24,8 @@ from spyre_mlir.frontend.torch_private import disable_modes, is_fake, is_functio
 
 _MOST = 1 << 16  # elements of a value that is worth keeping: masks and counts, not tables of a model
 _MAKERS = frozenset({"tensor", "as_tensor", "arange", "ones", "zeros", "full", "eye", "linspace"})
+# Of these, the ones whose sizes may be given as tensors.
+_SIZED = frozenset({"arange", "ones", "zeros"})
 _PURE = frozenset(
     {"tril", "triu", "logical_and", "logical_or", "logical_not", "logical_xor", "cat", "stack", "flip", "roll"}
     | {"eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "div", "remainder", "floor_divide", "isin", "clone"}
@@ -31,6 +33,7 @@ _PURE = frozenset(
     | {"__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__mod__", "__floordiv__", "__getitem__"}
     | {"to", "bool", "long", "int", "view", "reshape", "expand", "repeat", "unsqueeze", "squeeze", "flatten", "t"}
     | {"bitwise_and", "bitwise_or", "bitwise_not", "sum", "cumsum", "any", "all", "detach", "diff", "transpose"}
+    | {"amax", "amin", "max", "min", "maximum", "minimum", "clamp"}
 )
 # Calls whose results, if all they read is known, are known too, and have shapes that only values say.
 _BY_VALUE = frozenset({"nonzero", "argwhere", "unique", "unique_consecutive", "bincount"})
@@ -54,6 +57,8 @@ class ConstantValues(TorchFunctionMode):
                 **kwargs,
                 "device": "cpu",
             }  # where the weights of a model on meta are said to be while it is traced
+        if name in _SIZED:
+            args = tree_map(self._number, args)
         if _writes(name, kwargs):
             self._known.clear()
             return func(*args, **kwargs)
@@ -74,6 +79,11 @@ class ConstantValues(TorchFunctionMode):
             return self._known[id(tensor)][1]
         traced = is_fake(tensor) or is_functional(tensor) or isinstance(tensor, torch.nn.Parameter)
         return None if traced or tensor.device.type == "meta" else tensor
+
+    def _number(self, given: object) -> object:
+        """The number of a known tensor without dimensions; torch would ask for it, as for a size that data decides."""
+        value = self.value(given) if isinstance(given, torch.Tensor) and given.ndim == 0 else None
+        return given if value is None else self.run(value.item)
 
     def constant(self, value: Any) -> Any:
         """Return a known value as a tensor of the trace, created as a model would create it."""

@@ -83,6 +83,38 @@ def test_a_mask_of_the_model() -> None:
     torch.testing.assert_close(spyre_mlir.compile(model, (X,), numerics="exact")(X), X[:2])
 
 
+class Tables:
+    def __init__(self) -> None:
+        self.tables: dict[int, Tensor] = {}
+
+
+class Rotary(nn.Module):
+    """Makes a table of as many positions as the largest one asks for, once; its weights decide nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(4)
+        self.layer = nn.Linear(4, 4)
+        self.longest = 2
+        self.kept = Tables()
+
+    def forward(self, x: Tensor) -> Tensor:
+        places = torch.arange(x.shape[0]).repeat(1, 1)
+        count = max(torch.max(places[:, 0]) + x.shape[0], self.longest)  # type: ignore[call-overload]
+        if count > len(self.kept.tables):
+            self.kept.tables[0] = torch.arange(count)[:, None] * 0.5
+        return self.layer(x) * self.kept.tables[0][places[0]]
+
+
+def test_a_table_made_in_a_model_without_weights() -> None:
+    with torch.device("meta"):
+        bare = Rotary().eval()
+    made: Any = spyre_mlir.compile(bare, (X,), numerics="exact", host_fallback="error")
+    assert bare.kept.tables == {}
+    other = Rotary()
+    torch.testing.assert_close(made.bind(other.state_dict())(X), other(X))
+
+
 def changed(x: Tensor) -> Tensor:
     keep = torch.tensor([True, False, True])
     keep[1] = True

@@ -213,21 +213,21 @@ def _covariances(
     """`torch.cov` by its parts, since whole it looks at a value; None where torch would refuse its arguments."""
     refused = input.ndim > 2 or not input.numel() or input.dtype is torch.bool
     rows = input if input.ndim == 2 else input.reshape(1, -1)
-    refused |= fweights is not None and (fweights.is_floating_point() or not _may_weigh(values, fweights, rows))
+    refused |= fweights is not None and not (_is_integral(fweights) and _may_weigh(values, fweights, rows))
     refused |= aweights is not None and not (aweights.is_floating_point() and _may_weigh(values, aweights, rows))
     if refused:
         return None
-    rows = rows if rows.is_floating_point() else rows.to(torch.get_default_dtype())
+    rows = rows.to(torch.get_default_dtype()) if _is_integral(rows) else rows
     fweights, aweights = (None if w is None else _weights(values, w) for w in (fweights, aweights))
     given = [w for w in (fweights, aweights) if w is not None]
     if not given:
         left = right = rows - rows.mean(1, keepdim=True)
-        return (left @ right.T / max(0, rows.shape[1] - correction)).squeeze()
+        return (left @ right.mH / max(0, rows.shape[1] - correction)).squeeze()
     weights = given[0] if len(given) == 1 else given[0] * given[1]
     total = weights.sum()
     left = rows - (rows * weights).sum(1, keepdim=True) / total
     less = correction if aweights is None else correction * (weights * aweights).sum() / total
-    return (left @ (left * weights).T / (total - less).clamp(min=0)).squeeze()
+    return (left @ (left * weights).mH / (total - less).clamp(min=0)).squeeze()
 
 
 def _combinations(values: ConstantValues, input: torch.Tensor, r: int = 2, with_replacement: bool = False) -> Any:
@@ -239,6 +239,10 @@ def _combinations(values: ConstantValues, input: torch.Tensor, r: int = 2, with_
         return None
     places = values.run(lambda: torch.combinations(torch.arange(count), r, with_replacement))
     return input[values.constant(places)]
+
+
+def _is_integral(tensor: torch.Tensor) -> bool:
+    return not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype is torch.bool)
 
 
 def _may_weigh(values: ConstantValues, weights: torch.Tensor, rows: torch.Tensor) -> bool:
@@ -257,8 +261,10 @@ def _correlations(values: ConstantValues, input: torch.Tensor) -> Any:
     covariances = _covariances(values, input)
     if covariances is None or not covariances.ndim:
         return None if covariances is None else covariances / covariances
-    deviations = covariances.diagonal().sqrt()
-    return (covariances / deviations[:, None] / deviations[None, :]).clamp(-1, 1)
+    variances = covariances.diagonal()
+    deviations = (variances.real if variances.is_complex() else variances).sqrt()
+    made = covariances / deviations[:, None] / deviations[None, :]
+    return torch.complex(made.real.clamp(-1, 1), made.imag.clamp(-1, 1)) if made.is_complex() else made.clamp(-1, 1)
 
 
 def _truth(function: Callable[..., Any]) -> Callable[..., Any]:

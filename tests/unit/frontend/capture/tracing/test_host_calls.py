@@ -75,6 +75,11 @@ def weighted(x: Tensor, counts: Tensor, weights: Tensor) -> Any:
     return torch.cov(x, fweights=counts, aweights=weights), torch.cov(x, fweights=counts) + 1
 
 
+def related(x: Tensor, counts: Tensor) -> Any:
+    z = torch.complex(x, x.flip(1) * 2)
+    return torch.cov(z), torch.cov(z, fweights=counts), torch.corrcoef(z), torch.corrcoef(z[0])
+
+
 PROGRAMS: Programs = {
     "narrowed": (narrowed, (A, torch.tensor(1))),
     "narrowed from the end": (narrowed, (A, torch.tensor(-2))),
@@ -84,6 +89,7 @@ PROGRAMS: Programs = {
     "solved": (solved, (A, B)),
     "solved by rank": (solved_by_rank, (A, B)),
     "eigenvalues": (eigenvalues, (SQUARE,)),
+    "related complex numbers": (related, (A, torch.tensor([1, 2, 1]))),
     "weighted": (weighted, (A, torch.tensor([1, 2, 0]), torch.tensor([0.5, 1.0, 2.0]))),
 }
 

@@ -10,6 +10,7 @@ precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverl
 tensors), `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
 programs, read as torch reads them), `_export.utils` (how torch finds its composite operators), `distributed_c10d`
 (process groups by the names that graphs have), `torch._C._functorch` (levels of derivatives and maps),
+`torch._C._SetExcludeDispatchKeyGuard` (conjugate views inside of operators that a mode runs),
 `_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
 `torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
@@ -108,6 +109,7 @@ __all__ = [
     "treespec_loads",
     "unregister_dataclass",
     "upper_bound",
+    "views_resolved",
 ]
 
 
@@ -134,6 +136,19 @@ def return_and_correct_aliasing(operator: Operator, args: Any, kwargs: Any, resu
 def disable_modes() -> AbstractContextManager[object]:
     """Compute with real values inside the block, whatever is being traced."""
     return cast(Any, _python_dispatch)._disable_current_modes()
+
+
+@contextmanager
+def views_resolved() -> Generator[None]:
+    """Conjugate and negative views inside of operators are what they stand for, also where a mode runs them.
+
+    Torch takes the keys of the dispatcher that resolve them away from what a mode calls, and so from the inside of
+    operators such as `linalg_pinv`, which then read a conjugate view as the tensor that it is a view of.
+    """
+    bindings = cast(Any, torch)._C
+    keys, guard = bindings.DispatchKey, bindings._SetExcludeDispatchKeyGuard
+    with guard(keys.Conjugate, False), guard(keys.Negative, False):
+        yield
 
 
 def is_functional(value: torch.Tensor) -> bool:

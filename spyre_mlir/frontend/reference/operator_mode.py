@@ -15,6 +15,7 @@ from spyre_mlir.frontend.torch_private import (
     flex_attention_of,
     tree_flatten,
     tree_map,
+    views_resolved,
 )
 
 
@@ -33,7 +34,8 @@ class OperatorMode(TorchDispatchMode):
         """Runs one operator, or the operators of the graphs that one runs."""
         if isinstance(func, HigherOrderOperator):
             return self._run_graphs(func, args, kwargs or {})
-        return self.run(cast(Operator, func), args, kwargs or {})
+        with views_resolved():
+            return self.run(cast(Operator, func), args, kwargs or {})
 
     def _run_graphs(self, func: HigherOrderOperator, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         run = _GRAPHS.get(func.name())

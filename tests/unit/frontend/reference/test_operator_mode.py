@@ -42,3 +42,11 @@ def test_cond() -> None:
         for sign, wanted in ((1, -1.0), (-1, 2.0)):
             made = torch.cond(torch.tensor(sign) > 0, lambda h: h + 1, lambda h: h * 1 + -2, (H,))
             assert torch.equal(made, torch.full((2,), wanted))
+
+
+def test_conjugate_views_inside_of_operators() -> None:
+    """`linalg_pinv` multiplies by one, which torch ignores under a mode."""
+    z = torch.polar(torch.arange(1.0, 7.0), torch.arange(6.0)).reshape(3, 2)
+    with Negated():
+        inverse = torch.linalg.pinv(z)
+    torch.testing.assert_close(inverse @ z, torch.eye(2, dtype=z.dtype))

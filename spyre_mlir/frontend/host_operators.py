@@ -16,8 +16,10 @@ import torch
 from torch.fx import has_side_effect
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.complex_calls import on_complex
 from spyre_mlir.frontend.torch_private import disable_modes
 from spyre_mlir.ops.checks import CHECKS, COVERED, HOLDS, PRINTED, SUCCEEDED
+from spyre_mlir.ops.native.complex_calls import ON_COMPLEX
 
 Tensor = torch.Tensor
 NAMESPACE = "host"
@@ -187,6 +189,7 @@ _OPERATORS: dict[str, tuple[Any, Any]] = {
     "lstsq(Tensor a, Tensor b, float? rcond, str? driver) -> (Tensor, Tensor, Tensor, Tensor)": (_lstsq, _lstsq_shaped),
     "eig(Tensor a) -> (Tensor, Tensor)": (_eig, _eig_shaped),
     "eigvals(Tensor a) -> Tensor": (_eigvals, _eigvals_shaped),
+    f"{_name(ON_COMPLEX)}(Tensor[] tensors, str operator, str arguments) -> Tensor[]": (on_complex, on_complex),
 }
 
 

@@ -192,7 +192,8 @@ def test_saved_and_bound(tmp_path: Path) -> None:
 def test_any_length() -> None:
     class Turned(nn.Module):
         def forward(self, z: Tensor) -> Tensor:
-            return z * z + torch.polar(z.real, z.imag) @ torch.eye(6, dtype=torch.complex64) + 1j
+            turned = torch.polar(z.real, z.imag) @ torch.eye(6, dtype=torch.complex64) + 1j
+            return (z * z).reshape(-1, 2).reshape(z.shape[0], -1) + turned
 
     model = Turned()
     rows = ({0: torch.export.Dim("rows", max=64)},)
@@ -205,3 +206,24 @@ def test_any_length() -> None:
 def test_double_precision_runs_on_the_host() -> None:
     model, z = FunctionModel(lambda z: z * z + 1j), Z.to(torch.complex128)
     check(spyre_mlir.compile(model, (z,))(z), model(z), 1e-12)
+
+
+def test_a_size_is_a_number() -> None:
+    model = FunctionModel(lambda z: z / z.shape[0])
+    compiled = spyre_mlir.compile(model, (Z,), dynamic_shapes=(({0: torch.export.Dim("rows", max=64)},),), **EXACT)
+    check(compiled(Z[:3]), model(Z[:3]))
+
+
+@torch.no_grad()
+def test_a_call_without_a_form_on_pairs_is_a_step_of_the_host(tmp_path: Path) -> None:
+    model = FunctionModel(lambda z: torch.linalg.inv(z @ z.mH + torch.eye(4)) @ z * torch.randn(6, dtype=z.dtype))
+    compiled = spyre_mlir.compile(model, (Z,), numerics="exact", host_fallback="allow")
+    reasons = [step.reason for step in compiled.host_steps if step.op == "host::on_complex"]
+    assert reasons == ["aten.linalg_inv has no form for complex numbers on the device"]
+    saved = spyre_mlir.load(compiled.save(tmp_path / "saved"), numerics="exact")
+    torch.manual_seed(5)
+    wanted = model(Z)
+    for ours in (compiled, saved):
+        torch.manual_seed(5)
+        check(ours(Z), wanted)
+    assert compiled.verify(Z)

@@ -18,6 +18,7 @@ from spyre_mlir.frontend.arguments import bind
 from spyre_mlir.frontend.capture.complex_pairs import arithmetic, fourier, functions, products
 from spyre_mlir.frontend.capture.complex_pairs.arithmetic import Rule
 from spyre_mlir.frontend.capture.complex_pairs.by_parts import by_parts, converted, is_by_parts, ones
+from spyre_mlir.frontend.capture.complex_pairs.host_calls import by_host
 from spyre_mlir.frontend.capture.complex_pairs.writer import REAL_TYPES, ComplexPair, ComplexParts, PartWriter
 from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, is_kept, nodes_within, predicate_of
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
@@ -101,8 +102,7 @@ class _Walk:
         elif node.target is operator.getitem and is_kept(cast(Node, node.args[0])):
             return  # its call has replaced it
         elif node.target is operator.getitem:
-            source, number = cast("tuple[Node, int]", node.args)
-            self._set(node, self._pairs[source][number])
+            self._item(node)
         else:
             self._writer.move(node)
             self._call(node)
@@ -160,14 +160,40 @@ class _Walk:
         given = {name: self._paired(argument.value) for name, argument in bind(node).items()}
         result = self._result(node, given)
         form = node.meta["val"]
-        if result is None:
+        if result is not None:
+            self._stand_for(node, result, form)
+        elif (made := by_host(self._writer, node, given)) is not None:
+            self._by_host(node, made, form)
+        else:
             self._refuse(node, f"it has no form for complex numbers ({_complex_dtype(node)})", REAL)
-        elif isinstance(result, Node):
+
+    def _stand_for(self, node: Node, result: ComplexPair | ComplexParts | Node | list[ComplexParts], form: Any) -> None:
+        if isinstance(result, Node):
             self._replace(node, result)
         elif isinstance(result, list):
             self._set(node, [self._pair(parts, one) for parts, one in zip(result, form, strict=True)])
         else:
             self._set(node, result if isinstance(result, ComplexPair) else self._pair(result, form))
+
+    def _by_host(self, node: Node, made: list[ComplexParts | Node], form: Any) -> None:
+        """Put results of a call that the host makes in the place of the node and of those who take one of several."""
+        if isinstance(form, torch.Tensor):
+            (result,) = made
+            self._stand_for(node, result, form)
+            return
+        self._set(node, [r if isinstance(r, Node) else self._pair(r, one) for r, one in zip(made, form, strict=True)])
+        if not is_complex_node(node):
+            for user in list(node.users):
+                self._item(user)
+
+    def _item(self, node: Node) -> None:
+        """Put one of several results in the place of the node that takes it."""
+        source, number = cast("tuple[Node, int]", node.args)
+        result = self._pairs[source][number]
+        if isinstance(result, Node):
+            self._replace(node, result)
+        else:
+            self._set(node, result)
 
     def _refuse(self, node: Node, reason: str, hint: str) -> None:
         self.refused.append(UnsupportedNode(op_name(node), reason, place_of(node), hint))
@@ -182,6 +208,8 @@ class _Walk:
             return self._as_real(node, given["self"])
         if target is _ATEN.view_as_complex.default:
             return ComplexPair(node.meta["val"], whole=given["self"])
+        if target is _ATEN.sym_size.int:
+            return self._size(given["self"], given["dim"])
         if target is _ATEN._to_copy.default:
             return converted(self._writer, given, node.meta["val"].dtype)
         if target in _ONES:
@@ -192,6 +220,11 @@ class _Walk:
         if isinstance(target, OpOverload) and is_by_parts(cast(Operator, target)) and not mixed:
             return by_parts(self._writer, cast(Operator, target), given)
         return None
+
+    def _size(self, pair: ComplexPair, dim: int) -> Node:
+        """The extent of a dimension, counted from the first."""
+        held = self._writer.parts(pair).re if pair.whole is None else pair.whole
+        return self._writer(_ATEN.sym_size.int, held, dim)
 
     def _as_real(self, node: Node, pair: ComplexPair) -> Node:
         """Both parts side by side, but for those who select one of them, as `real` and `imag` do."""

@@ -91,7 +91,8 @@ class PartWriter:
             value.parts = ComplexParts(*(self.node(part, value.form, dtype) for part in self.known(value)))
             return value.parts
         if isinstance(value, Node):
-            return ComplexParts(value, 0.0)
+            is_tensor = isinstance(value.meta["val"], torch.Tensor)
+            return ComplexParts(value if is_tensor else self(_ATEN.scalar_tensor.default, value), 0.0)
         number = complex(value)
         return ComplexParts(number.real, number.imag)
 

@@ -20,7 +20,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.arguments import is_random
 from spyre_mlir.frontend.capture.call_writer import replace_node, replace_results, value_of
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
-from spyre_mlir.frontend.capture.random_draws.rewrites import REWRITES
+from spyre_mlir.frontend.capture.random_draws.rewrites import rewrite_of
 from spyre_mlir.frontend.capture.random_draws.writer import ORDER, DrawWriter, in_row_major_order
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
@@ -40,7 +40,7 @@ def explicit_draws(exported: ExportedProgram) -> ExportedProgram:
     nodes = list(_drawing(exported.graph_module))
     for node in nodes:
         _check(node)
-    if not any(node.target in REWRITES for node in nodes):
+    if not any(map(rewrite_of, nodes)):
         return exported
     changed = with_own_graph(exported)
     for node in list(_drawing(changed.graph_module)):
@@ -52,7 +52,7 @@ def explicit_draws(exported: ExportedProgram) -> ExportedProgram:
 
 
 def _rewrite(node: Node) -> None:
-    rewrite = REWRITES.get(node.target)
+    rewrite = rewrite_of(node)
     if rewrite is None:
         return
     made = rewrite(node, DrawWriter(node))

@@ -50,6 +50,16 @@ def _like(name: str, *names: str | float) -> Rewrite:
     return rewritten
 
 
+def _new(name: str, *names: str | float) -> Rewrite:
+    """A filling of a new tensor of a size, with the names of its numbers, or with numbers."""
+
+    def rewritten(node: Node, write: DrawWriter) -> Node:
+        given = given_to(node)
+        return write.draw(name, node, *_numbers(given, names), form=value_of(node), size=given["size"])
+
+    return rewritten
+
+
 def _bernoulli(node: Node, write: DrawWriter) -> Node:
     """Draws in row-major order, whatever the order of its operand is."""
     given = given_to(node)
@@ -133,7 +143,7 @@ def _masked(weights: Node, given: Mapping[str, Any], write: DrawWriter) -> Node:
     return write(_ATEN.add.Tensor, weights, hidden)
 
 
-REWRITES: dict[Any, Rewrite] = {
+_REWRITES: dict[Any, Rewrite] = {
     _ATEN.uniform_.default: _in_place("uniform", "from", "to"),
     _ATEN.normal_.default: _in_place("normal", "mean", "std"),
     _ATEN.bernoulli_.float: _in_place("bernoulli", "p"),
@@ -172,3 +182,16 @@ REWRITES: dict[Any, Rewrite] = {
     _ATEN.scaled_dot_product_attention.default: _attention,
     **dict.fromkeys(NETWORKS, by_layers),
 }
+# A new tensor of real numbers says already what it fills.
+_OF_COMPLEX: dict[Any, Rewrite] = {
+    _ATEN.normal.float_float: _new("normal", "mean", "std"),
+    _ATEN.rand.default: _new("uniform", 0.0, 1.0),
+    _ATEN.randn.default: _new("normal", 0.0, 1.0),
+}
+
+
+def rewrite_of(node: Node) -> Rewrite | None:
+    """Return what writes a filling in the place of a call that draws; None if the call says itself what it fills."""
+    value = node.meta.get("val")
+    new = _OF_COMPLEX.get(node.target) if isinstance(value, torch.Tensor) and value.is_complex() else None
+    return _REWRITES.get(node.target, new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch.fx import Node
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.call_writer import CallWriter, value_of
+from spyre_mlir.frontend.capture.complex_pairs.writer import REAL_TYPES
 from spyre_mlir.frontend.capture.random_draws.fillings import filling
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import expression_of
@@ -44,7 +46,16 @@ class DrawWriter(CallWriter):
             self(_ATEN.sym_size.int, like, dim) if isinstance(e, torch.SymInt) else e for dim, e in enumerate(extents)
         ]
         stride = [] if size is not None or in_row_major_order(wanted) else self._strides(wanted)
+        if wanted.is_complex():
+            return self._pairs(name, sizes, stride, wanted.dtype, *numbers)
         return self(filling(name), sizes, stride, wanted.dtype, *numbers)
+
+    def _pairs(self, name: str, sizes: list[Any], stride: list[int], dtype: torch.dtype, *numbers: float) -> Node:
+        """Complex numbers: torch fills both parts, one beside the other, each with half of the variance."""
+        beside = [*(2 * step for step in stride), 1] if stride else []
+        given = (numbers[0], numbers[1] / math.sqrt(2)) if name == "normal" else numbers
+        drawn = self(filling(name), [*sizes, 2], beside, REAL_TYPES[dtype], *given)
+        return self(_ATEN.view_as_complex.default, drawn)
 
     def _strides(self, form: torch.Tensor) -> list[int]:
         strides = form.stride()

@@ -31,6 +31,12 @@ def test_a_program_without_such_draws_is_itself() -> None:
     assert explicit_draws(program) is program
 
 
+def test_parts_of_complex_numbers_are_drawn_beside_each_other() -> None:
+    program = exported(lambda x: x + torch.randn_like(torch.complex(x, x).t()).t(), X)
+    drawn = "random.normal.default](args = ([3, 2, 2], [2, 6, 1], torch.float32, 0.0, 0.7071067811865475)"
+    assert drawn in str(explicit_draws(program).graph)
+
+
 def own_generator(x: torch.Tensor) -> torch.Tensor:
     return x + torch.rand(3, generator=torch.Generator())
 

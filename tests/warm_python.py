@@ -121,8 +121,10 @@ def run(words: list[str]) -> None:
     import torch
 
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    kind, *rest = words
-    sys.path[:0] = [{"-m": os.getcwd(), "-c": "", "-": ""}.get(kind, str(Path(kind).parent)), *paths]
+    safe = words[0] == "-P"  # the command's own place is not on the path
+    kind, *rest = words[safe:]
+    own = [] if safe else [{"-m": os.getcwd(), "-c": "", "-": ""}.get(kind, str(Path(kind).parent))]
+    sys.path[:0] = [*own, *paths]
     forget_ours(kept=kind == "-m" and rest[0].startswith(f"{OUR_TOOLS}.") and is_our_copy())
     torch._import_device_backends()
     if kind == "-m":
@@ -132,7 +134,7 @@ def run(words: list[str]) -> None:
         sys.argv = [kind, *rest[kind == "-c" :]]
         exec(rest[0] if kind == "-c" else sys.stdin.read(), {"__name__": "__main__"})  # noqa: S102
     else:
-        sys.argv = words
+        sys.argv = [kind, *rest]
         runpy.run_path(kind, run_name="__main__")
 
 

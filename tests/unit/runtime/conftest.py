@@ -8,9 +8,11 @@ import torch
 
 import spyre_mlir
 from spyre_mlir.hw.spec import SPYRE
-from tests.card.conftest import stand_in
+from spyre_mlir.runtime import find_card
+from spyre_mlir.runtime.finding import CardSoftware
+from tests.card.conftest import card_python, stand_in
 
-__all__ = ["stand_in"]
+__all__ = ["card_python", "stand_in"]
 
 
 class Layer(torch.nn.Module):
@@ -41,3 +43,8 @@ def apart(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Kernels that hand everything on through the scratchpads."""
     return saved(tmp_path_factory.mktemp("card") / "tied", SPYRE.lx_usable_bytes)
+
+
+@pytest.fixture
+def card(stand_in: None, card_python: str) -> CardSoftware:
+    return find_card(python=card_python)

@@ -8,14 +8,15 @@ import pytest
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.runtime import compare_with_card, comparison, find_card
+from spyre_mlir.runtime.finding import CardSoftware
 
 pytestmark = pytest.mark.usefixtures("stand_in")
 FUNCTIONS = ["batchmatmul", "add", "relufwd"]
 X = np.random.default_rng(1).uniform(-1, 1, (64, 128)).astype(np.float32)
 
 
-def test_every_kernel_agrees(apart: Path) -> None:
-    found = compare_with_card(apart, find_card(), {"x": X})
+def test_every_kernel_agrees(card: CardSoftware, apart: Path) -> None:
+    found = compare_with_card(apart, card, {"x": X})
     assert found, str(found)
     assert [kernel.function for kernel in found.kernels] == FUNCTIONS
     assert [kernel.verdict for kernel in found.kernels] == ["agrees"] * 3
@@ -24,9 +25,11 @@ def test_every_kernel_agrees(apart: Path) -> None:
     assert all("conftest.py" in kernel.source for kernel in found.kernels)
 
 
-def test_a_wrong_kernel_is_named_and_later_ones_do_not_inherit_it(apart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_kernel_is_named_and_later_ones_do_not_inherit_it(
+    card: CardSoftware, apart: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("STAND_IN_IS_WRONG_AT", "sdsc_1")
-    found = compare_with_card(apart, find_card(), {"x": X})
+    found = compare_with_card(apart, card, {"x": X})
     assert not found
     assert [kernel.verdict for kernel in found.kernels] == ["agrees", "differs", "agrees"]
 
@@ -48,26 +51,28 @@ def test_numbers_that_are_none_agree_or_differ(
     assert comparison._error(np.array(got), np.array(expected), np.array(written)) == error
 
 
-def test_a_failing_and_a_dying_step_leave_the_others(apart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_and_a_dying_step_leave_the_others(
+    card: CardSoftware, apart: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("STAND_IN_FAILS_AT", "sdsc_0")
     monkeypatch.setenv("STAND_IN_DIES_AT", "sdsc_1")
-    found = compare_with_card(apart, find_card())
+    found = compare_with_card(apart, card)
     assert [kernel.verdict for kernel in found.kernels] == ["failed", "failed", "agrees"]
     assert found.kernels[0].reason == "RuntimeError: the stand-in was told to fail"
     assert "ended by signal 9" in found.kernels[1].reason
 
 
-def test_kernels_tied_by_scratchpads_go_together(tied: Path, tmp_path: Path) -> None:
-    found = compare_with_card(tied, find_card(), {"x": X}, keep=tmp_path / "kept")
+def test_kernels_tied_by_scratchpads_go_together(card: CardSoftware, tied: Path, tmp_path: Path) -> None:
+    found = compare_with_card(tied, card, {"x": X}, keep=tmp_path / "kept")
     assert found
     assert [kernel.verdict for kernel in found.kernels] == ["not seen"] * 2 + ["agrees"]
     assert [path.name for path in sorted(tmp_path.glob("kept/*/"))] == ["step_0_sdsc_0-sdsc_2"]
 
 
-def test_a_bundle_of_public_files_only(apart: Path, tmp_path: Path) -> None:
+def test_a_bundle_of_public_files_only(card: CardSoftware, apart: Path, tmp_path: Path) -> None:
     for path in [apart / "bundle.mlir", *apart.glob("sdsc_*.json")]:
         shutil.copy(path, tmp_path)
-    found = compare_with_card(tmp_path, find_card())
+    found = compare_with_card(tmp_path, card)
     assert [kernel.verdict for kernel in found.kernels] == ["agrees"] * 3
 
 

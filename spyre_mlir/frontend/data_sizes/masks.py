@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any, cast
 
 import torch
 from torch.fx import Graph, Node
 
+from spyre_mlir.frontend.data_sizes.counted_sorts import CountedSort, take_results
 from spyre_mlir.frontend.torch_private import expression_of
 
 aten = torch.ops.aten
@@ -57,6 +59,8 @@ _PRODUCTS: dict[object, int] = {
 _ADDED_ROWS: dict[object, int] = {aten.index_add.default: 3, aten.scatter_add.default: 3}
 # Operators whose second argument may be a size.
 _WITH_NUMBER = frozenset({aten.div.Tensor, aten.mul.Tensor, aten.add.Tensor, aten.sub.Tensor})
+_PLACES_OF_SORTS = frozenset({aten.argsort.default, aten.argsort.stable})
+_SORTS = _PLACES_OF_SORTS | {aten.sort.default, aten.sort.stable}
 _ATTENTION = aten.scaled_dot_product_attention.default
 
 
@@ -93,6 +97,8 @@ class Masks:
             return self._fill(node, place, self._sized(node.args[place], (cast(int, node.args[1]),)), 0.0)
         if target in _WITH_NUMBER:
             return self._with_count(node)
+        if target in _SORTS:
+            return self._sort(node)
         return target is _ATTENTION and self._attention(node)
 
     def _sized(self, value: object, dims: Sequence[int]) -> dict[int, Any]:
@@ -151,6 +157,25 @@ class Masks:
 
     def _count(self, node: Node, symbol: Any) -> Node:
         return self._before(node, aten.to.dtype, self.counts[symbol], node.meta["val"].dtype)
+
+    def _sort(self, node: Node) -> bool:
+        """Count in the place of a sort."""
+        value, given = cast(Node, node.args[0]), _argument(node, "dim")
+        dim = -1 if given is None else cast(int, given)
+        sized = self._sized(value, (dim,))
+        if not sized:
+            return False
+        (symbol,) = sized.values()
+        write, descending = partial(self._before, node), bool(_argument(node, "descending"))
+        sort = CountedSort(write, self.of[symbol], value.meta["val"].is_floating_point(), descending)
+        values, places = sort.results(write(aten.transpose.int, value, dim, -1))
+        found = write(aten.transpose.int, values, dim, -1), write(aten.transpose.int, places, dim, -1)
+        if node.target in _PLACES_OF_SORTS:
+            node.replace_all_uses_with(found[1])
+            self.graph.erase_node(node)
+        else:
+            take_results(node, found)
+        return True
 
     def _attention(self, node: Node) -> bool:
         """Hide padded keys from attention, whose mask says which keys a query sees."""

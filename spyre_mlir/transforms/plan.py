@@ -10,6 +10,7 @@ Divisions and places are in the text of the kernels. Loops are notes, which `mat
 
 Decision: docs/decisions/0129-kernels-are-planned-together.md
 Decision: docs/decisions/0188-of-loops-that-gain-alike-few-launches.md
+Decision: docs/decisions/0191-loops-pay-for-what-they-take-from-kernels-behind.md
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from math import inf
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.spyre import kernel
@@ -50,6 +51,7 @@ from spyre_mlir.transforms.kernel_plans.trials import (
     Trial,
     clear_gain_us,
     cuts,
+    local_operands,
 )
 from spyre_mlir.transforms.kernel_plans.wished_buffers import WideWeights, divide_or_refuse
 from spyre_mlir.transforms.place_lx import without_room
@@ -182,6 +184,7 @@ class _Loops:
     without_us: float = 0.0
     _slow: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])
     _wide: WideWeights = field(default_factory=WideWeights)
+    _held: set[SSAValue] = field(default_factory=set[SSAValue])  # without loops
     _floors: TimeFloors = field(init=False)
     _known: dict[Hashable, float | None] = field(default_factory=dict[Hashable, "float | None"])
 
@@ -194,6 +197,7 @@ class _Loops:
         sequence, buffers = self.choices.sequence(kernels)
         flat = divide_or_refuse(kernels, sequence, self.choices.prices)
         self._wide = WideWeights.of(kernels, sequence, buffers, flat)
+        self._held = {buffers[number] for number in flat.local}
         extra = self._wide.us(kernels)
         self.without_us = extra + flat.us
         # Buffers of the block may be in the scratchpads throughout: no loop saves more than that.
@@ -329,6 +333,7 @@ class _Loops:
             saved = self._wide.saved_us(group.ops[:count], prefix.operands[:count], prefix.internal)
             if saved is None or (usual := sum(usual_us[:count]) + saved) < self.shortest_us:
                 continue
+            usual -= self._lost_us(prefix)
             needed, clearly = self._needed(prefix, usual), usual - clear_gain_us(usual)
             if needed is None or (floor := prefix.floor_us()) >= clearly or prefix.is_asked_for_whole():
                 continue
@@ -345,6 +350,18 @@ class _Loops:
                     found.append(((TripSpan.of_all(trips),), inner, max(least, floor)))
             part = group.first(count) if found else group
             yield from (Trial(part, spans, inner, usual, least, saved) for spans, inner, least in found)
+
+    def _lost_us(self, prefix: GroupPrefix) -> float:
+        """The time that other kernels lose as loops write to device memory what they could read in the scratchpads."""
+        inside, totals = prefix.group.ops[: prefix.count], prefix.group.totals if prefix.is_summed else ()
+        results = dict.fromkeys([operands[-1] for operands in prefix.operands[: prefix.count]])
+        written = [v for v in results if v in self._held and v not in prefix.internal and v not in totals]
+        readers, lost = dict.fromkeys([use.operation for value in written for use in value.uses]), 0.0
+        for op in readers:
+            if isinstance(op, kernel.KernelOp) and op not in inside:
+                held, kept = (local_operands([op], v)[0] for v in (self._held, self._held.difference(written)))
+                lost += self._floors.kernel_us(op, kept) - self._floors.kernel_us(op, held)
+        return lost
 
     def _leaves_cores_idle(self, prefix: GroupPrefix, usual_us: Sequence[float]) -> bool:
         """Whether products of narrow weights, which all fit, take most of the time: cores that have none count then."""

@@ -193,6 +193,13 @@ THRESHOLDS: dict[str, Threshold] = {
         (drawn(*[(1, 2, 512, 16)] * 3), drawn(*[(1, 2, 1024, 16)] * 3)),
         patched=4,
     ),
+    "unequal_causal_blocks": Threshold(
+        ("ops.composed.nn.attention.CAUSAL_NUMBERS",),
+        causal,
+        drawn(*[(1, 2, 20, 8)] * 3),
+        (drawn(*[(1, 1, 2560, 16)] * 3), drawn(*[(1, 1, 4096, 16)] * 3)),
+        always={"ops.composed.nn.attention.CAUSAL_BLOCK": 4, "ops.composed.nn.attention.CAUSAL_STEP": 2},
+    ),
     "selected_by_flip": Threshold(
         (POSITIONS,),
         lambda x: x.flip(-1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,10 +30,12 @@ from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.options import CompileOptions
-from spyre_mlir.pipeline import lower
+from spyre_mlir.pipeline import lower, passes_to
+from spyre_mlir.pipeline.order import pass_factories
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
+from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.plan import LAUNCH_US, PlanPass
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
@@ -360,6 +362,26 @@ def test_loops_that_gain_alike_have_few_launches(monkeypatch: pytest.MonkeyPatch
     timeline = module_timeline(lowered.modules["superdsc"])
     assert sum(k.work.trips for k in timeline.kernels) == launches
     assert timeline.total_us == pytest.approx(1080, rel=0.01)
+
+
+def test_loops_lose_what_a_kernel_behind_them_would_find_in_the_scratchpads() -> None:
+    """Behind a loop, relu reads from device memory what it is handed without one, so it takes as long as by itself."""
+    x, y, z = (torch.zeros(8, *shape, dtype=torch.float16) for shape in ((512, 128), (128, 512), (512, 512)))
+    usual = {
+        len(tried.ops): tried.usual_us for tried in recorded(lambda a, b, c: ((a @ b).exp() @ c).relu(), x, y, z).loops
+    }
+    (alone_us,) = recorded(lambda a: a.relu(), z).us
+    assert usual[4] - usual[3] == pytest.approx(alone_us, rel=1e-3)
+
+
+def recorded(function: Callable[..., Any], *inputs: Tensor) -> PlanRecord:
+    """What the planner looks at."""
+    context, module = make_context(), import_program(FunctionModel(function), inputs).module
+    for name in passes_to("spyre.kernel").split(","):
+        if name == PlanPass.name:
+            return PlanPass().recorded(context, module)
+        pass_factories()[name]()().apply(context, module)
+    raise AssertionError("no pass plans")
 
 
 class Gated(nn.Module):

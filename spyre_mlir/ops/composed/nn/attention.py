@@ -1,10 +1,15 @@
-"""Attention: a softmax of products, with a mask or without."""
+"""Attention: a softmax of products, with a mask or without.
+
+Decision: docs/decisions/0152-causal-blocks-grow-where-keys-are-read-often.md
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops.annotations import INF, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
@@ -76,23 +81,32 @@ def attention(
     if dropout_p:
         raise UnsupportedError(f"attention with dropout {dropout_p}", hint="call model.eval() before export")
     shared = enable_gqa and key.shape[-3] < query.shape[-3]
+    most_reads = _most_reads(query, key, value)
     if enable_gqa:
         heads = query.shape[-3]
         key, value = _repeat_heads(key, heads), _repeat_heads(value, heads)
     factor = 1.0 / float(np.sqrt(query.shape[-1])) if scale is None else scale
     if is_causal:
-        return _causal(b, query, key, value, factor, shared=shared)
+        return _causal(b, query, key, value, factor, shared=shared, most_reads=most_reads)
     scores = (query * factor) @ key.transpose(-2, -1)
     mask = attn_mask if attn_mask is None or attn_mask.is_bool else b.cast(attn_mask, like=scores)
     return _masked_softmax(b, scores, mask) @ value
 
 
-# Queries of one block of causal attention. A block fills the PE array of all cores with the rows of few heads, and
-# the more blocks there are, the less is computed that the mask hides: of n blocks (n + 1) / 2n.
+# Queries of one block of causal attention. A block fills the PE array of all cores with the rows of few heads, and the
+# more blocks there are, the less is computed that the mask hides: of n blocks (n + 1) / 2n.
 CAUSAL_BLOCK = 512
+# Bytes that attention may move over those of its arguments and its result.
+CAUSAL_TRAFFIC = 2
+CAUSAL_STEP = 128  # queries, by which the lengths of blocks differ then
+# Numbers of one head and block: four heads have to fit in the scratchpads, as eight cores that share keys read them in
+# no more time than one. They are the scores, and those of the block's own keys twice: before the mask, and the mask.
+CAUSAL_NUMBERS = 6_000_000
 
 
-def _causal(b: Build, query: Value, key: Value, value: Value, factor: Number, *, shared: bool) -> Value:
+def _causal(
+    b: Build, query: Value, key: Value, value: Value, factor: Number, *, shared: bool, most_reads: float
+) -> Value:
     """Attention of every query to the keys up to its own place, in blocks of queries where they are many."""
     rows, columns = query.shape[-2], key.shape[-2]
     if rows != columns or rows % CAUSAL_BLOCK or rows <= CAUSAL_BLOCK:
@@ -100,19 +114,52 @@ def _causal(b: Build, query: Value, key: Value, value: Value, factor: Number, *,
         # The first key is seen by all queries, so that no row is masked as a whole, and exp gives 0 for masked entries.
         e = (scores - scores.amax(-1, keepdim=True)).exp()
         return (e / e.sum(-1, keepdim=True)) @ value
-    blocks = range(0, rows, CAUSAL_BLOCK)
-    made = [_causal_block(b, query, key, value, factor, first, shared=shared) for first in blocks]
+    ends = block_ends(rows, most_reads)
+    made = [
+        _causal_block(b, query, key, value, factor, first, end, shared=shared)
+        for first, end in zip([0, *ends], ends, strict=False)
+    ]
     return b.call("cat", made, dim=-2)
 
 
+def _most_reads(query: Value, key: Value, value: Value) -> float:
+    """How often keys and values may be read on average for all bytes to be `CAUSAL_TRAFFIC` times the least ones."""
+    queries = prod(query.shape[:-1])
+    once = queries * (query.shape[-1] + value.shape[-1])
+    again = max(1, prod(key.shape) + prod(value.shape))
+    # For the mask, all queries of four heads have a stick with their place.
+    places = queries // 4 * DL16.elements_per_stick()
+    return (CAUSAL_TRAFFIC * (once + again) - once - places) / again
+
+
+def block_ends(rows: int, most_reads: float) -> list[int]:
+    """Where blocks of queries end: equal ones, or where those read keys too often the ones that compute the least."""
+    equal = list(range(CAUSAL_BLOCK, rows + 1, CAUSAL_BLOCK))
+    if sum(equal) <= most_reads * rows:
+        return equal
+    # By end of a block and the keys that all blocks up to it read: the least to compute, and where they end.
+    found: dict[int, dict[int, tuple[int, list[int]]]] = {0: {0: (0, [])}}
+    for end in range(CAUSAL_STEP, rows + 1, CAUSAL_STEP):
+        best = found[end] = {}
+        for start in range(0, end, CAUSAL_STEP):
+            own = end - start
+            if own * end + 2 * own**2 > CAUSAL_NUMBERS:
+                continue
+            for keys, (before, ends) in found[start].items():
+                # A short block waits for its keys as long as one that fills the PE array computes.
+                computed = before + max(own, CAUSAL_BLOCK) * end
+                if keys + end <= most_reads * rows and computed < best.get(keys + end, (computed + 1, []))[0]:
+                    best[keys + end] = computed, [*ends, end]
+    return min(found[rows].values())[1] if found[rows] else equal
+
+
 def _causal_block(
-    b: Build, query: Value, key: Value, value: Value, factor: Number, first: int, *, shared: bool
+    b: Build, query: Value, key: Value, value: Value, factor: Number, first: int, end: int, *, shared: bool
 ) -> Value:
-    """The block of queries from `first` on, to all keys before it without a mask and to its own keys with one."""
-    end = first + CAUSAL_BLOCK
+    """The block of queries from `first` to `end`, to all keys before it without a mask and to its own with one."""
     q = _rows(b, query, first, end) * factor
     scores = q @ _rows(b, key, first, end).transpose(-2, -1)
-    # One mask for each head: cores that divide heads have it in their scratchpads, and all blocks share it.
+    # One mask for each head: cores that divide heads have it in their scratchpads, and blocks of one length share it.
     scores = _causal_mask(b, scores.shape).where(scores, MASKED)
     if first:
         far = q @ _rows(b, key, 0, first).transpose(-2, -1)

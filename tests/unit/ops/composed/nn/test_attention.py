@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch.nn.functional import scaled_dot_product_attention
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.ops.composed.nn.attention import attention_shape
+from spyre_mlir.frontend import import_program
+from spyre_mlir.ops.composed.nn.attention import attention_shape, block_ends
+from spyre_mlir.options import PassOptions
+from spyre_mlir.pipeline import lower
+from spyre_mlir.report.timing import module_timeline
+from spyre_mlir.universe import make_context
+from tests.functions import FunctionModel
 from tests.unit.ops.cases import INF, Array, agree, budgets, check_samples, entry_of, made, result, result_of_body
 
 MODULE = "spyre_mlir.ops.composed.nn.attention"
@@ -47,6 +56,45 @@ def test_no_query_sees_keys_behind_its_place() -> None:
         seen = np.arange(q.shape[1])[:, None] >= np.arange(k.shape[1])
         for got in both(q, k, v, is_causal=True):
             agree(got, attended(q, k, v, seen))
+
+
+@pytest.mark.parametrize("most_reads", [1.25, 1.5, 1.75])
+def test_blocks_of_queries_compute_the_least_that_reads_keys_seldom(most_reads: float) -> None:
+    """All ways to put 1,536 queries in blocks of so many times 128; a product waits for the keys of a short block.
+
+    Equal blocks of 512 read keys twice.
+    """
+    kept = list[tuple[int, tuple[int, ...]]]()
+    for count in range(12):
+        for inner in combinations(range(128, 1536, 128), count):
+            ends = (*inner, 1536)
+            blocks = [(e - s, e) for s, e in zip((0, *inner), ends, strict=True)]
+            if sum(ends) <= most_reads * 1536 and all(own * e + 2 * own**2 <= 6e6 for own, e in blocks):
+                kept.append((sum(max(own, 512) * e for own, e in blocks), ends))
+    found = block_ends(1536, most_reads)
+    assert found[-1] == 1536 and sum(found) <= most_reads * 1536
+    assert sum(max(e - s, 512) * e for s, e in zip([0, *found], found, strict=False)) == min(kept)[0]
+
+
+def test_blocks_are_equal_where_that_is_seldom_enough_and_where_no_others_fit() -> None:
+    """Scores of 512 queries and 11,000 keys leave no room for those of more queries."""
+    assert block_ends(2048, 2.5) == [512, 1024, 1536, 2048]
+    assert block_ends(10_752, 3.0) == list(range(512, 10_753, 512))
+
+
+@pytest.mark.parametrize(
+    "shared", [8, pytest.param(2, marks=pytest.mark.slow(reason="eight heads of their own show the same"))]
+)
+def test_causal_attention_moves_at_most_twice_its_bytes(shared: int) -> None:
+    """Queries, keys, values and the result once would be the least."""
+    with torch.device("meta"):
+        q, k = (torch.zeros(1, heads, 4096, 128, dtype=torch.float16) for heads in (8, shared))
+    model = FunctionModel(lambda q, k, v: scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True))
+    options: PassOptions = {"place-inputs": {"inputs": "free"}}
+    lowered = lower(import_program(model, (q, k, k)).module, make_context(), options=options)
+    moved = module_timeline(lowered.modules["superdsc"]).moved_bytes
+    least = (8 + shared + shared + 8) * 4096 * 128 * 2
+    assert least < moved <= 2 * least
 
 
 TRUTH = np.array([[True, False, True, True, False], [False] * 5, [False, False, False, False, True]])

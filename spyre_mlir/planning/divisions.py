@@ -8,12 +8,14 @@ divisions so far.
 Plain data: the caller says what divisions a kernel has, and what work each of them is.
 
 Decision: docs/decisions/0165-what-is-known-is-not-asked-again.md
+Decision: docs/decisions/0193-plans-share-what-they-know.md
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import accumulate, product
 from math import inf
 
@@ -24,6 +26,7 @@ ROUNDING = 1e-12
 # Combinations that the search keeps from one kernel to the next. Where a buffer may have many slices at equal times,
 # few combinations would leave out those that later kernels need, so it keeps more where the kernels are few.
 WIDTH, MOST_WIDTH, COMBINATIONS = 24, 64, 2048
+KEPT = 64  # searches that are remembered
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,13 @@ def divide_within(
         ValueError: a kernel has no candidate.
     """
     width = max(WIDTH, min(MOST_WIDTH, COMBINATIONS // max(1, len(kernels)))) if width is None else width
-    search = _Search(kernels, most_us, Prices() if prices is None else prices)
+    return _divided(tuple(kernels), most_us, Prices() if prices is None else prices, width)
+
+
+@lru_cache(maxsize=KEPT)
+def _divided(kernels: tuple[Kernel, ...], most_us: float, prices: Prices, width: int) -> Division | None:
+    """The same; plans of one program ask for the same kernels again and again."""
+    search = _Search(kernels, most_us, prices)
     states = [_State()]
     for number in range(len(kernels)):
         best: dict[Hashable, _State] = {}

@@ -11,14 +11,15 @@ Divisions and places are in the text of the kernels. Loops are notes, which `mat
 Decision: docs/decisions/0129-kernels-are-planned-together.md
 Decision: docs/decisions/0188-of-loops-that-gain-alike-few-launches.md
 Decision: docs/decisions/0191-loops-pay-for-what-they-take-from-kernels-behind.md
+Decision: docs/decisions/0193-plans-share-what-they-know.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain
 from math import inf
 
 from xdsl.context import Context
@@ -29,7 +30,7 @@ from xdsl.passes import ModulePass
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.hw.cost_parameters import LAUNCH_US
-from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.planning.divisions import divide_within
 from spyre_mlir.planning.trips import LoopChoice, TripSpan, shared_equally, worth_trying
 from spyre_mlir.transforms.kernel_plans.cut_sums import PartedSum, parts_of_sum, parts_of_weight, products_of
@@ -44,7 +45,7 @@ from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from
 from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, most_trips
 from spyre_mlir.transforms.kernel_plans.sliced_sums import slice_sums
-from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
+from spyre_mlir.transforms.kernel_plans.time_floors import ROUNDING, TimeFloors
 from spyre_mlir.transforms.kernel_plans.trials import (
     CLEAR_GAIN,
     InnerLoop,
@@ -90,21 +91,13 @@ class PlanPass(ModulePass):
         for one, us in times_of(self._plan(ctx, op, noted=True)).items():
             put_time(one, us)
 
-    def recorded(self, ctx: Context, op: ModuleOp, known: KernelChoices | None = None) -> PlanRecord:
-        """Plan every function of the module with its loops in place, and return what was looked at.
+    def recorded(self, ctx: Context, op: ModuleOp) -> PlanRecord:
+        """Plan every function of the module with its loops in place, and return what was looked at."""
+        return self._plan(ctx, op, noted=False)
 
-        Args:
-            ctx: has the card.
-            op: the module.
-            known: has what is known of kernels, at the same numbers of the cost model; it learns more.
-        """
-        return self._plan(ctx, op, known, noted=False)
-
-    def _plan(self, ctx: Context, op: ModuleOp, known: KernelChoices | None = None, *, noted: bool) -> PlanRecord:
+    def _plan(self, ctx: Context, op: ModuleOp, *, noted: bool) -> PlanRecord:
         record = PlanRecord()
-        if known is None:
-            known = KernelChoices(spec_of(ctx, op), parameters=given_numbers(self.numbers))
-        choices = partial(known.of_others, narrow=widens_any(op))
+        choices = partial(KernelChoices.known, spec_of(ctx, op), given_numbers(self.numbers), narrow=widens_any(op))
         for function in functions(op):
             if has_notes(function):
                 continue  # it is planned
@@ -183,10 +176,10 @@ class _Loops:
     inside_us: float | None = None
     without_us: float = 0.0
     _slow: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])
+    _fits: bool = False  # whether the scratchpads have room for all buffers of the block
     _wide: WideWeights = field(default_factory=WideWeights)
     _held: set[SSAValue] = field(default_factory=set[SSAValue])  # without loops
     _floors: TimeFloors = field(init=False)
-    _known: dict[Hashable, float | None] = field(default_factory=dict[Hashable, "float | None"])
 
     def __post_init__(self) -> None:
         self._floors = TimeFloors(self.choices)
@@ -206,18 +199,20 @@ class _Loops:
             return
         self._slow = {op for op in kernels if self.choices.has_slow_batch(op)}
         times = dict(zip(kernels, flat.times, strict=True))
-        hopes = self._floors.hopes_us(kernels, [us + self._wide.us([op]) for op, us in times.items()], held)
+        timed = [us + self._wide.us([op]) for op, us in times.items()]
+        hopes = self._floors.hopes_us(kernels, timed, held)
+        held_bytes = sum([kernel.device_tensor(v).sticks for v in held]) * STICK_BYTES
+        self._fits = held_bytes <= self._room_bytes
+        rests_us = list(accumulate(reversed(timed)))[::-1]
         done = set[Operation]()
-        for op, hope in zip(kernels, hopes, strict=True):
+        for number, (op, hope, rest_us) in enumerate(zip(kernels, hopes, rests_us, strict=True)):
             if hope <= CLEAR_GAIN * max(self.shortest_us, 0):
                 break  # no group from here on gains clearly
             if op in done:
                 continue
-            trials = [
-                trial
-                for group in grow(op, ops_from(op.next_op), self.builder.rows)
-                for trial in self._trials(group, times)
-            ]
+            tried = self._may_be_tried(kernels[number:], rest_us)
+            groups = grow(op, ops_from(op.next_op), self.builder.rows) if tried else ()
+            trials = [trial for group in groups for trial in self._trials(group, times)]
             gain, best = self._best(trials)
             if (parts := self._in_parts(op, times, gain)) is not None:
                 gain, best = parts
@@ -298,6 +293,11 @@ class _Loops:
         """The machine."""
         return self.choices.spec
 
+    @property
+    def _room_bytes(self) -> int:
+        """Bytes of the scratchpads of all cores."""
+        return self.spec.lx_usable_bytes * self.spec.cores_per_card
+
     def _best(self, trials: Sequence[Trial]) -> tuple[float, Trial | None]:
         """The loops that gain most, of equals the first, with their gain; None if none gain clearly.
 
@@ -328,7 +328,10 @@ class _Loops:
         prefix, usual_us = GroupPrefix(group, self._floors), [times[op] for op in group.ops]
         own = (n for n, op in enumerate(group.ops) if op in self.choices.fixed or has_tile(op))
         whole = next(own, len(group.ops))
+        wide_us = self._wide.us(group.ops)
         for count in [count for count in cuts(group, self._wide.stored) if count <= whole]:
+            if not self._may_be_tried(group.ops[:count], sum(usual_us[:count]) + wide_us):
+                continue
             prefix.extend(count)
             saved = self._wide.saved_us(group.ops[:count], prefix.operands[:count], prefix.internal)
             if saved is None or (usual := sum(usual_us[:count]) + saved) < self.shortest_us:
@@ -369,9 +372,15 @@ class _Loops:
         in_products = sum(us for op, us in zip(ops, times, strict=True) if op.is_product)
         return not self._wide.held.isdisjoint(prefix.internal) and 2 * in_products > sum(times)
 
+    def _may_be_tried(self, ops: Sequence[kernel.KernelOp], usual_us: float) -> bool:
+        """Whether loops around some of these kernels may be worth a try, which take at most so long without."""
+        most_us = usual_us * (1 + ROUNDING)
+        little = most_us < WORTH_TRYING_US and self._fits and self._slow.isdisjoint(ops)
+        return not little and most_us >= self.shortest_us
+
     def _needed(self, prefix: GroupPrefix, usual_us: float) -> int | None:
         """The fewest trips in which what kernels hold may fit the scratchpads; None if no loops are worth a try."""
-        needed = -(-prefix.held_bytes() // (self.spec.lx_usable_bytes * self.spec.cores_per_card))
+        needed = -(-prefix.held_bytes() // self._room_bytes)
         slow = self._slow and not self._slow.isdisjoint(prefix.group.ops[: prefix.count])
         if usual_us < WORTH_TRYING_US and needed <= 1 and not slow:
             return None  # what the kernels hand to each other fits as it is, and no rate would rise
@@ -390,7 +399,8 @@ class _Loops:
 
     def _known_us(self, trial: Trial, most_us: float) -> float | None:
         """Predicted time of loops, built once for kernels that are equal, as those of equal layers are."""
-        key = trial.identity(self.choices.is_widened), most_us
-        if key not in self._known:
-            self._known[key] = self.builder.us(trial, most_us)
-        return self._known[key]
+        known = self.choices.loops_us
+        key = trial.identity(self.choices.is_widened), self.choices.narrow, most_us
+        if key not in known:
+            known[key] = self.builder.us(trial, most_us)
+        return known[key]

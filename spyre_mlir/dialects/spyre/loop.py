@@ -204,13 +204,14 @@ def body_function(body: Block) -> OpEntry | None:
         VerifyException: the body is more than one function of its arguments.
     """
     *ops, last = body.ops
-    if not isinstance(last, YieldOp) or len(last.value) != 1:
+    if not isinstance(last, YieldOp) or len(last.operands) != 1:
         raise VerifyException("the body of a nest ends in spyre.loop.yield of one value")
+    (value,) = last.operands
     if not ops:
-        if len(body.args) != 1 or last.value[0] is not body.args[0]:
+        if len(body.args) != 1 or value is not body.args[0]:
             raise VerifyException("a body without operations yields its only argument")
         return None
-    if len(ops) != 1 or tuple(ops[0].operands) != tuple(body.args) or last.value[0] is not ops[0].results[0]:
+    if len(ops) != 1 or tuple(ops[0].operands) != tuple(body.args) or value is not ops[0].results[0]:
         raise VerifyException("the body of a nest is one scalar operation on all its arguments, in order")
     entry = entry_of(ops[0])
     if entry is None:

@@ -1,12 +1,15 @@
 """Kernels as the planner sees them: buffers by number, and every legal division with its work and its slices.
 
 Decision: docs/decisions/0141-cores-before-reread.md
+Decision: docs/decisions/0193-plans-share-what-they-know.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import count
 from math import prod
 
 from xdsl.dialects import func
@@ -43,6 +46,8 @@ BUSY = 7 / 8
 HINTED = "a hint asks for another"
 GIVEN, TOO_SHORT = "the program gives the division", "the kernel is too short for another that is on no more cores"
 TOO_SLOW = f"{SLOW:.0f} times slower than the quickest, whatever the scratchpads hold"
+# Kernels of which a process knows divisions: beyond that it forgets them all.
+MOST_KNOWN = 1024
 
 
 @dataclass
@@ -55,6 +60,7 @@ class KernelChoices:
         fixed: kernels whose division was there before.
         parameters: the numbers of the cost model.
         widened: what is known of widened weights; see `moved`.
+        loops_us: predicted times of loops that were built, by kernels that are equal, as those of equal layers are.
     """
 
     spec: SpyreSpec
@@ -63,14 +69,29 @@ class KernelChoices:
     parameters: CostParameters = CALIBRATED
     prices: Prices = field(init=False)
     widened: KernelCounts = field(default_factory=dict[SSAValue, "int | None"])
+    loops_us: dict[Hashable, float | None] = field(default_factory=dict[Hashable, "float | None"])
     _usual: dict[Hashable, SpaceAttr] = field(default_factory=dict[Hashable, SpaceAttr])
     _known: dict[Hashable, tuple[DividedKernel, ...]] = field(default_factory=dict[Hashable, tuple[DividedKernel, ...]])
     _spare: dict[Hashable, tuple[DividedKernel, ...]] = field(default_factory=dict[Hashable, tuple[DividedKernel, ...]])
     _floors: dict[Hashable, float] = field(default_factory=dict[Hashable, float])
     _views: dict[Hashable, int] = field(default_factory=dict[Hashable, int])
+    _numbers: Iterator[int] = field(default_factory=count)
 
     def __post_init__(self) -> None:
         self.prices = Prices(self.parameters, self.spec)
+
+    @staticmethod
+    def known(spec: SpyreSpec, parameters: CostParameters, *, narrow: bool) -> KernelChoices:
+        """Return choices that know what any plan of this process has learned of equal kernels.
+
+        Args:
+            spec: the machine.
+            parameters: the numbers of the cost model.
+            narrow: as for `of_others`.
+        """
+        if len(_learned(spec, parameters)._known) > MOST_KNOWN:
+            _learned.cache_clear()  # plans that are being made keep what they know
+        return _learned(spec, parameters).of_others(narrow=narrow)
 
     def of_others(self, *, narrow: bool) -> KernelChoices:
         """Return choices for other kernels: what is known of kernels that are equal stays known.
@@ -249,7 +270,7 @@ class KernelChoices:
         considered = self.candidates(op)
         known, loops = [c.splits for c in considered], loops_of(op)
         placed = describe_kernel(op, 0)
-        works, slices = WorkByDivision(placed.descriptor), _Slices(op, held, self._views)
+        works, slices = WorkByDivision(placed.descriptor), _Slices(op, held, self._number)
         found = list[DividedKernel]()
         for splits in divisions(loops, footprints(op, loops), 2, self.spec):
             if splits not in known:
@@ -266,7 +287,7 @@ class KernelChoices:
         def work(splits: Mapping[str, int]) -> Work:
             return works.work({placed.labels[name]: split for name, split in splits.items()})
 
-        slices = _Slices(op, held, self._views)
+        slices = _Slices(op, held, self._number)
         first = DividedKernel(usual, work(usual), *slices.of(usual))
         if (hinted := hinted_divisions(op, self.spec)) is not None:
             wishes = (s for s in hinted if s != usual)
@@ -290,8 +311,18 @@ class KernelChoices:
         numbered = ((c, splits) for c in (first, *kept) for splits in _numbered(op, c.splits))
         return (first, *(DividedKernel(s, c.work, *slices.of(s)) for c, s in numbered if s is not usual))
 
+    def _number(self, view: Hashable) -> int:
+        """The number of a core's view of a tensor, the same for equal ones, also where several threads plan."""
+        return self._views.setdefault(view, next(self._numbers))
+
     def _all_held_us(self, candidate: DividedKernel) -> float:
         return self.prices.us(candidate, frozenset(range(len(candidate.sizes))))
+
+
+@lru_cache(maxsize=4)
+def _learned(spec: SpyreSpec, parameters: CostParameters) -> KernelChoices:
+    """What plans have learned of kernels so far."""
+    return KernelChoices(spec, parameters=parameters)
 
 
 def _columns_alone(op: kernel.KernelOp, spec: SpyreSpec) -> Mapping[str, int] | None:
@@ -312,9 +343,9 @@ def _numbered(op: kernel.KernelOp, splits: Mapping[str, int]) -> list[Mapping[st
 class _Slices:
     """Slices of a kernel's operands under any division, equal ones by equal numbers."""
 
-    def __init__(self, op: kernel.KernelOp, held: Sequence[bool], numbers: dict[Hashable, int]) -> None:
+    def __init__(self, op: kernel.KernelOp, held: Sequence[bool], number: Callable[[Hashable], int]) -> None:
         tensors = [v.owner.compact() if isinstance(v.owner, TileOp) else kernel.device_tensor(v) for v in op.operands]
-        self._op, self._numbers = op, numbers
+        self._op, self._number = op, number
         self._operands = [
             (tensor, index.data) if may and op.has_slices else None
             for tensor, index, may in zip(tensors, op.maps.data, held, strict=True)
@@ -324,7 +355,7 @@ class _Slices:
         """Return views and bytes of the operands, and the inputs that the result may overwrite."""
         division = self._op.division(splits)
         *inputs, output = found = [None if o is None else local_slices(*o, division) for o in self._operands]
-        views = tuple([None if s is None else self._numbers.setdefault(s.view, len(self._numbers)) for s in found])
+        views = tuple([None if s is None else self._number(s.view) for s in found])
         sizes = tuple([0 if s is None else s.bytes for s in found])
         in_place = [
             number

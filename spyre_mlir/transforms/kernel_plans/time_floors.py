@@ -69,4 +69,4 @@ class TimeFloors:
         return trips * once * (1 - ROUNDING)
 
 
-__all__ = ["TimeFloors"]
+__all__ = ["ROUNDING", "TimeFloors"]

@@ -92,16 +92,14 @@ class LaterReads:
         """The cost of all readers of a value with a stick dimension, laid out again where that is less."""
         own = [costs.get(stick, inf) for costs in reads]
         others = {s for costs in reads for s in costs} - {stick}
+        relaid = {other: self._relaid(value, stick, other) for other in sorted(others)}
         while others:
-            offers = [
-                (self._relaid(value, stick, other) + sum(_least(own, reads, other)), other) for other in sorted(others)
-            ]
-            total, best = min(offers)
+            total, best = min([(relaid[other] + sum(_least(own, reads, other)), other) for other in others])
             if total >= sum(own):
                 break
             # The way there is paid by the first reader.
             own = _least(own, reads, best)
-            own[0] += self._relaid(value, stick, best)
+            own[0] += relaid[best]
             others.discard(best)
         return sum(own)
 

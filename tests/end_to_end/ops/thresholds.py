@@ -418,6 +418,7 @@ NO_FORM = {
         "whether channels are turned by a product; test_turn_heads.py has both"
     ),
     "transforms.kernel_plans.hinted_loops.MOST_LOOPS": "which hints are refused; test_hinted_loops.py has both",
+    "transforms.kernel_plans.kernel_choices.MOST_KNOWN": "how much is remembered, never what is answered",
     "transforms.kernel_plans.hinted_loops.MOST_SHOWN": "how many numbers of trips a message shows",
     "transforms.buffer_layouts.repair.planned_layouts.FEW_ELEMENTS": "which layouts of a region are tried and kept",
     "transforms.buffer_layouts.repair.prices.MOST_IN_FULL": "whether loops count in prices; test_prices.py has both",

@@ -187,3 +187,11 @@ def time(found: DividedKernel, kernel: Kernel, local: set[int]) -> float:
         replace(o, local=buffer in local) for o, buffer in zip(found.work.operands, kernel.operands, strict=True)
     )
     return cost(replace(found.work, operands=operands)).total
+
+
+def test_the_same_kernels_are_divided_once() -> None:
+    prices, one = Prices(), candidate("rows", 32, MB, MB)
+    first = divide_within([Kernel((OUTSIDE, 0), (one,))], inf, prices)
+    assert first is not None and divide_within([Kernel((OUTSIDE, 0), (one,))], inf, prices) is first
+    assert divide_within([Kernel((OUTSIDE, 0), (one,))], first.us / 2, prices) is None
+    assert divide_within([Kernel((OUTSIDE, 0), (one,))], inf, Prices()) is not first

@@ -34,8 +34,9 @@ from spyre_mlir.pipeline import lower, passes_to
 from spyre_mlir.pipeline.order import pass_factories
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.text.render import parse_module, verify_module
-from spyre_mlir.transforms import get_all_passes
+from spyre_mlir.transforms import get_all_passes, plan
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
+from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
 from spyre_mlir.transforms.plan import LAUNCH_US, PlanPass
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
@@ -394,3 +395,17 @@ class Gated(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         gate, up, down = (w.half().t() for w in self.weights)
         return (torch.nn.functional.silu(x @ gate) * (x @ up)) @ down
+
+
+def test_no_groups_are_grown_of_kernels_that_fit_and_take_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    grown, grow = list[KernelOp](), plan.grow
+
+    def watched(op: KernelOp, *given: Any) -> list[RowGroup]:
+        grown.append(op)
+        return grow(op, *given)
+
+    monkeypatch.setattr(plan, "grow", watched)
+    through(softmax(512, 1024), *PLACED)
+    assert not grown
+    through(softmax(512, 1024), *PLACED, lx_bytes=1024)  # what one kernel hands to the next has no room
+    assert grown

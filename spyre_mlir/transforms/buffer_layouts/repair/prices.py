@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 
 from xdsl.context import Context
@@ -80,7 +80,6 @@ class LayoutPricing:
     context: Context
     numbers: tuple[str, ...] = ()
     kernels: int = 0
-    _choices: KernelChoices | None = field(default=None, init=False)
 
     @property
     def parameters(self) -> CostParameters:
@@ -114,12 +113,12 @@ class LayoutPricing:
             times = [price.us for price in prices if price is not None]
         else:
             self.kernels += kernels
-            record = PlanPass(numbers=self.numbers).recorded(self.context, module, self._known(module))
+            record = PlanPass(numbers=self.numbers).recorded(self.context, module)
             times = [us for us in record.us if us is not None]
         return times if len(times) == len(functions) else None
 
     def _quick(self, module: ModuleOp, function: FunctionPlan, most_us: float) -> LayoutPrice | None:
-        choices = self._known(module)
+        choices = KernelChoices.known(spec_of(self.context, module), self.parameters, narrow=widens_any(module))
         block = function.function.body.block
         ops = kernels_in(block)
         settle_hints(ops, choices.spec)
@@ -141,12 +140,6 @@ class LayoutPricing:
             function.write()
         for pass_ in (ViewCopiesPass(numbers=self.numbers), OrderBatchesPass(numbers=self.numbers)):
             pass_.apply(self.context, module)
-
-    def _known(self, module: ModuleOp) -> KernelChoices:
-        """What is known of equal kernels stays from price to price."""
-        if self._choices is None:
-            self._choices = KernelChoices(spec_of(self.context, module), parameters=self.parameters)
-        return self._choices.of_others(narrow=widens_any(module))
 
 
 def _is_sparse(op: KernelOp) -> bool:

@@ -103,7 +103,9 @@ class RegionTrials:
                 best = self.tried(said, most_us=best.us) or best
         if best is first:
             return NOTHING
-        before, after = self._us(first.layouts), self._us(best.layouts)
+        before, after = first.us, best.us
+        if self.region.whole:  # the whole program judges a part of it, with loops too
+            before, after = self._us(first.layouts), self._us(best.layouts)
         if before is None or after is None or not is_clear_gain(before, after, self.little_us):
             return NOTHING
         return Found(best.layouts, before - after)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
+from spyre_mlir.hw.cost_parameters import CALIBRATED
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.planning.divisions import OUTSIDE
+from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel
+from spyre_mlir.transforms.kernel_plans import kernel_choices
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from tests.unit.transforms.kernel_plans.test_row_blocks import product
 from tests.unit.transforms.levels import ops, passed
@@ -146,3 +149,20 @@ def test_a_kernel_may_have_the_few_cores_that_reduce_what_it_makes() -> None:
     # What a text says stays.
     choices.fixed.add(found[0])
     assert [len(k.candidates) for k in choices.sequence(found)[0]] == [1, 1]
+
+
+def test_any_plan_knows_what_others_have_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    def candidates(**altered: float) -> tuple[DividedKernel, ...]:
+        found = ops(passed(softmax(8192, 1024), "divide-work"), KernelOp)
+        return KernelChoices.known(SPYRE, replace(CALIBRATED, **altered), narrow=False).candidates(found[2])
+
+    first = candidates()
+    assert candidates() is first and candidates(kernel_fixed_us=1.0) is not first
+    monkeypatch.setattr(kernel_choices, "MOST_KNOWN", 0)
+    assert candidates() is not first, "too much was known, and all is forgotten"
+
+
+def test_equal_slices_have_equal_numbers_and_others_do_not() -> None:
+    choices = KernelChoices(SPYRE)
+    rows, columns, again, others = map(choices._number, ("rows", "columns", "rows", "all"))
+    assert rows == again and len({rows, columns, others}) == 3

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.spyre.layout_choices import LayoutChoice
 from spyre_mlir.transforms.buffer_layouts.repair import trials
 from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing
 from spyre_mlir.transforms.buffer_layouts.repair.regions import region_around
 from spyre_mlir.transforms.buffer_layouts.repair.trials import RegionTrials, is_clear_gain
+from spyre_mlir.transforms.loop_to_kernel.conversion import FunctionPlan
 from tests.unit.transforms.buffer_layouts.repair.programs import (
     CONVERT,
     ROW,
@@ -93,3 +98,19 @@ def test_a_gain_is_clear_by_a_part_and_by_microseconds() -> None:
     assert is_clear_gain(100.0, 98.9, 0.5) and not is_clear_gain(100.0, 99.5, 0.5)
     assert is_clear_gain(10.0, 9.4, 0.5) and not is_clear_gain(10.0, 9.6, 0.5)
     assert is_clear_gain(10.0, 9.8, 0.0)
+
+
+def test_loops_are_tried_where_no_larger_program_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned_with_loops, full = list[ModuleOp](), LayoutPricing.full
+
+    def watched(prices: LayoutPricing, module: ModuleOp, functions: Sequence[FunctionPlan]) -> list[float] | None:
+        planned_with_loops.append(module)
+        return full(prices, module, functions)
+
+    monkeypatch.setattr(LayoutPricing, "full", watched)
+    tried = region_trials()
+    whole = tried.best()
+    assert tried.region.whole and len(planned_with_loops) == 2
+    part = region_trials()
+    part.region = replace(part.region, whole=False)
+    assert part.best().layouts == whole.layouts and len(planned_with_loops) == 2

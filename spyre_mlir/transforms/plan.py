@@ -52,7 +52,6 @@ from spyre_mlir.transforms.kernel_plans.trials import (
     Trial,
     clear_gain_us,
     cuts,
-    local_operands,
 )
 from spyre_mlir.transforms.kernel_plans.wished_buffers import WideWeights, divide_or_refuse
 from spyre_mlir.transforms.place_lx import without_room
@@ -336,7 +335,7 @@ class _Loops:
             saved = self._wide.saved_us(group.ops[:count], prefix.operands[:count], prefix.internal)
             if saved is None or (usual := sum(usual_us[:count]) + saved) < self.shortest_us:
                 continue
-            usual -= self._lost_us(prefix)
+            usual -= prefix.lost_us(self._held)
             needed, clearly = self._needed(prefix, usual), usual - clear_gain_us(usual)
             if needed is None or (floor := prefix.floor_us()) >= clearly or prefix.is_asked_for_whole():
                 continue
@@ -353,18 +352,6 @@ class _Loops:
                     found.append(((TripSpan.of_all(trips),), inner, max(least, floor)))
             part = group.first(count) if found else group
             yield from (Trial(part, spans, inner, usual, least, saved) for spans, inner, least in found)
-
-    def _lost_us(self, prefix: GroupPrefix) -> float:
-        """The time that other kernels lose as loops write to device memory what they could read in the scratchpads."""
-        inside, totals = prefix.group.ops[: prefix.count], prefix.group.totals if prefix.is_summed else ()
-        results = dict.fromkeys([operands[-1] for operands in prefix.operands[: prefix.count]])
-        written = [v for v in results if v in self._held and v not in prefix.internal and v not in totals]
-        readers, lost = dict.fromkeys([use.operation for value in written for use in value.uses]), 0.0
-        for op in readers:
-            if isinstance(op, kernel.KernelOp) and op not in inside:
-                held, kept = (local_operands([op], v)[0] for v in (self._held, self._held.difference(written)))
-                lost += self._floors.kernel_us(op, kept) - self._floors.kernel_us(op, held)
-        return lost
 
     def _leaves_cores_idle(self, prefix: GroupPrefix, usual_us: Sequence[float]) -> bool:
         """Whether products of narrow weights, which all fit, take most of the time: cores that have none count then."""

@@ -7,7 +7,7 @@ next. So it is carried along, and the work for all places together grows with th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 from itertools import accumulate
 from math import gcd
@@ -18,7 +18,7 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, row_loops
 from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
-from spyre_mlir.transforms.kernel_plans.trials import InnerLoop
+from spyre_mlir.transforms.kernel_plans.trials import InnerLoop, local_operands
 
 
 @dataclass
@@ -122,6 +122,23 @@ class GroupPrefix:
     def floor_us(self) -> float:
         """Return the least time in any loops, whatever stays in the scratchpads."""
         return sum(self._floors_us)
+
+    def lost_us(self, held: Set[SSAValue]) -> float:
+        """Return the time that kernels outside lose, as loops write to device memory what they could find elsewhere.
+
+        Args:
+            held: buffers in the scratchpads without loops.
+        """
+        inside, totals = self.group.ops[: self.count], self.group.totals if self.is_summed else ()
+        results = dict.fromkeys([operands[-1] for operands in self.operands[: self.count]])
+        written = [v for v in results if v in held and v not in self.internal and v not in totals]
+        readers = dict.fromkeys([use.operation for value in written for use in value.uses])
+        outside = [op for op in readers if isinstance(op, kernel.KernelOp) and op not in inside]
+        return sum(self._held_us(op, held - set(written)) - self._held_us(op, held) for op in outside)
+
+    def _held_us(self, op: kernel.KernelOp, held: Set[SSAValue]) -> float:
+        (local,) = local_operands([op], held)
+        return self.floors.kernel_us(op, local)
 
     def in_loops_us(self, trips: int, inner: InnerLoop | None) -> float:
         """Return a time that no division in loops beats.

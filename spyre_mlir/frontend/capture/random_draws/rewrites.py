@@ -143,7 +143,7 @@ def _masked(weights: Node, given: Mapping[str, Any], write: DrawWriter) -> Node:
     return write(_ATEN.add.Tensor, weights, hidden)
 
 
-_REWRITES: dict[Any, Rewrite] = {
+REWRITES: dict[Any, Rewrite] = {
     _ATEN.uniform_.default: _in_place("uniform", "from", "to"),
     _ATEN.normal_.default: _in_place("normal", "mean", "std"),
     _ATEN.bernoulli_.float: _in_place("bernoulli", "p"),
@@ -194,4 +194,4 @@ def rewrite_of(node: Node) -> Rewrite | None:
     """Return what writes a filling in the place of a call that draws; None if the call says itself what it fills."""
     value = node.meta.get("val")
     new = _OF_COMPLEX.get(node.target) if isinstance(value, torch.Tensor) and value.is_complex() else None
-    return _REWRITES.get(node.target, new)
+    return REWRITES.get(node.target, new)

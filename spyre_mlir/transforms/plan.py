@@ -175,7 +175,7 @@ class _Loops:
     inside_us: float | None = None
     without_us: float = 0.0
     _slow: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])
-    _fits: bool = False  # whether the scratchpads have room for all buffers of the block
+    _fit: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])  # for all whose buffers there is room
     _wide: WideWeights = field(default_factory=WideWeights)
     _held: set[SSAValue] = field(default_factory=set[SSAValue])  # without loops
     _floors: TimeFloors = field(init=False)
@@ -201,7 +201,7 @@ class _Loops:
         timed = [us + self._wide.us([op]) for op, us in times.items()]
         hopes = self._floors.hopes_us(kernels, timed, held)
         held_bytes = sum([kernel.device_tensor(v).sticks for v in held]) * STICK_BYTES
-        self._fits = held_bytes <= self._room_bytes
+        self._fit = set(kernels) if held_bytes <= self._room_bytes else set()
         rests_us = list(accumulate(reversed(timed)))[::-1]
         done = set[Operation]()
         for number, (op, hope, rest_us) in enumerate(zip(kernels, hopes, rests_us, strict=True)):
@@ -362,7 +362,7 @@ class _Loops:
     def _may_be_tried(self, ops: Sequence[kernel.KernelOp], usual_us: float) -> bool:
         """Whether loops around some of these kernels may be worth a try, which take at most so long without."""
         most_us = usual_us * (1 + ROUNDING)
-        little = most_us < WORTH_TRYING_US and self._fits and self._slow.isdisjoint(ops)
+        little = most_us < WORTH_TRYING_US and self._fit.issuperset(ops) and self._slow.isdisjoint(ops)
         return not little and most_us >= self.shortest_us
 
     def _needed(self, prefix: GroupPrefix, usual_us: float) -> int | None:

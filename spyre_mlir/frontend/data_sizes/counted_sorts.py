@@ -29,13 +29,13 @@ class CountedSort:
     Attributes:
         write: writes a call in front of the sort.
         mask: of the places along the dimension.
-        is_floating_point: whether the elements are floats, which may be infinite, or NaN.
+        dtype: the type of the elements.
         descending: whether the greatest element comes first.
     """
 
     write: Write
     mask: Node
-    is_floating_point: bool
+    dtype: torch.dtype
     descending: bool
 
     def results(self, value: Node) -> tuple[Node, Node]:
@@ -49,10 +49,10 @@ class CountedSort:
         hit = write(aten.eq.Tensor, write(aten.unsqueeze.default, rank, -2), later)
         hit = write(aten.logical_and.default, hit, mask)
         row = write(aten.unsqueeze.default, value, -2)
-        if self.is_floating_point:
+        if self.dtype.is_floating_point:
             values = write(aten.amax.default, write(aten.where.ScalarOther, hit, row, -inf), [-1])
         else:
-            values = self._only(hit, row)
+            values = write(aten.to.dtype, self._only(hit, row), self.dtype)  # torch adds integers as int64
         return values, self._only(hit, earlier)
 
     def _only(self, hit: Node, integers: Node) -> Node:
@@ -65,7 +65,7 @@ class CountedSort:
         mine, other = write(aten.unsqueeze.default, value, -1), write(aten.unsqueeze.default, value, -2)
         first, second = (mine, other) if self.descending else (other, mine)
         less, equal = write(aten.lt.Tensor, first, second), write(aten.eq.Tensor, first, second)
-        if self.is_floating_point:
+        if self.dtype.is_floating_point:
             first_nan, second_nan = write(aten.ne.Tensor, first, first), write(aten.ne.Tensor, second, second)
             only_second = write(aten.logical_and.default, second_nan, write(aten.logical_not.default, first_nan))
             less = write(aten.logical_or.default, less, only_second)

@@ -167,7 +167,7 @@ class Masks:
             return False
         (symbol,) = sized.values()
         write, descending = partial(self._before, node), bool(_argument(node, "descending"))
-        sort = CountedSort(write, self.of[symbol], value.meta["val"].is_floating_point(), descending)
+        sort = CountedSort(write, self.of[symbol], value.meta["val"].dtype, descending)
         values, places = sort.results(write(aten.transpose.int, value, dim, -1))
         found = write(aten.transpose.int, values, dim, -1), write(aten.transpose.int, places, dim, -1)
         if node.target in _PLACES_OF_SORTS:

@@ -23,17 +23,20 @@ def written(value: torch.Tensor, *, descending: bool) -> GraphModule:
     def write(target: Any, *args: Any) -> Any:
         return graph.call_function(target, args)
 
-    graph.output(CountedSort(partial(write), mask, value.is_floating_point(), descending).results(given))
+    graph.output(CountedSort(partial(write), mask, value.dtype, descending).results(given))
     return GraphModule(torch.nn.Module(), graph)
 
 
 @pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("value", [FLOATS, INTEGERS], ids=["floats", "integers"])
+@pytest.mark.parametrize(
+    "value", [FLOATS, INTEGERS, INTEGERS.int(), INTEGERS > 2], ids=["floats", "integers", "short integers", "truths"]
+)
 def test_the_order_is_that_of_torchs_stable_sort(value: torch.Tensor, descending: bool) -> None:
     model = written(value, descending=descending)
     for count in (8, 5, 1):
         values, places = model(value, torch.arange(8) < count)
         wanted = torch.sort(value[..., :count], stable=True, descending=descending)
+        assert values.dtype is value.dtype
         assert torch.equal(places[..., :count], wanted.indices)
         known = ~wanted.values.isnan()
         assert torch.equal(values[..., :count][known], wanted.values[known])

@@ -117,6 +117,7 @@ def test_what_the_caller_has_frozen_stays_frozen_and_is_counted_once(monkeypatch
         for _ in range(3):
             with paused_collector():
                 made = [[number] for number in range(10_000)]
-    assert gc.get_freeze_count() == frozen > 0
+    # Those that are freed in between are counted no more, as another thread may do it.
+    assert 0 < gc.get_freeze_count() <= frozen
     assert len(counted) == 1
     assert len(made) == 10_000

@@ -78,8 +78,9 @@ def build(descriptor: Descriptor, version: Version = Version.TS26, spec: SpyreSp
     alike = _Alike(_without_places(descriptor), slices, version, spec)
     made, root = _made(alike), f"{descriptor.index}_{descriptor.op_func_name}"
     try:
-        if made and (twin := _twin(made[0].op, root, descriptor.operands)) is not None:
-            return twin
+        for kept in made:  # held while it is copied: another thread may put its own here
+            if (twin := _twin(kept.op, root, descriptor.operands)) is not None:
+                return twin
         check(descriptor)
         _check_version(descriptor, version)
         op = _build(descriptor, version)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import jsonschema_rs
 import pytest
 
+from spyre_mlir.dialects.superdsc.codec import build as codec_build
 from spyre_mlir.dialects.superdsc.codec import described
 from spyre_mlir.dialects.superdsc.codec.build import build
 from spyre_mlir.dialects.superdsc.codec.describe import describe
@@ -237,6 +238,21 @@ def test_a_twin_has_its_own_number_and_addresses(case: Case) -> None:
         data |= {core: str(int(start) + 1280) for core, start in data.items()}
     expected = {f"{second.index}_{root.partition('_')[2]}": fields}
     assert spelled(sdsc_to_json(build(second, case.version))) == spelled(expected)
+
+
+def test_a_twin_is_whole_where_another_thread_forgets_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = _add()
+    expected = sdsc_to_json(build(replace(first, index=5)))
+    build(first)
+    kept, made_of, copied = list[list[object]](), codec_build._made, codec_build.copy_of
+    monkeypatch.setattr(codec_build, "_made", lambda alike: kept.append(made_of(alike)) or kept[-1])
+
+    def copy_when_forgotten(op: SdscOp) -> SdscOp:
+        kept[-1].clear()
+        return copied(op)
+
+    monkeypatch.setattr(codec_build, "copy_of", copy_when_forgotten)
+    assert spelled(sdsc_to_json(build(replace(first, index=5)))) == spelled(expected)
 
 
 def test_cores_with_slices_of_their_own_have_no_twin_in_those_without() -> None:

@@ -232,7 +232,7 @@ def test_a_computed_table_is_refused() -> None:
     %0 = spyre.loop.gather [i = 40, n = 70] rows(%i[i] : {AT}) of axis 0 in %c[0, n] : {TABLE} -> [i, n] : {ROWS}"""
     with pytest.raises(UnsupportedError, match="a gather whose table or indices the program computes") as refused:
         loops(f"%i: {AT}, %t: {TABLE}", body, ROWS)
-    assert refused.value.hint == "both must be weights or inputs for now"
+    assert refused.value.hint == "make both weights or inputs"
 
 
 def test_a_table_beyond_reach_in_its_format_is_refused() -> None:

@@ -159,7 +159,7 @@ def _from_host(p: LayoutPlanner, versions: DeviceForms, layout: StickLayout) -> 
     """A form of the tensor that the host puts in the layout that a gather asks for."""
     if versions.host is None:
         raise UnsupportedError(
-            "a gather whose table or indices the program computes", hint="both must be weights or inputs for now"
+            "a gather whose table or indices the program computes", hint="make both weights or inputs"
         )
     if versions.placed:
         return p.laid_out(versions, layout)

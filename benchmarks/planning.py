@@ -12,6 +12,9 @@ results that lie as torch-spyre places a tensor, *own* its bound: the roofline a
 function reads like that. *Bytes* are moved over compulsory ones, *cores* the least number on a kernel that moves 1 MB
 or more, *inserted* is the part of the time in kernels that only rearrange data. Inputs and results that lie otherwise
 although placed ones are asked for are named behind the figures.
+
+A line below a workload says how many kernels that move 1 MB or more are on less than 30 cores, and what a plan takes
+that has as many of them on 30 as the planner finds slices for, at any price and without loops.
 """
 
 from __future__ import annotations
@@ -19,24 +22,30 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 from workload_bounds import BYTES, own_bound_us, roofline_us, work
 from workload_models import case, read
 
 from spyre_mlir.backend.split import split_module
 from spyre_mlir.frontend import import_program
+from spyre_mlir.hw.cost import Work
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.options import PassOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.planning.bounds import serial_us
+from spyre_mlir.planning.divided_kernels import DividedKernel, Prices
 from spyre_mlir.planning.steps import steps_of
 from spyre_mlir.report.own_layouts import own_layouts
 from spyre_mlir.report.rival.building import RIVAL
 from spyre_mlir.report.shares import moving_us
 from spyre_mlir.report.timing import module_timeline
+from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.universe import make_context
 
 LAID_OUT_FREELY: PassOptions = {"place-inputs": {"inputs": "free"}}
@@ -48,7 +57,7 @@ WAYS: dict[str, PassOptions] = {
 }
 FREE = ("alone", "rival", "planned")
 NAMES: tuple[Profile, ...] = ("calibrated", "peak")
-LARGE = 1_000_000
+LARGE, BUSY = 1_000_000, 30
 
 
 @dataclass(frozen=True)
@@ -103,6 +112,57 @@ def cells(workload: dict[str, Any], result: Result) -> list[str]:
     return [*row, f"{len(timeline.host_steps):4}", f"{result.seconds:5.1f}", own_names]
 
 
+class BusyPrices(Prices):
+    """Times of kernels as the planner sees them, twenty times longer for large kernels on few cores."""
+
+    def us(self, candidate: DividedKernel, local: frozenset[int]) -> float:
+        """Return the time of a kernel."""
+        return super().us(candidate, local) * _dear(candidate.work, local)
+
+    def floor_us(self, candidate: DividedKernel, local: frozenset[int]) -> float:
+        """Return a time that none is below with these operands in the scratchpads."""
+        return super().floor_us(candidate, local) * _dear(candidate.work, local)
+
+
+def _dear(done: Work, local: frozenset[int]) -> float:
+    moved = sum(o.bytes for n, o in enumerate(done.operands) if n not in local)
+    return 20.0 if moved >= LARGE and done.cores < BUSY else 1.0
+
+
+@contextmanager
+def cores_first() -> Generator[None]:
+    """Have the planner put large kernels on 30 cores wherever it can; nothing that other plans have learned counts."""
+    choices = "spyre_mlir.transforms.kernel_plans.kernel_choices"
+
+    def learned(spec: Any, parameters: Any) -> KernelChoices:
+        return KernelChoices(spec, parameters=parameters)
+
+    with patch(f"{choices}.Prices", BusyPrices), patch(f"{choices}._learned", learned):
+        yield
+
+
+def few_cores(workload: dict[str, Any], way: str, timeline: Timeline) -> str:
+    """Return a sentence about large kernels on less than 30 cores, empty if there are none."""
+    if not (few := _on_few_cores(timeline)):
+        return ""
+    built = case(workload)
+    module = import_program(built.model, built.inputs).module
+    # Loops would let a kernel move less at a time, on no more cores.
+    options: PassOptions = {**WAYS[way], "plan": {"loops": False}}
+    with cores_first():
+        busy = module_timeline(lower(module, make_context(), options=options).modules["superdsc"])
+    left = len(_on_few_cores(busy))
+    return (
+        f"{way}: {len(few)} kernels that move 1 MB or more are on {min(few)} cores. A plan with as many of them on "
+        f"{BUSY} as slices allow takes {busy.total_us:.1f} us, not {timeline.total_us:.1f}, and leaves {left}"
+    )
+
+
+def _on_few_cores(timeline: Timeline) -> list[int]:
+    """The cores of large kernels on less than 30."""
+    return [k.work.cores for k in timeline.kernels if k.work.moved() >= LARGE and k.work.cores < BUSY]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="workloads whose name contains this")
@@ -112,7 +172,11 @@ def main() -> int:
     print(f"{'':46} " + " ".join(f"{name:<90}" for name in NAMES))
     print(f"{'workload':46} " + columns * 2 + " bytes cores inserted kernels host CPU s layouts")
     for workload in chosen:
-        print(*cells(workload, compiled(workload)), flush=True)
+        result = compiled(workload)
+        print(*cells(workload, result), flush=True)
+        for way in ("planned", "placed"):
+            if told := few_cores(workload, way, result.timelines[way, "calibrated"]):
+                print(f"    {told}", flush=True)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 Decision: docs/decisions/0141-cores-before-reread.md
 Decision: docs/decisions/0193-plans-share-what-they-know.md
+Decision: docs/decisions/0199-images-keep-cores-idle-for-the-scratchpads.md
 """
 
 from __future__ import annotations

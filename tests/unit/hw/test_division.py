@@ -155,3 +155,19 @@ def test_divisions_are_refused_with_reasons() -> None:
     assert [made for made, refusal in judged.items() if refusal is None] == [
         tuple(made.values()) for made in divisions(loops, [wide], 2, SPYRE)
     ]
+
+
+@pytest.mark.parametrize(
+    ("units", "most"),
+    [
+        ((7, 28, 3, 14), 28),  # sticks of 448 columns, rows, channels, lines of a patch
+        ((6, 24), 24),  # sticks of 384 columns, rows
+        ((4, 28), 28),  # sticks of 256 channels, rows
+        ((144,), 24),  # channels by themselves
+        ((56,), 28),  # whole rows
+        ((56, 56), 32),  # rows and columns, 8 x 4
+    ],
+)
+def test_images_without_equal_slices_for_thirty_cores(units: tuple[int, ...], most: int) -> None:
+    loops = [DividedLoop(f"d{n}", count, True) for n, count in enumerate(units)]
+    assert max(prod(made.values()) for made in divisions(loops, [], 1, SPYRE)) == most

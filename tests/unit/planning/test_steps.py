@@ -13,10 +13,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from spyre_mlir.frontend import import_program
+from spyre_mlir.hw.cost import CostKind, Traffic, Work
 from spyre_mlir.hw.cost_parameters import PROFILES
 from spyre_mlir.options import PassOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.planning.bounds import Step, bounds
+from spyre_mlir.planning.divided_kernels import DividedKernel, Prices
 from spyre_mlir.planning.steps import steps_of
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
@@ -144,6 +146,22 @@ def test_own_bounds_add_what_no_function_reads_as_it_is_placed(scripts: None) ->
 def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     """The benchmarks' modules, which are no package."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+
+@pytest.mark.parametrize(("cores", "held", "dearer"), [(28, frozenset(), 20), (30, frozenset(), 1), (28, {0}, 1)])
+@pytest.mark.usefixtures("scripts")
+def test_large_kernels_on_few_cores_cost_more_where_cores_come_first(
+    cores: int, held: frozenset[int], dearer: int
+) -> None:
+    import planning  # pyright: ignore[reportMissingImports]
+
+    # Of its 1.2 MB it moves half if one operand is in the scratchpads.
+    half = Traffic(bytes=600_000, needed=600_000, per_core=600_000 // cores)
+    work = Work(kind=CostKind.POINTWISE, cores=cores, elements=300_000, operands=(half, replace(half, written=True)))
+    one, local = DividedKernel({"d0": cores}, work, (0, 0), (1, 1)), frozenset(held)
+    for priced in (Prices.us, Prices.floor_us):
+        known, found = Prices(), planning.BusyPrices()
+        assert getattr(found, priced.__name__)(one, local) == pytest.approx(dearer * priced(known, one, local))
 
 
 def test_a_program_without_functions_has_no_steps() -> None:

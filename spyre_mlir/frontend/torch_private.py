@@ -99,6 +99,7 @@ __all__ = [
     "register_dataclass",
     "return_and_correct_aliasing",
     "schema_of",
+    "size_bounds",
     "sizes_from_inputs",
     "storage_identity",
     "tree_flatten",
@@ -108,7 +109,6 @@ __all__ = [
     "treespec_dumps",
     "treespec_loads",
     "unregister_dataclass",
-    "upper_bound",
     "views_resolved",
 ]
 
@@ -217,10 +217,15 @@ def hint_of_symbol(size: torch.SymInt, symbol: Any) -> int | None:
     return int(found[symbol]) if symbol in found else None
 
 
-def upper_bound(size: torch.SymInt) -> int | None:
-    """Return the largest value that shapes and checks of a program allow a size; None if torch knows no such."""
-    upper = cast(Any, size).node.shape_env.bound_sympy(expression_of(size)).upper
-    return int(upper) if upper.is_Integer and upper < sys.maxsize - 1 else None
+def size_bounds(size: torch.SymInt) -> tuple[int, int | None]:
+    """Return the least and the largest value that shapes and checks of a program allow a size.
+
+    The largest one is None if torch knows no such.
+    """
+    bounds = cast(Any, size).node.shape_env.bound_sympy(expression_of(size))
+    lower, upper = bounds.lower, bounds.upper
+    known = upper.is_Integer and upper < sys.maxsize - 1
+    return max(int(lower), 0) if lower.is_Integer else 0, int(upper) if known else None
 
 
 def storage_identity(value: torch.Tensor) -> int:

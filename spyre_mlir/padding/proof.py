@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import func
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
@@ -33,17 +34,22 @@ from spyre_mlir.dialects.spyre.loop import (
     combiner,
 )
 from spyre_mlir.dialects.spyre.scalars import body_numbers
-from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.moves import map_view
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.machine.levels.loop import known_numbers
-from spyre_mlir.padding.contents import Content, applied, is_neutral, reduced
+from spyre_mlir.ops.native import pointwise
+from spyre_mlir.ops.table import OpEntry
+from spyre_mlir.padding.contents import EXTREMES, Content, Limits, Operand, applied, is_neutral, reduced
 from spyre_mlir.padding.growth import Growth, Pair, growth, refusal
 
 Array = NDArray[Any]
+Held = Mapping[SSAValue, Mapping[int, Content]]
 
 # Elements of a value that is computed from constants.
 _MOST_FOLDED = 1 << 25
+
+_TRUTH: Limits = (0.0, 1.0)
 
 
 def prove(pair: Pair, constants: Mapping[SSAValue, tuple[Array, Array]], least: int) -> Growth:
@@ -64,7 +70,7 @@ def prove(pair: Pair, constants: Mapping[SSAValue, tuple[Array, Array]], least: 
         if value in constants:
             walk.constant(value, *constants[value])
         else:
-            walk.padding[value] = dict.fromkeys(grown.of(value), 0.0)
+            walk.hold(value, dict.fromkeys(grown.of(value), 0.0))
     for op in pair.function.body.block.ops:
         walk.step(op)
     return grown
@@ -77,14 +83,18 @@ class _Walk:
     Attributes:
         grown: what grows.
         least: smallest length of a caller.
-        padding: content of the padding by dimension.
+        padding: content of the padding by dimension, where the other dimensions are not in the padding.
+        everywhere: the same, wherever the other dimensions are.
         arrays: values that follow from constants alone.
+        limits: of values that have some.
     """
 
     grown: Growth
     least: int
     padding: dict[SSAValue, dict[int, Content]] = field(default_factory=dict[SSAValue, dict[int, Content]])
+    everywhere: dict[SSAValue, dict[int, Content]] = field(default_factory=dict[SSAValue, dict[int, Content]])
     arrays: dict[SSAValue, Array] = field(default_factory=dict[SSAValue, Array])
+    limits: dict[SSAValue, Limits] = field(default_factory=dict[SSAValue, Limits])
 
     def constant(self, value: SSAValue, larger: Array, smaller: Array) -> None:
         """Note a constant of the program.
@@ -99,7 +109,15 @@ class _Walk:
     def _known(self, value: SSAValue, array: Array) -> None:
         dims = self.grown.of(value)
         self.arrays[value] = array
-        self.padding[value] = {dim: _held(array, dim, dims) for dim in dims}
+        alone = {dim: _held(array, dim, dims) for dim in dims}
+        self.hold(value, alone, {dim: _held(array, dim, {dim: each}) for dim, each in dims.items()})
+        if array.size and not np.isnan(array).any():
+            self.limits[value] = float(array.min()), float(array.max())
+
+    def hold(self, value: SSAValue, alone: dict[int, Content], everywhere: dict[int, Content] | None = None) -> None:
+        """Note what the padding of a value holds; everywhere the same if no other is given."""
+        self.padding[value] = alone
+        self.everywhere[value] = alone if everywhere is None else everywhere
 
     def step(self, op: Operation) -> None:
         """Follow padding through an op.
@@ -111,7 +129,7 @@ class _Walk:
             case LoopConstantOp():
                 self._known(op.result, known_numbers(op.value, shape_of(op.result), op))
             case EmptyOp():
-                self.padding[op.result] = {}
+                self.hold(op.result, {})
             case NestOp():
                 self._check_reads(op)
                 if not self._fold(op):
@@ -158,35 +176,63 @@ class _Walk:
         loops = self.grown.loops[op]
         if reduction is not None and len(loops.keys() & set(op.reduced)) > 1:
             raise refusal("a reduction takes in what is padding of two dimensions, of which nothing is known", op)
-        found: dict[str, Content] = {}
+        limits = self._limits(op, entry)
+        found, everywhere = dict[str, Content](), dict[str, Content]()
         for loop in sorted(loops):
-            content = applied(entry, [self._content(v, m, loop) for v, m in reads], numbers)
+            content, always = (
+                applied(entry, [self._operand(v, m, loop, held) for v, m in reads], numbers)
+                for held in (self.padding, self.everywhere)
+            )
             if loop not in op.reduced:
                 found[loop] = content if reduction is None else reduced(reduction, content)
-            elif reduction is None or not is_neutral(reduction, content):
+                everywhere[loop] = always if reduction is None else reduced(reduction, always)
+            elif reduction is None or not is_neutral(reduction, content, limits):
                 held = "any numbers" if content is None else f"{content:g}"
                 raise refusal(f"{op.combine and op.combine.data} takes in padding, which holds {held}", op)
         if any(loop in op.reduced for loop in loops):
-            found = dict.fromkeys(found)  # where two loops are in the padding nothing is known
-        self._result(op, found)
+            found = everywhere  # elements that are reduced lie where two loops are in the padding, too
+        self.hold(
+            op.result,
+            *(
+                self._result(op, held, before)
+                for held, before in ((found, self.padding), (everywhere, self.everywhere))
+            ),
+        )
+        if limits is not None and op.dest is None and (reduction is None or reduction in EXTREMES):
+            self.limits[op.result] = limits
 
-    def _content(self, value: SSAValue, index: IndexMapAttr, loop: str) -> Content:
+    def _limits(self, op: NestOp, entry: OpEntry | None) -> Limits | None:
+        """The limits of what a nest makes of each element, in front of a reduction."""
+        given = [self._limits_of(value) for value in op.inputs]
+        if entry is None:
+            (value,) = op.inputs
+            return given[0] if element_of(value) in (i1, element_of(op.result)) else None
+        if entry is not pointwise.where:
+            return _TRUTH if element_of(op.result) == i1 else None
+        yes, no = given[1:]
+        return None if yes is None or no is None else (min(yes[0], no[0]), max(yes[1], no[1]))
+
+    def _limits_of(self, value: SSAValue) -> Limits | None:
+        return _TRUTH if element_of(value) == i1 else self.limits.get(value)
+
+    def _operand(self, value: SSAValue, index: IndexMapAttr, loop: str, padding: Held) -> Operand:
         """What a nest reads of a value where a loop is in the padding; nothing is known where two dimensions are."""
         dims = [dim for dim, expr in enumerate(index.data) if any(name == loop for name, _ in expr.terms)]
         if dims:
-            return self.padding[value].get(dims[0]) if len(dims) == 1 else None
+            return padding[value].get(dims[0]) if len(dims) == 1 else None
         array = self.arrays.get(value)
-        return float(array.item()) if array is not None and array.size == 1 else None
+        return float(array.item()) if array is not None and array.size == 1 else array
 
-    def _result(self, op: NestOp, found: Mapping[str, Content]) -> None:
+    def _result(self, op: NestOp, found: Mapping[str, Content], padding: Held) -> dict[int, Content]:
+        """The padding of a nest's result by dimension."""
         held: dict[int, Content] = {}
         for dim in self.grown.of(op.result):
             loops = [name for name, _ in op.output_map.data[dim].terms if name in found]
             held[dim] = found[loops[0]] if loops else None
         if op.dest is not None:
-            before = self.padding[op.dest]
+            before = padding[op.dest]
             held = {dim: content if before.get(dim, content) == content else None for dim, content in held.items()}
-        self.padding[op.result] = held
+        return held
 
     def _gather(self, op: LoopGatherOp) -> None:
         indices, table, result = op.maps.data
@@ -194,7 +240,7 @@ class _Walk:
             self._check(op, value, index, op.axis.value.data if value is op.table else None)
         if op.axis.value.data in self.grown.of(op.table):
             raise refusal("an index may name a padded row", op)
-        self.padding[op.result] = dict.fromkeys(self.grown.of(op.result))
+        self.hold(op.result, dict.fromkeys(self.grown.of(op.result)))
 
     def _check(
         self,

@@ -29,8 +29,6 @@ Sizes = Mapping[Any, int]
 Makers = Mapping[str, tuple[str, str]]
 
 _HINT = "leave out max_size: each size then has a program of its own"
-# Torch traces as if no symbolic size were 0 or 1.
-_LEAST = 2
 # Sizes that the piece is imported for: even, and different.
 _EXAMPLE_STEP = 8
 
@@ -68,9 +66,9 @@ class BoundedPart:
         self._check(sizes)
         if not self._stands_for(inputs, sizes):
             return None
-        given = self.piece.arguments(inputs, sizes, _compiled(self.most))
+        given = self.piece.arguments(inputs, sizes, _compiled(self.most, self.piece.least()))
         results = self.piece.results(run(self.program, given), sizes)
-        return None if has_gaps(results) else results
+        return None if results is None or has_gaps(results) else results
 
     def _check(self, sizes: Sizes) -> None:
         for symbol, size in sizes.items():
@@ -87,9 +85,12 @@ class BoundedPart:
 
         The proof takes the first element of a constant for one of the caller's.
         """
-        if (least := min(sizes.values())) < 1 or least >= _LEAST:
-            return least >= _LEAST
-        key = tuple(min(size, _LEAST) for size in sizes.values())
+        least = self.piece.least()
+        if all(size >= least[symbol] for symbol, size in sizes.items()):
+            return True
+        if any(size < max(1, self.piece.lower(symbol)) for symbol, size in sizes.items()):
+            return False
+        key = tuple(min(size, least[symbol]) for symbol, size in sizes.items())
         if key not in self._small:
             self._small[key] = self.piece.keeps_shapes(inputs, sizes)
         return self._small[key]
@@ -160,8 +161,9 @@ class Bounding:
     def _proved(self, piece: PaddedPiece, bounds: Sizes) -> BoundedPart:
         from spyre_mlir.frontend import import_program, sizes_of_call
 
-        most = _compiled(bounds)
-        examples = {symbol: _EXAMPLE_STEP * (number + 1) for number, symbol in enumerate(most)}
+        least = piece.least()
+        most = _compiled(bounds, least)
+        examples = {s: max(_EXAMPLE_STEP * (number + 1), least[s]) for number, s in enumerate(most)}
         program = import_program(piece.model, piece.examples(examples), None, (piece.dynamic_shapes(),))
         if program.origin is None:
             raise UnsupportedError(f"torch takes the sizes of {program.name} for granted")
@@ -172,10 +174,11 @@ class Bounding:
             except InputError as error:
                 raise UnsupportedError(error.message, where=error.where) from error
 
-        check_conditions(program, sizes_of_call(program, piece.examples(most)))
-        for symbol, others in _settings(most):
+        ends = (sizes_of_call(program, piece.examples(sizes)) for sizes in (least, most))
+        check_conditions(program, *ends)
+        for symbol, others in _settings(least, most):
             size = most[symbol]
-            smaller = [(at({**others, symbol: n}), n) for n in sorted({_LEAST, size - 1})]
+            smaller = [(at({**others, symbol: n}), n) for n in sorted({least[symbol], size - 1})]
             check_bucket(at({**others, symbol: size}), size, smaller, self.options)
         return BoundedPart(piece, self.build(at(most)), bounds, self.makers)
 
@@ -190,7 +193,7 @@ def _refusal(what: str, refused: SpyreError) -> UnsupportedError:
     return UnsupportedError(text, where=refused.where, hint=_HINT)
 
 
-def check_conditions(program: Program, most: Mapping[str, int]) -> None:
+def check_conditions(program: Program, least: Mapping[str, int], most: Mapping[str, int]) -> None:
     """Check that all sizes fulfil what the export takes for granted.
 
     Raises:
@@ -202,7 +205,7 @@ def check_conditions(program: Program, most: Mapping[str, int]) -> None:
         if len(names) > 1:
             raise UnsupportedError(f"the export takes for granted that {condition}")
         for name in names:
-            for size in range(_LEAST, most[name] + 1):
+            for size in range(least[name], most[name] + 1):
                 _check_condition(condition, {name: size})
 
 
@@ -213,14 +216,14 @@ def _check_condition(condition: str, sizes: Mapping[str, int]) -> None:
         raise UnsupportedError(error.message) from error
 
 
-def _compiled(most: Sizes) -> dict[Any, int]:
+def _compiled(most: Sizes, least: Sizes) -> dict[Any, int]:
     """The sizes of the program: one more than the least at least, with which it is compared."""
-    return {symbol: max(size, _LEAST + 1) for symbol, size in most.items()}
+    return {symbol: max(size, least[symbol] + 1) for symbol, size in most.items()}
 
 
-def _settings(most: Sizes) -> Iterator[tuple[Any, Sizes]]:
+def _settings(least: Sizes, most: Sizes) -> Iterator[tuple[Any, Sizes]]:
     """Each symbol, with the sizes of the other ones: the largest, and the least."""
     for symbol in most:
         yield symbol, most
         if len(most) > 1:
-            yield symbol, dict.fromkeys(most, _LEAST)
+            yield symbol, least

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import Any, cast
 
 import torch
 from torch.fx import Node
@@ -38,15 +37,21 @@ class CountedSort:
     dtype: torch.dtype
     descending: bool
 
-    def results(self, value: Node) -> tuple[Node, Node]:
-        """Return the sorted elements, and their places in the tensor."""
+    def results(self, value: Node, wanted: Node | None = None) -> tuple[Node, Node]:
+        """Return the sorted elements, and their places in the tensor.
+
+        Args:
+            value: the tensor.
+            wanted: the numbers of the elements to return, counted in order; all if it is None.
+        """
         write, mask = self.write, self.mask
         length = write(aten.sym_size.int, mask, 0)
         places = write(aten.arange.default, length)
         later, earlier = write(aten.unsqueeze.default, places, -1), write(aten.unsqueeze.default, places, -2)
         before = self._is_before(value, write(aten.lt.Tensor, earlier, later))
         rank = write(aten.sum.dim_IntList, write(aten.logical_and.default, before, mask), [-1])
-        hit = write(aten.eq.Tensor, write(aten.unsqueeze.default, rank, -2), later)
+        numbers = later if wanted is None else write(aten.unsqueeze.default, wanted, -1)
+        hit = write(aten.eq.Tensor, write(aten.unsqueeze.default, rank, -2), numbers)
         hit = write(aten.logical_and.default, hit, mask)
         row = write(aten.unsqueeze.default, value, -2)
         if self.dtype.is_floating_point:
@@ -74,12 +79,4 @@ class CountedSort:
         return write(aten.logical_or.default, less, write(aten.logical_and.default, equal, is_earlier))
 
 
-def take_results(node: Node, results: tuple[Node, Node]) -> None:
-    """Let the readers of both results of a sort read others, and remove it."""
-    for reader in list(node.users):
-        reader.replace_all_uses_with(results[cast(int, reader.args[1])])
-        cast(Any, reader.graph).erase_node(reader)
-    node.graph.erase_node(node)
-
-
-__all__ = ["CountedSort", "take_results"]
+__all__ = ["CountedSort"]

@@ -1,4 +1,4 @@
-"""Masks for a piece that runs on padded tensors: what a reduction reads behind the elements of a call changes nothing.
+"""Masks for a piece that runs on padded tensors: what a call reads behind the elements of the caller changes nothing.
 
 A mask has a truth value for each place along a size that data decides, true for the elements of the call. In front of
 a reduction along this size, the other places get a number that the reduction takes in without a change. Where the size
@@ -10,17 +10,24 @@ Decision: docs/decisions/0192-a-bound-stands-for-sizes-that-data-decides.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from math import inf
+from math import inf, prod
 from typing import Any, cast
 
 import torch
-from torch.fx import Graph, Node
+from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes.counted_sorts import CountedSort, take_results
-from spyre_mlir.frontend.torch_private import expression_of
+from spyre_mlir.frontend.data_sizes import ordered, sized_reads, sized_writes
+from spyre_mlir.frontend.data_sizes.masking import (
+    Masking,
+    argument_of,
+    reduced_dims,
+    replace,
+    shape_of_node,
+    symbol_of,
+)
 
 aten = torch.ops.aten
 
@@ -31,21 +38,23 @@ _REDUCTIONS: dict[object, float] = {
     aten.linalg_vector_norm.default: 0.0,
     aten.norm.Scalar: 0.0,
     aten.norm.ScalarOpt_dim: 0.0,
+    aten.any.default: 0.0,
+    aten.any.dim: 0.0,
+    aten.any.dims: 0.0,
+    aten.all.default: 1.0,
+    aten.all.dim: 1.0,
+    aten.all.dims: 1.0,
     aten.amax.default: -inf,
     aten.max.default: -inf,
-    aten.max.dim: -inf,
-    aten.argmax.default: -inf,
     aten.softmax.int: -inf,
     aten._softmax.default: -inf,
     aten.log_softmax.int: -inf,
     aten._log_softmax.default: -inf,
     aten.logsumexp.default: -inf,
+    aten.logcumsumexp.default: -inf,
     aten.amin.default: inf,
     aten.min.default: inf,
-    aten.min.dim: inf,
-    aten.argmin.default: inf,
 }
-_MEANS = frozenset({aten.mean.default, aten.mean.dim})
 _PRODUCTS: dict[object, int] = {
     aten.mm.default: 0,
     aten.bmm.default: 0,
@@ -56,172 +65,144 @@ _PRODUCTS: dict[object, int] = {
     aten.addmm.default: 1,
     aten.baddbmm.default: 1,
 }
-_ADDED_ROWS: dict[object, int] = {aten.index_add.default: 3, aten.scatter_add.default: 3}
-# Operators whose second argument may be a size.
-_WITH_NUMBER = frozenset({aten.div.Tensor, aten.mul.Tensor, aten.add.Tensor, aten.sub.Tensor})
-_PLACES_OF_SORTS = frozenset({aten.argsort.default, aten.argsort.stable})
-_SORTS = _PLACES_OF_SORTS | {aten.sort.default, aten.sort.stable}
-_ATTENTION = aten.scaled_dot_product_attention.default
 
 
 @dataclass(frozen=True)
-class Masks:
-    """Puts masks into the graph of a piece.
-
-    Attributes:
-        graph: which is changed.
-        of: the placeholders of masks, by the symbols whose places they tell apart.
-        counts: the placeholders of the sizes as tensors, by symbol.
-    """
-
-    graph: Graph
-    of: Mapping[Any, Node]
-    counts: Mapping[Any, Node]
+class Masks(Masking):
+    """Puts masks into the graph of a piece."""
 
     def put(self) -> bool:
-        """Put masks in front of reductions along these sizes, and tensors for the sizes; return if there are some."""
+        """Put masks in front of calls that read padding, and tensors for the sizes; return if there are some."""
         calls = [node for node in self.graph.nodes if node.op == "call_function"]
-        return sum(map(self._put, calls)) > 0
+        return sum(_HANDLERS[node.target](self, node) for node in calls if node.target in _HANDLERS) > 0
 
-    def _put(self, node: Node) -> bool:
-        target: Any = node.target
-        if target in _REDUCTIONS:
-            return self._fill(node, 0, self._sized(node.args[0], reduced_dims(node)), _REDUCTIONS[target])
-        if target in _MEANS:
-            return self._mean(node)
-        if target in _PRODUCTS:
-            place = _PRODUCTS[target]
-            return self._fill(node, place, self._sized(node.args[place], (-1,)), 0.0)
-        if target in _ADDED_ROWS:
-            place = _ADDED_ROWS[target]
-            return self._fill(node, place, self._sized(node.args[place], (cast(int, node.args[1]),)), 0.0)
-        if target in _WITH_NUMBER:
-            return self._with_count(node)
-        if target in _SORTS:
-            return self._sort(node)
-        return target is _ATTENTION and self._attention(node)
-
-    def _sized(self, value: object, dims: Sequence[int]) -> dict[int, Any]:
-        """Those of some dimensions of a value that have a mask, with their symbols."""
-        shape = _shape(value)
-        found = {dim % len(shape): _symbol(shape[dim]) for dim in dims} if shape else {}
-        return {dim: symbol for dim, symbol in found.items() if symbol in self.of}
-
-    def _fill(self, node: Node, place: int, sized: Mapping[int, Any], number: float) -> bool:
-        """Put a number into the padding of an argument; integers have no infinity."""
-        value = cast(Node, node.args[place])
-        if not sized or (number and not value.meta["val"].is_floating_point()):
-            return False
-        node.update_arg(place, self._filled(node, value, sized, number))
-        return True
-
-    def _filled(self, node: Node, value: Node, sized: Mapping[int, Any], number: float) -> Node:
-        rank, known = len(_shape(value)), value.meta["val"]
-        filler = number if known.is_floating_point() else torch.zeros((), dtype=known.dtype).item()
-        for dim, symbol in sized.items():
-            mask = self._spread(node, self.of[symbol], rank - 1 - dim)
-            value = self._before(node, aten.where.ScalarOther, mask, value, filler)
-        return value
-
-    def _spread(self, node: Node, mask: Node, dims: int) -> Node:
-        """A mask with more dimensions behind its own."""
-        for _ in range(dims):
-            mask = self._before(node, aten.unsqueeze.default, mask, -1)
-        return mask
-
-    def _mean(self, node: Node) -> bool:
-        value, dims = cast(Node, node.args[0]), reduced_dims(node)
-        sized, shape = self._sized(value, dims), _shape(value)
-        rest = [shape[dim] for dim in {d % len(shape) for d in dims} - set(sized)]
-        if not sized or not all(isinstance(extent, int) for extent in rest):
-            return False
-        filled = self._filled(node, value, sized, 0.0)
-        keep = bool(_argument(node, "keepdim"))
-        total = self._before(node, aten.sum.dim_IntList, filled, list(dims), keep, dtype=node.kwargs.get("dtype"))
-        for symbol in sized.values():
-            total = self._before(node, aten.div.Tensor, total, self._count(node, symbol))
-        for extent in rest:
-            total = self._before(node, aten.div.Scalar, total, extent)
-        node.replace_all_uses_with(total)
-        self.graph.erase_node(node)
-        return True
-
-    def _with_count(self, node: Node) -> bool:
-        """Put a tensor in the place of a size that an operator computes with."""
-        number = node.args[1]
-        symbol = _symbol(number.meta.get("val")) if isinstance(number, Node) else None
-        if symbol not in self.counts:
-            return False
-        node.update_arg(1, self._count(node, symbol))
-        return True
-
-    def _count(self, node: Node, symbol: Any) -> Node:
-        return self._before(node, aten.to.dtype, self.counts[symbol], node.meta["val"].dtype)
-
-    def _sort(self, node: Node) -> bool:
-        """Count in the place of a sort."""
-        value, given = cast(Node, node.args[0]), _argument(node, "dim")
-        dim = -1 if given is None else cast(int, given)
-        sized = self._sized(value, (dim,))
-        if not sized:
-            return False
-        (symbol,) = sized.values()
-        write, descending = partial(self._before, node), bool(_argument(node, "descending"))
-        sort = CountedSort(write, self.of[symbol], value.meta["val"].dtype, descending)
-        values, places = sort.results(write(aten.transpose.int, value, dim, -1))
-        found = write(aten.transpose.int, values, dim, -1), write(aten.transpose.int, places, dim, -1)
-        if node.target in _PLACES_OF_SORTS:
-            node.replace_all_uses_with(found[1])
-            self.graph.erase_node(node)
-        else:
-            take_results(node, found)
-        return True
-
-    def _attention(self, node: Node) -> bool:
-        """Hide padded keys from attention, whose mask says which keys a query sees."""
-        sized = self._sized(node.args[1], (-2,))
-        if not sized or _argument(node, "is_causal"):
-            return False
-        (symbol,) = sized.values()
-        mask = self._before(node, aten.unsqueeze.default, self.of[symbol], 0)
-        given = _argument(node, "attn_mask")
-        if isinstance(given, Node):
-            added = given.meta["val"].is_floating_point()
-            mask = self._before(node, aten.where.ScalarOther, mask, given, -inf if added else False)
-        node.args = (*node.args[:3], mask, *node.args[4:])
-        node.kwargs = {name: given for name, given in node.kwargs.items() if name != "attn_mask"}
-        return True
-
-    def _before(self, node: Node, target: Callable[..., Any], *args: Any, **kwargs: Any) -> Node:
-        """Write a call in front of another one, at the same line of the model."""
-        with self.graph.inserting_before(node):
-            made = self.graph.call_function(target, args, kwargs)
-        made.meta = {name: value for name, value in node.meta.items() if name != "val"}
-        return made
+    def return_checks(self) -> None:
+        """Give what was checked as one more result of the graph."""
+        (output,) = self.graph.find_nodes(op="output")
+        stands, *others = self.checks
+        for check in others:
+            stands = self.before(output, aten.logical_and.default, stands, check)
+        output.args = ((*cast("tuple[Node, ...]", output.args[0]), stands),)
 
 
-def reduced_dims(node: Node) -> tuple[int, ...]:
-    """Return the dimensions of its first argument that a call reduces, by its schema; all if it names none."""
-    dims = _argument(node, "dim")
-    if isinstance(dims, int):
-        return (dims,)
-    listed = tuple(cast("Sequence[int]", dims or ()))
-    return listed or tuple(range(len(_shape(node.args[0]))))
+Handler = Callable[[Masking, Node], bool]
 
 
-def _argument(node: Node, name: str) -> object:
-    """An argument of a call by its name in the schema; None if the call does not give it."""
-    names = [argument.name for argument in cast(Any, node.target)._schema.arguments]
-    place = names.index(name) if name in names else len(node.args)
-    return node.args[place] if place < len(node.args) else node.kwargs.get(name)
+def _fill(masking: Masking, node: Node, place: int, sized: Mapping[int, Any], number: float) -> bool:
+    """Put a number into the padding of an argument."""
+    if sized:
+        node.update_arg(place, masking.filled(node, cast(Node, node.args[place]), sized, number))
+    return bool(sized)
 
 
-def _shape(value: object) -> Sequence[object]:
-    known = value.meta.get("val") if isinstance(value, Node) else None
-    return tuple(known.shape) if isinstance(known, torch.Tensor) else ()
+def _reduction(masking: Masking, node: Node) -> bool:
+    return _fill(masking, node, 0, masking.sized(node.args[0], reduced_dims(node)), _REDUCTIONS[node.target])
 
 
-def _symbol(extent: object) -> Any:
-    """The symbol that an extent is; None if it is a number or an expression."""
-    expression: Any = expression_of(extent) if isinstance(extent, torch.SymInt) else None
-    return expression if expression is not None and expression.is_Symbol else None
+def _product(masking: Masking, node: Node) -> bool:
+    place = _PRODUCTS[node.target]
+    return _fill(masking, node, place, masking.sized(node.args[place], (-1,)), 0.0)
+
+
+def _mean(masking: Masking, node: Node) -> bool:
+    if (count := _number_reduced(masking, node)) is None:
+        return False
+    keep = bool(argument_of(node, "keepdim"))
+    replace(node, _quotient(masking, node, _total(masking, node, cast(Node, node.args[0]), keep), count))
+    return True
+
+
+def _spread(masking: Masking, node: Node, *, root: bool) -> bool:
+    """Write out a variance, or its root."""
+    if (count := _number_reduced(masking, node)) is None:
+        return False
+    value, correction = cast(Node, node.args[0]), argument_of(node, "correction")
+    write = partial(masking.before, node)
+    mean = _quotient(masking, node, _total(masking, node, value, keep=True), count)
+    apart = write(aten.sub.Tensor, value, mean)
+    square = write(aten.mul.Tensor, apart, apart)
+    square.meta["val"] = value.meta["val"]
+    total = _total(masking, node, square, bool(argument_of(node, "keepdim")))
+    symbol, others = count
+    number = write(aten.mul.Scalar, masking.count(node, symbol, node.meta["val"].dtype), others)
+    number = write(aten.sub.Scalar, number, 1 if correction is None else correction)
+    total = write(aten.div.Tensor, total, write(aten.clamp.default, number, 0))
+    replace(node, write(aten.sqrt.default, total) if root else total)
+    return True
+
+
+def _number_reduced(masking: Masking, node: Node) -> tuple[Any, int] | None:
+    """The size, and the number of elements for each, that a call reduces; None if there is not one size."""
+    shape = shape_of_node(node.args[0])
+    dims = {dim % len(shape) for dim in reduced_dims(node)}
+    sized = masking.sized(node.args[0], tuple(dims))
+    rest = [extent for dim in dims - set(sized) if isinstance(extent := shape[dim], int)]
+    return (next(iter(sized.values())), prod(rest)) if len(sized) == 1 and len(rest) == len(dims) - 1 else None
+
+
+def _total(masking: Masking, node: Node, value: Node, keep: bool) -> Node:
+    """The sum of the elements of the caller along the dimensions that a call reduces."""
+    filled = masking.filled(node, value, masking.sized(value, reduced_dims(node)), 0.0)
+    dims = list(reduced_dims(node))
+    return masking.before(node, aten.sum.dim_IntList, filled, dims, keep, dtype=node.kwargs.get("dtype"))
+
+
+def _quotient(masking: Masking, node: Node, total: Node, count: tuple[Any, int]) -> Node:
+    symbol, others = count
+    mean = masking.before(node, aten.div.Tensor, total, masking.count(node, symbol, node.meta["val"].dtype))
+    return mean if others == 1 else masking.before(node, aten.div.Scalar, mean, others)
+
+
+def _with_count(masking: Masking, node: Node) -> bool:
+    """Put a tensor in the place of a size that an operator computes with."""
+    number = node.args[1]
+    symbol = symbol_of(number.meta.get("val")) if isinstance(number, Node) else None
+    if symbol not in masking.counts:
+        return False
+    node.update_arg(1, masking.count(node, symbol, node.meta["val"].dtype))
+    return True
+
+
+def _attention(masking: Masking, node: Node) -> bool:
+    """Hide padded keys from attention, whose mask says which keys a query sees."""
+    sized = masking.sized(node.args[1], (-2,))
+    if not sized or argument_of(node, "is_causal"):
+        return False
+    (symbol,) = sized.values()
+    mask = masking.before(node, aten.unsqueeze.default, masking.of[symbol], 0)
+    given = argument_of(node, "attn_mask")
+    if isinstance(given, Node):
+        added = given.meta["val"].is_floating_point()
+        mask = masking.before(node, aten.where.ScalarOther, mask, given, -inf if added else False)
+    node.args = (*node.args[:3], mask, *node.args[4:])
+    node.kwargs = {name: given for name, given in node.kwargs.items() if name != "attn_mask"}
+    return True
+
+
+_HANDLERS: dict[object, Handler] = {
+    **dict.fromkeys(_REDUCTIONS, _reduction),
+    **dict.fromkeys(_PRODUCTS, _product),
+    **dict.fromkeys((aten.mean.default, aten.mean.dim), _mean),
+    aten.var.correction: partial(_spread, root=False),
+    aten.std.correction: partial(_spread, root=True),
+    # Operators whose second argument may be a size.
+    **dict.fromkeys((aten.div.Tensor, aten.mul.Tensor, aten.add.Tensor, aten.sub.Tensor), _with_count),
+    **dict.fromkeys(ordered.SORTS, ordered.sort),
+    **dict.fromkeys(ordered.EXTREMES, ordered.extreme),
+    aten.topk.default: ordered.topk,
+    aten.kthvalue.default: ordered.kthvalue,
+    aten.median.dim: ordered.median,
+    aten.median.default: ordered.median_of_all,
+    **dict.fromkeys(sized_writes.SUMS, sized_writes.add),
+    **dict.fromkeys((aten.scatter.src, aten.scatter.value), sized_writes.scatter),
+    **dict.fromkeys((aten.index_fill.int_Scalar, aten.index_fill.int_Tensor), sized_writes.fill_rows),
+    aten.index_copy.default: sized_writes.copy_rows,
+    aten.index_put.default: sized_writes.put,
+    aten.masked_scatter.default: sized_writes.scatter_by_mask,
+    **dict.fromkeys(sized_reads.BY_INDEX, sized_reads.read_by_index),
+    aten.index.Tensor: sized_reads.read_rows,
+    aten.gather.default: sized_reads.gather,
+    aten.select.int: sized_reads.select_from_end,
+    aten.flip.default: sized_reads.flip,
+    aten.scaled_dot_product_attention.default: _attention,
+}

@@ -23,7 +23,7 @@ from spyre_mlir.frontend.data_sizes.calls import piece_model, place_of_call
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
 from spyre_mlir.frontend.data_sizes.masks import Masks
 from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, tree_flatten, upper_bound
+from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, size_bounds, tree_flatten
 
 Sizes = Mapping[Any, int]
 
@@ -35,6 +35,7 @@ class PaddedPiece:
         model: the piece as a model; its arguments are the tensors of the piece, masks, and sizes.
         symbols: of the sizes that are padded.
         is_masked: whether it has more masks and sizes than numbers of the piece need.
+        is_checked: whether its last result says if the program stands for a call.
     """
 
     def __init__(self, piece: Piece, name: str, *, masked: bool) -> None:
@@ -49,15 +50,19 @@ class PaddedPiece:
             UnsupportedError: something besides sizes that data decides differs from call to call.
         """
         self._piece = piece
-        self._uppers = _symbols(piece)
-        self.symbols = tuple(self._uppers)
+        self._bounds = _symbols(piece)
+        self.symbols = tuple(self._bounds)
         graph = deepcopy(piece.module.graph)
         given = graph.find_nodes(op="placeholder")
         self._tensors = [place for place, n in enumerate(piece.inputs) if isinstance(n.meta["val"], torch.Tensor)]
         with graph.inserting_after(given[-1]):
             counts = {s: graph.placeholder(f"count_{s}") for s in reversed(self.symbols)}
             masks = {s: graph.placeholder(f"places_{s}") for s in reversed(self.symbols)}
-        self.is_masked = masked and Masks(graph, masks, counts).put()
+        put = Masks(graph, masks, counts)
+        self.is_masked = masked and put.put()
+        self.is_checked = bool(put.checks)
+        if self.is_checked:
+            put.return_checks()
         for node in given:
             if not isinstance(node.meta["val"], torch.Tensor):
                 _ask_mask(node, masks[expression_of(node.meta["val"])])
@@ -68,7 +73,15 @@ class PaddedPiece:
 
     def upper(self, symbol: Any) -> int | None:
         """Return the largest size that checks of the program and shapes of its tensors allow, if they say one."""
-        return self._uppers[symbol]
+        return self._bounds[symbol][1]
+
+    def lower(self, symbol: Any) -> int:
+        """Return the least size that checks of the program allow."""
+        return self._bounds[symbol][0]
+
+    def least(self) -> dict[Any, int]:
+        """Return the least sizes that the program is compared for: torch traces as if none were 0 or 1."""
+        return {symbol: max(2, self.lower(symbol)) for symbol in self.symbols}
 
     def examples(self, sizes: Sizes) -> tuple[torch.Tensor, ...]:
         """Return arguments of the model for some sizes."""
@@ -126,8 +139,12 @@ class PaddedPiece:
         ]
         return (*tensors, *self._told(sizes, most))
 
-    def results(self, outputs: Sequence[torch.Tensor], sizes: Sizes) -> tuple[torch.Tensor, ...]:
-        """Return the results of the piece, without what padding made."""
+    def results(self, outputs: Sequence[torch.Tensor], sizes: Sizes) -> tuple[torch.Tensor, ...] | None:
+        """Return the results of the piece, without what padding made; None if a check of the model failed."""
+        if self.is_checked:
+            *outputs, stands = outputs
+            if not bool(stands):
+                return None
         pairs = zip(self._piece.outputs, outputs, strict=True)
         return tuple(_first(given, _extents(node.meta["val"], sizes)) for node, given in pairs)
 
@@ -171,13 +188,15 @@ class _Shapes(KnownNumbers):
         return isinstance(known, torch.Tensor) and list(given.shape) == _extents(known, self._sizes)
 
 
-def _symbols(piece: Piece) -> dict[Any, int | None]:
-    """The symbols of a piece in the order in which inputs have them, with their largest values, if they are known.
+def _symbols(piece: Piece) -> dict[Any, tuple[int, int | None]]:
+    """The symbols of a piece in the order in which inputs have them, with their least and largest values.
+
+    The largest one is None if it is not known.
 
     Raises:
         UnsupportedError: its inputs have other symbols and numbers, or the piece has control flow.
     """
-    found, told = dict[Any, int | None](), set[Any]()
+    found, told = dict[Any, tuple[int, int | None]](), set[Any]()
     for node in piece.inputs:
         value = node.meta["val"]
         if not isinstance(value, torch.Tensor) and not _is_symbol(value):
@@ -186,11 +205,11 @@ def _symbols(piece: Piece) -> dict[Any, int | None]:
         for symbol in _symbols_in(value):
             if symbol not in of_data:
                 raise UnsupportedError(f"the size {symbol} is one of the model's inputs", where=place_of(node))
-            found.setdefault(symbol)
+            found.setdefault(symbol, (0, None))
         extents = value.shape if isinstance(value, torch.Tensor) else (value,)
         symbolic = {expression_of(extent): extent for extent in extents if isinstance(extent, torch.SymInt)}
         told |= symbolic.keys()
-        found.update({symbol: upper_bound(symbolic[symbol]) for symbol in symbolic if symbol in found})
+        found.update({symbol: size_bounds(symbolic[symbol]) for symbol in symbolic if symbol in found})
     if lost := [symbol for symbol in found if symbol not in told]:
         raise UnsupportedError(f"no tensor is as long as {lost[0]}, only as an expression of it")
     for node in piece.module.graph.nodes:

@@ -101,7 +101,33 @@ def order_of_integers(x: Tensor, _i: Tensor) -> Any:
     return torch.argsort(torch.nonzero(x > 0)[:, 1] * 7 % 5, stable=True)
 
 
+def overwritten(x: Tensor, _i: Tensor) -> Any:
+    """The last of the numbers in a row stays."""
+    out, row = x.clone(), torch.nonzero(x > 0)[:, 0]
+    out[row] = torch.arange(row.shape[0])[:, None] * 0.5 + out[row]
+    return out
+
+
+def put_by_a_mask(x: Tensor, _i: Tensor) -> Any:
+    chosen = x.sum(-1) > 0
+    out = torch.zeros(4, 6)
+    out[chosen] = x[chosen] * 2 + 1
+    return out
+
+
+def in_order(x: Tensor, _i: Tensor) -> Any:
+    rows = positive(x)
+    return rows[torch.argsort(rows[:, 0], descending=True)], rows[-1]
+
+
+def extremes(x: Tensor, _i: Tensor) -> Any:
+    rows = positive(x)
+    torch._check(rows.shape[0] != 0)
+    return *rows.max(0), rows.argmin(), (rows > 0.5).any(0), rows.median(0)[0]
+
+
 PROGRAMS = (
+    overwritten, put_by_a_mask, in_order, extremes,
     rows_by_a_weight, softmax_over_rows, attention_to_rows, means, selected, places, different_values, repeated,
     first_rows, counted_to, written_rows, two_sizes, sorted_numbers, sorted_rows, order_of_integers,
 )  # fmt: skip
@@ -136,6 +162,22 @@ def test_no_element_is_a_size_too() -> None:
             close(results(compiled, call(count)), results(program, call(count)))
 
 
+def three(x: Tensor, _i: Tensor) -> Any:
+    numbers = x[x > 0.55]
+    torch._check(numbers.shape[0] >= 3)
+    return numbers.topk(3)
+
+
+def test_a_least_size_is_that_of_the_program() -> None:
+    compiled = bounded(three)
+    before = compiled.programs
+    for count in (4, 3):
+        close(results(compiled, call(count)), results(three, call(count)))
+    assert compiled.programs == before
+    with pytest.raises(InputError):
+        compiled(*call(2))
+
+
 def test_what_eager_refuses_is_refused() -> None:
     with pytest.raises(InputError, match=r"torch refuses the sizes of this call: amax\(\)"):
         bounded(means)(*call(0))
@@ -165,11 +207,8 @@ def test_bounds_are_those_that_the_program_says() -> None:
         bounded(repeated, max_size="known")
 
 
-def overwritten(x: Tensor, _i: Tensor) -> Any:
-    out = x.clone()
-    row = torch.nonzero(x.sum(-1) > 0).squeeze(1)
-    out[row] = out[row] * 3
-    return out
+def multiplied(x: Tensor, _i: Tensor) -> Any:
+    return positive(x).prod(0)
 
 
 def merged(x: Tensor, _i: Tensor) -> Any:
@@ -183,11 +222,11 @@ def divided_by_a_number(x: Tensor, i: Tensor) -> Any:
 @pytest.mark.parametrize(
     ("program", "because"),
     [
-        (overwritten, r"aten\.index_put: arith\.maxsi takes in padding"),
+        (multiplied, r"aten\.prod\.dim_int: the program has other steps"),
         (merged, "for another length"),
         (divided_by_a_number, "is a number of the data that is no size"),
     ],
-    ids=["overwritten", "merged", "number"],
+    ids=["multiplied", "merged", "number"],
 )
 def test_what_padding_would_reach_is_refused(program: Callable[..., Any], because: str) -> None:
     with pytest.raises(UnsupportedError, match=because) as no:
@@ -226,7 +265,9 @@ def test_a_saved_bound_is_read_again(tmp_path: Path) -> None:
     assert loaded.programs == before
 
 
-@pytest.mark.parametrize("program", [rows_by_a_weight, means, counted_to, sorted_rows], ids=lambda p: p.__name__)
+@pytest.mark.parametrize(
+    "program", [rows_by_a_weight, means, counted_to, sorted_rows, overwritten], ids=lambda p: p.__name__
+)
 def test_torch_compile_in_one_graph(program: Callable[..., Any]) -> None:
     options = {"numerics": "exact", "max_size": "known"}
     with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+import numpy as np
 import pytest
 
 from spyre_mlir.ops.native import pointwise, reductions
@@ -55,4 +56,22 @@ def test_functions(entry: OpEntry | None, operands: list[Content], made: Content
 )
 def test_reductions(entry: OpEntry, content: Content, neutral: bool) -> None:
     assert is_neutral(entry, content) is neutral
-    assert reduced(entry, content) == (content if neutral else ANY)
+    kept = neutral or entry is not reductions.sum  # the largest of equal numbers is this number
+    assert reduced(entry, content) == (content if kept else ANY)
+
+
+def test_limits_of_the_other_elements() -> None:
+    """No element is above the largest number, so it is neutral to the least; 0 is to the largest of truth values."""
+    assert is_neutral(reductions.amax, 0.0, (0.0, 1.0))
+    assert not is_neutral(reductions.amax, 1.0, (0.0, 1.0))
+    assert is_neutral(reductions.amin, 1.0, (0.0, 1.0))
+    assert not is_neutral(reductions.amin, 0.0, (0.0, 1.0))
+    assert not is_neutral(reductions.sum, 1.0, (0.0, 1.0))
+    assert not is_neutral(reductions.amax, ANY, (0.0, 1.0))
+
+
+@pytest.mark.parametrize(("number", "made"), [(3.0, 0.0), (2.0, ANY), (ANY, ANY)])
+def test_a_constant_of_several_numbers(number: Content, made: Content) -> None:
+    """A place behind all others is equal to none of them."""
+    assert applied(pointwise.eq, [number, np.arange(3)], {}) == made
+    assert applied(pointwise.where, [ANY, number, np.arange(3)], {}) is ANY

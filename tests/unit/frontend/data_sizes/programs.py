@@ -10,7 +10,8 @@ from torch import Tensor
 
 from spyre_mlir.frontend.capture.export import export_model
 from spyre_mlir.frontend.data_sizes.calls import import_divided
-from spyre_mlir.frontend.data_sizes.dividing import DividedProgram
+from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece
+from spyre_mlir.frontend.data_sizes.padded import PaddedPiece
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from tests.functions import FunctionModel
 
@@ -27,3 +28,31 @@ def shifted(x: Tensor) -> Any:
     """Two pieces: the mask, and what is made of the selected numbers and their count."""
     found = x[x > 0]
     return found.reshape(found.shape[0], 1) + x.sum()
+
+
+def masked(function: Callable[[Tensor], Any]) -> PaddedPiece:
+    """What follows a selection of rows, of which there is one at least."""
+
+    def program(x: Tensor) -> Any:
+        y = x[x.sum(-1) > 0]
+        torch._check(y.shape[0] != 0)
+        return function(y)
+
+    pieces = [step for step in division(program, X.repeat(4, 1)).steps if isinstance(step, Piece)]
+    return PaddedPiece(pieces[-1], "Masked", masked=True)
+
+
+def check_masked(function: Callable[[Tensor], Any], rows: Tensor) -> None:
+    """Compare with torch, whatever padding holds."""
+    piece, count = masked(function), rows.shape[0]
+    (symbol,) = piece.symbols
+    tensors = piece.arguments((rows,), {symbol: count}, {symbol: count + 3})
+    for place, filler in enumerate((7.5, -9.5, 0.25)):
+        tensors[0][count + place] = filler
+    results = piece.results(piece.model(*tensors), {symbol: count})
+    assert results is not None
+    wanted = function(rows)
+    for place, (a, b) in enumerate(zip(results, wanted, strict=True)):
+        assert a.dtype is b.dtype, place
+        torch.testing.assert_close(a, b, msg=lambda text, place=place: f"result {place}: {text}")
+    assert piece.is_masked

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from spyre_mlir.frontend.data_sizes.dividing import Piece
-from spyre_mlir.frontend.data_sizes.padded import PaddedPiece
-from tests.unit.frontend.data_sizes.programs import X, division
+from tests.unit.frontend.data_sizes.programs import X, check_masked, masked
 
 REDUCTIONS: tuple[Callable[[Tensor], tuple[Tensor, ...]], ...] = (
     lambda y: (y.sum(0), y.sum(), y.sum(dtype=torch.float64), (y > 0.5).sum(0)),
@@ -23,19 +20,10 @@ REDUCTIONS: tuple[Callable[[Tensor], tuple[Tensor, ...]], ...] = (
     lambda y: (y.t() @ y, torch.mm(y.t(), y), y[:, 0] @ y),
     lambda y: (torch.ones(4, 4).index_add(0, torch.zeros(y.shape[0], dtype=torch.int64), y),),
     lambda y: (y.sum() / y.shape[0], y.sum() * y.shape[0]),
+    lambda y: ((y > 1.2).any(0), (y > 0).all(0), (y > 1.2).any(), (y > 0).all()),
+    lambda y: (y.var(0), y.std((0, 1)), y.var(0, unbiased=False, keepdim=True)),
+    lambda y: ((y * 4).int().amax(0), (y * 4).long().min()),
 )
-
-
-def masked(function: Callable[[Tensor], Any]) -> PaddedPiece:
-    """What follows a selection of rows, of which there is one at least."""
-
-    def program(x: Tensor) -> Any:
-        y = x[x.sum(-1) > 0]
-        torch._check(y.shape[0] != 0)
-        return function(y)
-
-    pieces = [step for step in division(program).steps if isinstance(step, Piece)]
-    return PaddedPiece(pieces[-1], "Masked", masked=True)
 
 
 def test_padding_changes_no_result() -> None:
@@ -44,15 +32,7 @@ def test_padding_changes_no_result() -> None:
     def program(y: Tensor) -> list[Tensor]:
         return [result for reduction in REDUCTIONS for result in reduction(y)]
 
-    piece, rows = masked(program), X[1:] + 1
-    (symbol,) = piece.symbols
-    tensors = piece.arguments((rows,), {symbol: 2}, {symbol: 5})
-    tensors[0][2:] = 7.5
-    tensors[0][3:] = -9.5
-    for place, (a, b) in enumerate(zip(piece.model(*tensors), program(rows), strict=True)):
-        assert a.dtype is b.dtype, place
-        torch.testing.assert_close(a, b, msg=f"result {place}: {a}, expected {b}")
-    assert piece.is_masked
+    check_masked(program, X[1:] + 1)
 
 
 @pytest.mark.parametrize("given", ["none", "added", "kept"])

@@ -1,0 +1,145 @@
+"""Reads of rows along a size that data decides: an index counts from the end of the call's rows, and names one of them.
+
+A product with a matrix of zeros and ones picks the rows. What an index out of range means, only eager says: a check of
+the program finds it.
+
+Decision: docs/decisions/0192-a-bound-stands-for-sizes-that-data-decides.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+from typing import Any, cast
+
+import torch
+from torch.fx import Node
+
+from spyre_mlir.frontend.data_sizes.masking import Masking, replace, shape_of_node
+
+aten = torch.ops.aten
+
+# Where the arguments of a read are: the index, and the dimension, which is the first one if there is no such argument.
+BY_INDEX: dict[object, tuple[int, int | None]] = {
+    aten.index_select.default: (2, 1),
+    aten.embedding.default: (1, None),
+}
+
+
+def read_by_index(masking: Masking, node: Node) -> bool:
+    """Read rows by an index."""
+    place, dim = BY_INDEX[node.target]
+    return _read(masking, node, 0 if dim is None else cast(int, node.args[dim]), cast(Node, node.args[place]))
+
+
+def read_rows(masking: Masking, node: Node) -> bool:
+    """Read rows by an index that may be negative."""
+    value, indices = cast("tuple[Node, Sequence[Node | None]]", node.args)
+    dim, index = len(indices) - 1, indices[-1]
+    sized = masking.sized(value, (dim,))
+    if not sized or any(given is not None for given in indices[:-1]) or index is None:
+        return False
+    if index.meta["val"].dtype is torch.bool:
+        return False
+    (symbol,) = sized.values()
+    write = partial(masking.before, node)
+    from_end = write(aten.add.Tensor, index, masking.count(node, symbol, index.meta["val"].dtype))
+    counted = write(aten.where.self, write(aten.lt.Scalar, index, 0), from_end, index)
+    counted.meta["val"] = index.meta["val"]
+    return _read(masking, node, dim, counted)
+
+
+def gather(masking: Masking, node: Node) -> bool:
+    """Check that an index of elements names those of the caller."""
+    value, dim, index = cast("tuple[Node, int, Node]", node.args[:3])
+    sized = masking.sized(value, (dim,))
+    for symbol in sized.values():
+        node.update_arg(2, _checked(masking, node, index, symbol))
+    return bool(sized)
+
+
+def select_from_end(masking: Masking, node: Node) -> bool:
+    """Read the row that has a number from the end."""
+    value, dim, number = cast("tuple[Node, int, object]", node.args)
+    sized = masking.sized(value, (dim,))
+    if not sized or not isinstance(number, int) or number >= 0:
+        return False
+    (symbol,) = sized.values()
+    row = masking.before(node, aten.add.Scalar, masking.count(node, symbol, torch.int64), number)
+    row.meta["val"] = torch.empty((), dtype=torch.int64, device="meta")
+    return _read(masking, node, dim, row)
+
+
+def flip(masking: Masking, node: Node) -> bool:
+    """Read rows from the last one to the first."""
+    value, dims = cast("tuple[Node, Sequence[int]]", node.args)
+    sized = masking.sized(value, dims)
+    if len(dims) != 1 or not sized:
+        return False
+    ((dim, symbol),) = sized.items()
+    last = masking.before(node, aten.sub.Scalar, masking.count(node, symbol, torch.int64), 1)
+    row = masking.before(node, aten.sub.Tensor, last, masking.places(node, shape_of_node(value)[dim]))
+    made = rows_of(masking, node, value, dim, row)
+    if made is not None:
+        replace(node, made)
+    return made is not None
+
+
+def rows_of(masking: Masking, node: Node, value: Node, dim: int, row: Node) -> Node | None:
+    """Return the rows along a dimension that a line of numbers names; None if another dimension is sized, too."""
+    shape = shape_of_node(value)
+    ((at, symbol),) = masking.sized(value, (dim,)).items()
+    rest = [extent for other, extent in enumerate(shape) if other != at and isinstance(extent, int)]
+    if len(rest) != len(shape) - 1:
+        return None
+    write, known = partial(masking.before, node), value.meta["val"]
+    filled = masking.filled(node, value, {at: symbol}, 0.0)
+    table = write(aten.reshape.default, write(aten.movedim.int, filled, at, 0), [-1, prod(rest)])
+    hit = write(aten.eq.Tensor, write(aten.unsqueeze.default, row, -1), masking.numbers(node, symbol))
+    hit = write(aten.logical_and.default, hit, masking.of[symbol])
+    rows = picked(masking, node, hit, table, known.dtype)
+    return write(aten.movedim.int, write(aten.reshape.default, rows, [-1, *rest]), 0, at)
+
+
+def picked(masking: Masking, node: Node, hit: Node, table: Node, dtype: torch.dtype) -> Node:
+    """Return the rows of a table that truth values pick, added if there are several; its padding is 0."""
+    write = partial(masking.before, node)
+    if dtype.is_floating_point:
+        return write(aten.matmul.default, write(aten.to.dtype, hit, dtype), table)
+    # Products round integers.
+    rows = write(aten.where.ScalarOther, write(aten.unsqueeze.default, hit, -1), table, 0)
+    return write(aten.to.dtype, write(aten.sum.dim_IntList, rows, [1]), dtype)
+
+
+def _read(masking: Masking, node: Node, dim: int, index: Node) -> bool:
+    """Replace a call by the rows that an index names; its dimensions stand in the place of the read one."""
+    value, shape = cast(Node, node.args[0]), shape_of_node(index)
+    sized = masking.sized(value, (dim,))
+    if not sized or (len(shape) > 1 and not all(isinstance(extent, int) for extent in shape)):
+        return False
+    ((at, symbol),) = sized.items()
+    write = partial(masking.before, node)
+    named = write(aten.reshape.default, _checked(masking, node, index, symbol), [-1])
+    made = rows_of(masking, node, value, at, named)
+    if made is None:
+        return False
+    if not shape:
+        made = write(aten.squeeze.dim, made, at)
+    elif len(shape) > 1:
+        made = write(aten.unflatten.int, made, at, list(shape))
+    replace(node, made)
+    return True
+
+
+def _checked(masking: Masking, node: Node, index: Node, symbol: Any) -> Node:
+    """An index that names rows of the caller, or the first one instead; that no other is meant is checked."""
+    known, shape = index.meta["val"], shape_of_node(index)
+    write = partial(masking.before, node)
+    below = write(aten.lt.Tensor, index, masking.count(node, symbol, known.dtype))
+    exists = write(aten.logical_and.default, below, write(aten.ge.Scalar, index, 0))
+    wrong = masking.masked(node, write(aten.logical_not.default, exists), masking.sized(index), len(shape))
+    masking.checks.append(write(aten.logical_not.default, write(aten.any.default, wrong)))
+    made = write(aten.where.ScalarOther, exists, index, 0)
+    made.meta["val"] = known
+    return made

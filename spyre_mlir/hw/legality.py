@@ -19,19 +19,25 @@ def stick_for(index: IndexMap, lane: str | None, lanes: int) -> int | None:
         A dimension, `UNIT` for a sparse operand (it does not depend on `lane`), or None if no layout
         of this tensor serves.
     """
-    holders = [d for d, e in enumerate(index) if any(n == lane for n, _ in e.terms)]
-    if lane is None or not holders:
+    if lane is None:
         return UNIT
-    if len(holders) > 1 or not walks_lanes(index[holders[0]], lane, lanes):
-        return None
-    return holders[0]
+    found: int | None = None
+    for dim, expr in enumerate(index):
+        for name, _ in expr.terms:
+            if name == lane and dim != found:
+                if found is not None:
+                    return None
+                found = dim
+    if found is None:
+        return UNIT
+    return found if walks_lanes(index[found], lane, lanes) else None
 
 
 def walks_lanes(expr: LinearExpr, lane: str, lanes: int) -> bool:
     """Return whether `lane` steps one by one from the start of a stick, and every other loop by whole sticks."""
     own = [c for n, c in expr.terms if n == lane]
-    others = [c for n, c in expr.terms if n != lane]
-    return own == [1] and expr.const % lanes == 0 and all(c % lanes == 0 for c in others)
+    others = [c % lanes for n, c in expr.terms if n != lane]
+    return own == [1] and expr.const % lanes == 0 and not any(others)
 
 
 def writes_whole_sticks(expr: LinearExpr, lane: str, extents: Mapping[str, int], extent: int, lanes: int) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, f64
 from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
@@ -150,10 +151,10 @@ class IndexMapAttr(Data[IndexMap]):
         with printer.in_angle_brackets():
             printer.print_string(", ".join(map(str, self.data)))
 
-    @property
-    def names(self) -> set[str]:
+    @cached_property
+    def names(self) -> frozenset[str]:
         """The iteration dimensions the map mentions."""
-        return {n for e in self.data for n, _ in e.terms}
+        return frozenset([n for e in self.data for n, _ in e.terms])
 
 
 @hashed_once

@@ -11,6 +11,7 @@ Decision: docs/decisions/0114-nest-instead-of-linalg-generic.md
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import I64, ArrayAttr, IntegerAttr, StringAttr, TensorType, UnitAttr, i1, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -34,6 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.dialects.aten_arguments import verify_marks
 from spyre_mlir.dialects.directives import Quoted, ValueDirective
 from spyre_mlir.dialects.ir.canonicalization import CanonicalPatterns
+from spyre_mlir.dialects.ir.operand_groups import known_groups
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.scalars import entry_of, spelling
 from spyre_mlir.dialects.spyre.syntax import AllReadAt, ReadAt, SameType, Space, WrittenAt
@@ -93,6 +95,12 @@ def check_map(index: IndexMapAttr, shape: Sequence[int], space: SpaceAttr, what:
 DIGITS = "digits"
 
 
+@lru_cache(maxsize=1 << 12)
+def _reduced(space: SpaceAttr, written: IndexMapAttr) -> tuple[str, ...]:
+    return tuple([d.name for d in space.data if d.name not in written.names])
+
+
+@known_groups("inputs", "dest")
 @irdl_op_definition
 class NestOp(IRDLOperation):
     """A loop nest: body per point, optional combination, result or update of `dest`.
@@ -164,8 +172,7 @@ class NestOp(IRDLOperation):
     @property
     def reduced(self) -> tuple[str, ...]:
         """Iteration dimensions the result lacks."""
-        kept = self.output_map.names
-        return tuple([d.name for d in self.space.data if d.name not in kept])
+        return _reduced(self.space, self.output_map)
 
     def verify_(self) -> None:
         """Checks C1 to C4, and that its mark is a property."""

@@ -196,7 +196,7 @@ def _most(rows: int, spec: SpyreSpec) -> int:
 def _sticks(op: NestOp, name: str, rows: int, spec: SpyreSpec) -> float:
     """Return what a reduction of so many rows moves in its best layout, in sticks, as if all cores took part."""
     lanes, least = DL16.elements_per_stick(), inf
-    dims = [IterDim(d.name, rows if d.name == name else d.extent) for d in op.space.data]
+    dims = tuple([IterDim(d.name, rows if d.name == name else d.extent) for d in op.space.data])
     extents = {d.name: d.extent for d in dims}
     sides = [(shape_of(op.inputs[0]), op.input_maps[0]), (shape_of(op.result), op.output_map)]
     shapes = [tuple(rows if i == dim_of(m, name) else e for i, e in enumerate(shape)) for shape, m in sides]

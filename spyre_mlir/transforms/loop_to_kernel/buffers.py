@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from math import lcm
 
 from typing_extensions import override
@@ -26,6 +27,7 @@ from spyre_mlir.hw.moves import HostStep
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickLayout, round_up
 
 
+@lru_cache(maxsize=256)
 def stored_format(element: Attribute, *, keep_float32: bool = False) -> str:
     """Return the device format of an element type; float32 stays float32 if requested.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import prod
 
@@ -16,13 +16,13 @@ from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.division import DividedLoop, divide
 from spyre_mlir.hw.formats import DL16
-from spyre_mlir.hw.legality import may_write, stick_for
+from spyre_mlir.hw.legality import stick_for
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import written_block
-from spyre_mlir.transforms.loop_to_kernel.later_reads import weight_of
+from spyre_mlir.transforms.loop_to_kernel.later_reads import weight_of, written_lanes
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RELAID, LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import Lane, allowed_lanes, check_said
 
@@ -92,8 +92,10 @@ def _by_fewer_cores(
     Its stick dimensions are divided by whole sticks, which leaves few rows or columns to few cores; and what has no
     whole sticks of rows is copied first.
     """
+    if not versions.placed:
+        return 0.0
     stick = stick_for(index, lane, block_of(versions.format))
-    if not versions.placed or stick is None or versions.find(stick) is not None:
+    if stick is None or versions.find(stick) is not None:
         return 0.0
     placed, lanes = versions.buffers[0], block_of(versions.format)
     old = placed.layout.stick
@@ -137,8 +139,9 @@ def candidates(space: Sequence[IterDim]) -> list[str | None]:
     return [*(d.name for d in reversed(space)), None]
 
 
+@lru_cache(maxsize=1 << 12)
 def usable_cores(
-    space: Sequence[IterDim], reduced: Collection[str], lane: str | None, lanes: int, spec: SpyreSpec
+    space: tuple[IterDim, ...], reduced: tuple[str, ...], lane: str | None, lanes: int, spec: SpyreSpec
 ) -> int:
     """Return the number of usable cores with `lane` in the lanes: whole sticks there, elements elsewhere."""
     loops = [
@@ -166,15 +169,10 @@ def legal_lanes(op: loop.NestOp, form: str) -> list[Lane]:
     Raises:
         LoweringError: there are none.
     """
-    lanes, found = block_of(form), list[Lane]()
-    for lane in candidates(op.space.data):
-        kept = result_lane(op, lane)
-        if may_write(op.output_map.data, shape_of(op.result), kept, op.space.extents, lanes):
-            stick = stick_for(op.output_map.data, kept, lanes)
-            found.append((lane, UNIT if stick is None else stick))
+    found = dict(written_lanes(op.space, op.output_map, shape_of(op.result), block_of(form)))
     if not found:
         raise LoweringError("no loop can walk the lanes of the result")
-    return found
+    return [(lane, found[lane]) for lane in candidates(op.space.data) if lane in found]
 
 
 def _nothing_later(_value: SSAValue, _stick: int) -> float:
@@ -187,17 +185,16 @@ def cheapest_lane(op: loop.NestOp, forms: Forms, later: Later = _nothing_later, 
     lanes, allowed = block_of(form), allowed_lanes(op, legal_lanes(op, form))
     if len(allowed) == 1:
         return allowed[0][0]
+    extents, reduced, spec = op.space.extents, op.reduced, spec_at(op)
+    readers = [value.uses.get_length() for value in op.inputs]
+    operands = list(zip(forms.operands, [m.data for m in op.input_maps], readers, strict=True))
     for lane, stick in allowed:
         cost = write_cost(shape, stick, form)
-        cost += sum(
-            read_cost(v, m.data, lane, op.space.extents, x.uses.get_length(), relaid)
-            for x, v, m in zip(op.inputs, forms.operands, op.input_maps, strict=True)
-        )
-        cores = usable_cores(op.space.data, op.reduced, lane, lanes, spec_at(op))
-        operands = zip(forms.operands, op.input_maps, strict=True)
-        more = sum(_by_fewer_cores(v, m.data, lane, cores, spec_at(op), relaid) for v, m in operands)
+        cost += sum([read_cost(v, index, lane, extents, count, relaid) for v, index, count in operands])
+        cores = usable_cores(op.space.data, reduced, lane, lanes, spec)
+        more = sum([_by_fewer_cores(v, index, lane, cores, spec, relaid) for v, index, _ in operands])
         found.append((cost / cores + more, lane, stick))
-    cores = spec_at(op).cores_per_card
+    cores = spec.cores_per_card
     now = {stick: per_core * cores for per_core, _, stick in reversed(found)}
     stick = with_later(op.result, min(found, key=lambda one: one[0])[2], now, later)
     return min((one for one in found if one[2] == stick), key=lambda one: one[0])[1]

@@ -12,6 +12,7 @@ these estimates.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from math import inf, prod
 
 from xdsl.dialects.func import FuncOp
@@ -19,12 +20,13 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from spyre_mlir.dialects.argument_notes import placed_results
 from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.layout_choices import LayoutChoice, layout_said
 from spyre_mlir.dialects.spyre.loop_blocks import PutOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import FP32
 from spyre_mlir.hw.legality import may_write, stick_for
-from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout, round_up
+from spyre_mlir.hw.sticks import UNIT, StickLayout, round_up
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RELAID, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import agrees
@@ -83,16 +85,20 @@ class LaterReads:
                     reads.append(self._read(op, use.index))
             elif use.operation is self._returned and use.index in self._placed:
                 reads.append({StickLayout.default(shape_of(value), lanes_of(self._form(value))).stick: 0.0})
-        out = dict[int, float]()
-        for stick in (*range(len(shape_of(value))), UNIT):
-            out[stick] = self._served(value, stick, reads) + sum(costs.get(stick, inf) for costs in kept)
+        out, shape, form = dict[int, float](), shape_of(value), self._form(value)
+        # What lies in device memory in the end is written there in any layout.
+        returned = any(u.operation is self._returned and u.index in self._placed for u in value.uses)
+        each = 1 if returned else weight_of(form, self._weight)
+        for stick in (*range(len(shape)), UNIT):
+            others = {s for costs in reads for s in costs} - {stick}
+            relaid = {other: _relaid(shape, form, stick, other, each) for other in sorted(others)}
+            out[stick] = self._served(stick, reads, relaid) + sum([costs.get(stick, inf) for costs in kept])
         return out
 
-    def _served(self, value: SSAValue, stick: int, reads: Sequence[Costs]) -> float:
+    @staticmethod
+    def _served(stick: int, reads: Sequence[Costs], relaid: Costs) -> float:
         """The cost of all readers of a value with a stick dimension, laid out again where that is less."""
-        own = [costs.get(stick, inf) for costs in reads]
-        others = {s for costs in reads for s in costs} - {stick}
-        relaid = {other: self._relaid(value, stick, other) for other in sorted(others)}
+        own, others = [costs.get(stick, inf) for costs in reads], set(relaid)
         while others:
             total, best = min([(relaid[other] + sum(_least(own, reads, other)), other) for other in others])
             if total >= sum(own):
@@ -102,20 +108,6 @@ class LaterReads:
             own[0] += relaid[best]
             others.discard(best)
         return sum(own)
-
-    def _relaid(self, value: SSAValue, old: int, new: int) -> float:
-        """Sticks read and written by a restickify, `weight_of` each; both tensors have whole sticks of both."""
-        form, shape = self._form(value), list(shape_of(value))
-        for dim in {old, new} - {UNIT}:
-            shape[dim] = round_up(shape[dim], block_of(form))
-        lanes, elements = lanes_of(form), prod(shape)
-        # To or from a sparse tensor both sides have a stick for every element, and no scratchpad holds them, nor what
-        # their readers share with them: counted as all lanes of the sparse side, so that little is laid out so.
-        # What lies in device memory in the end is written there in any layout.
-        returned = any(u.operation is self._returned and u.index in self._placed for u in value.uses)
-        each = 1 if returned else weight_of(form, self._weight)
-        moved = elements * (lanes + 1) if UNIT in (old, new) else each * 2 * elements / lanes
-        return moved * (_WIDE_STEPS if form == FP32.name else 1)
 
     def _filled(self, op: loop.NestOp) -> Costs:
         """Costs of a destination, where this nest can write to it."""
@@ -128,40 +120,34 @@ class LaterReads:
 
     def _read(self, op: loop.NestOp, number: int) -> Costs:
         """Costs of an operand by the stick dimension in which the nest reads it."""
-        form, index = self._form(op.inputs[number]), op.input_maps[number].data
+        form, at = self._form(op.inputs[number]), op.input_maps[number]
+        index, space, lanes, block = at.data, op.space, lanes_of(form), block_of(form)
         own, all_fillers, out = _computed([op]), _computed(_filling(op)), dict[int, float]()
         least, whole = inf, inf
         for lane, stick in self._lanes(op, number):
             made = self._written(op, stick) / own + self.cost(op.result, stick) / all_fillers
-            read = _sticks(op, index, lane, lanes_of(form))
-            needed = stick_for(index, lane, block_of(form))
+            read = _sticks(space, at, lane, lanes)
+            needed = stick_for(index, lane, block)
             if needed is None:
                 least = min(least, made)
             else:
                 out[needed] = min(out.get(needed, inf), made + read)
             whole = min(whole, read)
         if least < inf:  # read through a copy, which any loop may walk that has a dimension for itself
-            alone = {stick_for(index, d.name, block_of(form)) for d in op.space.data} if out else range(len(index))
+            alone = {stick_for(index, d.name, block) for d in space.data} if out else range(len(index))
             for stick in alone:
                 if stick not in (None, UNIT):
                     out[stick] = min(out.get(stick, inf), least + _COPIED * whole)
         return out
 
-    def _lanes(self, op: loop.NestOp, number: int) -> list[tuple[str | None, int]]:
+    def _lanes(self, op: loop.NestOp, number: int) -> Sequence[tuple[str | None, int]]:
         """The loops that may be in the lanes of an operand, each with the stick dimension of the result."""
-        shape, lanes = shape_of(op.result), block_of(self._form(op.result))
-        extents, index = op.space.extents, op.output_map.data
+        lanes = block_of(self._form(op.result))
         if _is_product(op):
             lane, kept = _lanes_of_product(op, number)
-            stick = stick_for(index, kept, lanes)
+            stick = stick_for(op.output_map.data, kept, lanes)
             return [(lane, UNIT if stick is None else stick)]
-        found = list[tuple[str | None, int]]()
-        for lane in (*(d.name for d in op.space.data), None):
-            kept = None if lane in op.reduced else lane
-            if may_write(index, shape, kept, extents, lanes):
-                stick = stick_for(index, kept, lanes)
-                found.append((lane, UNIT if stick is None else stick))
-        said = _said(op)
+        found, said = written_lanes(op.space, op.output_map, shape_of(op.result), lanes), _said(op)
         return found if said is None else [one for one in found if agrees(said, one)] or found
 
     def _written(self, op: loop.NestOp, stick: int) -> float:
@@ -169,7 +155,39 @@ class LaterReads:
         if op.dest is None:
             return StickLayout.published(shape_of(op.result), stick, block_of(form)).sticks(lanes_of(form))
         lane = next((n for n, _ in op.output_map.data[stick].terms), None) if stick != UNIT else None
-        return _sticks(op, op.output_map.data, lane, lanes_of(form))
+        return _sticks(op.space, op.output_map, lane, lanes_of(form))
+
+
+@lru_cache(maxsize=1 << 12)
+def _relaid(shape: tuple[int, ...], form: str, old: int, new: int, each: float) -> float:
+    """Sticks read and written by a restickify, so many each; both tensors have whole sticks of both dimensions."""
+    lanes, block = lanes_of(form), block_of(form)
+    elements = prod([round_up(e, block) if dim in (old, new) else e for dim, e in enumerate(shape)])
+    # To or from a sparse tensor both sides have a stick for every element, and no scratchpad holds them, nor what
+    # their readers share with them: counted as all lanes of the sparse side, so that little is laid out so.
+    moved = elements * (lanes + 1) if UNIT in (old, new) else each * 2 * elements / lanes
+    return moved * (_WIDE_STEPS if form == FP32.name else 1)
+
+
+@lru_cache(maxsize=1 << 12)
+def written_lanes(
+    space: SpaceAttr, index: IndexMapAttr, shape: tuple[int, ...], lanes: int
+) -> tuple[tuple[str | None, int], ...]:
+    """Return the loops that may be in the lanes of a nest, each with the stick dimension of the result; none last.
+
+    Args:
+        space: the loops.
+        index: the map of the result.
+        shape: of the result.
+        lanes: elements per stick of the result.
+    """
+    found, extents, written = list[tuple[str | None, int]](), space.extents, index.names
+    for lane in (*extents, None):
+        kept = lane if lane in written else None
+        if may_write(index.data, shape, kept, extents, lanes):
+            stick = stick_for(index.data, kept, lanes)
+            found.append((lane, UNIT if stick is None else stick))
+    return tuple(found)
 
 
 def _least(own: Sequence[float], reads: Sequence[Costs], stick: int) -> list[float]:
@@ -184,11 +202,11 @@ def _writes(op: loop.NestOp, stick: int, lanes: int) -> bool:
     return (stick == UNIT or lane is not None) and may_write(index, shape_of(op.result), lane, extents, lanes)
 
 
-def _sticks(op: loop.NestOp, index: IndexMap, lane: str | None, lanes: int) -> float:
+@lru_cache(maxsize=1 << 12)
+def _sticks(space: SpaceAttr, index: IndexMapAttr, lane: str | None, lanes: int) -> float:
     """Sticks of what a nest touches through a map, each counted once."""
-    used = {n for e in index for n, _ in e.terms}
-    extents = op.space.extents
-    return prod(-(-extents[n] // lanes) if n == lane else extents[n] for n in used)
+    extents = space.extents
+    return prod([-(-extents[n] // lanes) if n == lane else extents[n] for n in index.names])
 
 
 def _computed(nests: Sequence[loop.NestOp]) -> int:
@@ -239,4 +257,4 @@ def _lanes_of_product(op: loop.NestOp, number: int) -> tuple[str | None, str | N
     return (summed if number == left else column), column
 
 
-__all__ = ["LaterReads", "weight_of"]
+__all__ = ["LaterReads", "weight_of", "written_lanes"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Sequence
 
 from xdsl.ir import Operation, SSAValue
@@ -10,6 +9,8 @@ from xdsl.ir import Operation, SSAValue
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.hw.spec import STICK_BYTES
+
+_SENT = (kernel.ToDeviceOp, TileOp)
 
 
 def may_hold(value: SSAValue, *, written: bool) -> bool:
@@ -22,18 +23,21 @@ def copied_inputs(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
 
     Kernels that read a part each do not share it, unless their parts are more than the tensor together.
     """
-    reads, read_bytes = Counter[SSAValue](), Counter[SSAValue]()
+    readers = dict[SSAValue, dict[kernel.KernelOp, int]]()
     for op in ops:
         if isinstance(op, kernel.ComputeOp):
-            parts = {value: op.operand_bytes(number) for number, value in enumerate(op.inputs)}
-            reads.update(parts.keys())
-            read_bytes.update(parts)
+            for number, value in enumerate(op.inputs):
+                if isinstance(value.owner, _SENT):
+                    readers.setdefault(value, {})[op] = number
+    shared = {value: numbers for value, numbers in readers.items() if len(numbers) > 1}
+    if not shared:
+        return set()
     written = {buffer_behind(op.output) for op in ops}
     return {
         value
-        for value, count in reads.items()
-        if count > 1 and isinstance(value.owner, kernel.ToDeviceOp | TileOp) and buffer_behind(value) not in written
-        if read_bytes[value] > _whole_bytes(value)
+        for value, numbers in shared.items()
+        if buffer_behind(value) not in written
+        if sum([op.operand_bytes(number) for op, number in numbers.items()]) > _whole_bytes(value)
     }
 
 

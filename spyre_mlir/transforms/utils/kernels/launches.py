@@ -42,7 +42,7 @@ def launch_numbers(block: Block) -> dict[Operation, int]:
                 numbers[op] = number
                 number += 1
             continue
-        inside = [inner for inner in op.walk() if isinstance(inner, KernelOp)]
+        inside = [inner for inner in (op.walk() if op.regions else (op,)) if isinstance(inner, KernelOp)]
         numbers.update(dict.fromkeys(inside, number))
         used = used or bool(inside)
     return numbers

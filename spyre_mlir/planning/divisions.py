@@ -211,10 +211,11 @@ class _Search:
         same_held = frozenset(stays.items())
         for way in self._ways(number, held):
             added = way.added
-            owed = self._owed(kernel, way, state) if owed_before or way.copies else _NOTHING_OWED
-            us = state.us + way.us + (sum(owed.values()) - sum(owed_before.values()))
-            least_us = us - sum(owed.values())
-            if least_us > most_us:
+            us, owed = state.us + way.us, _NOTHING_OWED
+            if owed_before or way.copies:
+                owed = self._owed(kernel, way, state)
+                us += sum(owed.values()) - sum(owed_before.values())
+            if (us - sum(owed.values()) if owed else us) > most_us:
                 continue
             if used + added.bytes > room and not self._takes_over(
                 kernel, way, {**held, **added.held}, used - room, ending
@@ -225,7 +226,7 @@ class _Search:
                 kept = {**stays, **way.kept}
                 now_held = same_held.union(way.kept.items())
             owed = {b: gain for b, gain in owed.items() if b in kept} if owed else owed
-            key = now_held, frozenset(owed.items())
+            key = now_held, frozenset(owed.items()) if owed else _NONE_OWED
             if (other := best.get(key)) is None or us < other.us:
                 best[key] = _State(us, way.us, kept, owed, state, way.choice, tuple(added.held), way.local)
 
@@ -343,6 +344,7 @@ def _room(kernels: Sequence[Kernel], first: Mapping[int, int], usable: int) -> l
 
 _NOTHING = _Addition({}, 0, 0.0)
 _NOTHING_OWED: Mapping[int, float] = {}
+_NONE_OWED = frozenset[tuple[int, float]]()
 
 
 def _latest(kernels: Sequence[Kernel], most_us: float, prices: Prices) -> list[float]:

@@ -1,1 +1,1 @@
-"""Loops of plans: notes of those that `plan` puts, and those that `materialize-plan` makes of notes."""
+"""Loops of plans: the search for them, notes of those that `plan` puts, and those that `materialize-plan` makes."""

@@ -397,12 +397,12 @@ NO_FORM = {
     "transforms.regions.repetitions.LEAST_SAVED": "whether layers are one function; test_regions.py has both",
     "transforms.regions.repetitions._WINDOW": "how repetitions are looked for",
     "transforms.utils.host_fallback._PLACES_SHOWN": "how many places a message shows",
-    "transforms.plan.WORTH_TRYING_US": "whether a loop is tried",
-    "transforms.plan.CLEAR_GAIN": "whether a loop is quicker; test_plan.py has both",
+    "transforms.planned_loops.loop_search.WORTH_TRYING_US": "whether a loop is tried",
+    "transforms.planned_loops.loop_search.CLEAR_GAIN": "whether a loop is quicker; test_plan.py has both",
     "transforms.kernel_plans.kernel_choices.SLOW": "which divisions are considered",
     "transforms.kernel_plans.kernel_choices.SHORT_US": "which divisions are considered",
     "transforms.kernel_plans.kernel_choices.SHORT_IN_LOOP_US": "which divisions are considered",
-    "transforms.plan.MOST_TRIPS": "in how many trips a sum grows; test_running_sums.py has both",
+    "transforms.planned_loops.loop_search.MOST_TRIPS": "in how many trips a sum grows; test_running_sums.py has both",
     "transforms.kernel_plans.running_sums.MOST_TRIPS": "in how many trips a sum grows; test_running_sums.py has both",
     "transforms.kernel_plans.repeated_weights._LEAST_GAIN_US": (
         "whether cores make the same columns; test_repeated_weights.py has both"
@@ -437,7 +437,9 @@ NO_FORM = {
     ),
     "transforms.aten_forms.take_experts._LEAST_BITS": "which integers number experts",
     "transforms.aten_forms.take_experts._MOST_ROWS": "who meets which matrices; test_take_experts.py has both",
-    "transforms.plan.LAUNCH_US": "which of loops that gain alike are taken; test_plan.py has both",
+    "transforms.planned_loops.loop_search.LAUNCH_US": (
+        "which of loops that gain alike are taken; test_loop_search.py has both"
+    ),
     "transforms.kernel_plans.sliced_sums.MOST_KERNELS": "how far around a sum kernels are planned again, for speed",
     "transforms.loop_to_kernel.settling.equal_extents._WORTH": "more sticks in buffers; test_equal_extents.py has both",
     "transforms.loop_to_kernel.later_reads._COPIED": "which layout a tensor has; test_later_reads.py has both",

@@ -5,8 +5,9 @@ about the least number with which everything that the group makes and uses fits,
 trip without a batch, because products are quicker without one.
 
 A count of pieces that no number of cores divides well is cut unequally: blocks of which every core has as many pieces,
-then the remainder in a block of its own.
+then the remainder in a block of its own. Several cores may make the same of its pieces, each for other rows.
 
+Decision: docs/decisions/0168-cores-make-the-same-columns-of-a-weight.md
 Decision: docs/decisions/0172-narrow-weights-in-blocks-and-parts.md
 """
 
@@ -44,12 +45,14 @@ class TripSpan:
         size: pieces in each block.
         pieces: in all.
         start: pieces before the first block.
+        copies: how many cores make the same pieces of a weight, each for a part of the rows of its products.
     """
 
     trips: int
     size: int
     pieces: int
     start: int = 0
+    copies: int = 1
 
     @classmethod
     def of_all(cls, trips: int) -> TripSpan:
@@ -100,21 +103,28 @@ def worth_trying(outer: LoopChoice, inner: LoopChoice | None, needed: int, most:
     return found
 
 
-def shared_equally(pieces: int, cores: int, needed: int) -> list[tuple[TripSpan, TripSpan]]:
+def shared_equally(pieces: int, cores: int, needed: int, rows: int = 1) -> list[tuple[TripSpan, TripSpan]]:
     """Return blocks of which all cores have as many pieces, and those of the remainder; none if there is no remainder.
 
     Args:
         pieces: to share.
         cores: that share them.
         needed: equal trips with which the intermediates of all pieces fit the scratchpads.
+        rows: of which several cores may have parts, with the same pieces of the remainder.
     """
     rounds, rest = divmod(pieces, cores)
     if rounds == 0 or rest == 0:
         return []
     most = pieces - rest
-    behind = TripSpan(1, rest, pieces, most)
-    counts = divisors(rounds, rounds)
-    return [(TripSpan(n, most // n, pieces), behind) for n in _near(counts, -(-needed * most // pieces), 1)]
+    copies = {1, most_copies(rest, rows, cores)}
+    behind = [TripSpan(1, rest, pieces, most, n) for n in sorted(copies)]
+    counts = _near(divisors(rounds, rounds), -(-needed * most // pieces), 1)
+    return [(TripSpan(n, most // n, pieces), last) for n in counts for last in behind]
+
+
+def most_copies(pieces: int, rows: int, cores: int) -> int:
+    """Return the most copies of few pieces for which there are cores, and equal parts of the rows."""
+    return divisors(rows, cores // pieces)[-1]
 
 
 def _near(counts: Sequence[int], needed: int, around: int) -> Iterator[int]:
@@ -122,4 +132,4 @@ def _near(counts: Sequence[int], needed: int, around: int) -> Iterator[int]:
     return iter(counts[max(0, place - 1) : place + around])
 
 
-__all__ = ["LoopChoice", "TripSpan", "Trips", "shared_equally", "worth_trying"]
+__all__ = ["LoopChoice", "TripSpan", "Trips", "most_copies", "shared_equally", "worth_trying"]

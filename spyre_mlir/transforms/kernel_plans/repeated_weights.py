@@ -3,7 +3,8 @@
 A weight of few bits goes from its conversion to its product in the scratchpads, so each core makes the columns that it
 multiplies. With fewer sticks of columns than cores, or sticks that cores cannot share evenly, some cores are idle, or a
 sum is divided, which keeps half of a core busy. Instead several cores may make the same columns, for as many parts of
-the rows: the kernels of the weight get a loop over these parts, and the product gets a batch dimension for it.
+the rows: the kernels of the weight get a loop over these parts, and the product gets a batch dimension for it. Where
+loops leave few sticks to their last trip, these alone may have copies.
 
 Decision: docs/decisions/0168-cores-make-the-same-columns-of-a-weight.md
 """
@@ -13,21 +14,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import prod
+from math import gcd, prod
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Block, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.hw.cost import CostKind, MatmulLoops, Traffic, Work, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
 from spyre_mlir.hw.division import divisors
 from spyre_mlir.hw.formats import DL16, FP32
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr
+from spyre_mlir.planning.trips import most_copies
 from spyre_mlir.transforms.kernel_plans.row_blocks import is_settled, is_widened_product, lanes_behind, rows_loop
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
+from spyre_mlir.transforms.utils.kernels.widened_weights import KernelCounts
+from spyre_mlir.transforms.utils.kernels.widened_weights import is_widened as widened
 
 _COPY = "copy"
 # Copies that gain less than this are left alone: each repeats what makes the weight.
@@ -60,6 +65,8 @@ def repeat_weights(
         if made is None:
             continue
         done.update(made.products)
+        if any(is_settled(other) for other in made.all):
+            continue
         if (copies := _copies(made, spec, parameters)) > 1:
             makers, products = list(made.kernels), list(made.products)
             buffers = [
@@ -83,6 +90,33 @@ def copies_of(ops: Sequence[kernel.KernelOp], loops: Sequence[str]) -> int:
     )
 
 
+def repeat_in(block: Block, copies: int) -> None:
+    """Let so many cores make the same columns of all widened weights of a block, which divide `shared_rows`."""
+    done, known = set[kernel.KernelOp](), KernelCounts()
+    for op in [o for o in block.ops if isinstance(o, kernel.ComputeOp)]:
+        if op not in done and (made := _made_by(op, known)) is not None:
+            done.update(made.products)
+            _repeat(made, copies)
+
+
+def shared_rows(ops: Sequence[kernel.KernelOp], loops: Sequence[str]) -> int:
+    """Return rows of which several cores may have parts, each with the same columns of all widened weights of a group.
+
+    Any divisor may be the number of copies; 1 if the group has no such weight, or loops do not walk the columns of one.
+
+    Args:
+        ops: the kernels of the group.
+        loops: by kernel, the name of the loop around it.
+    """
+    own, rows, known = dict(zip(ops, loops, strict=True)), 0, KernelCounts()
+    for op in ops:
+        if isinstance(op, kernel.ComputeOp) and (made := _made_by(op, known)) is not None:
+            if not made.all.issubset(own) or any(hint_of(o) for o in made.all) or own[op] == rows_loop(op):
+                return 1
+            rows = gcd(rows, op.space.extents[rows_loop(op)])
+    return rows or 1
+
+
 @dataclass
 class _MadeWeight:
     """A widened weight, or the digits of one.
@@ -97,6 +131,11 @@ class _MadeWeight:
     buffers: dict[SSAValue, None] = field(default_factory=dict[SSAValue, None])
     products: dict[kernel.ComputeOp, None] = field(default_factory=dict[kernel.ComputeOp, None])
 
+    @property
+    def all(self) -> set[kernel.KernelOp]:
+        """The kernels and the products."""
+        return {*self.kernels, *self.products}
+
 
 def _made_for(op: kernel.ComputeOp, is_widened: Callable[[SSAValue], bool]) -> _MadeWeight | None:
     """All kernels that make the weight of a product, and all products of it; None if another op uses it."""
@@ -110,7 +149,7 @@ def _made_for(op: kernel.ComputeOp, is_widened: Callable[[SSAValue], bool]) -> _
         found.buffers[value] = None
         for use in value.uses:
             user = use.operation
-            if not isinstance(user, kernel.ConvertOp | kernel.ComputeOp) or is_settled(user):
+            if not isinstance(user, kernel.ConvertOp | kernel.ComputeOp):
                 return None
             if user.is_product:
                 if use.index != 1 or not isinstance(user, kernel.ComputeOp) or not rows_loop(user):
@@ -123,6 +162,12 @@ def _made_for(op: kernel.ComputeOp, is_widened: Callable[[SSAValue], bool]) -> _
                 return None
     same = {(p.space.extents[rows_loop(p)], p.inputs[0].type, p.tensors[1].shape) for p in found.products}
     return found if len(same) == 1 else None
+
+
+def _made_by(op: kernel.ComputeOp, known: KernelCounts) -> _MadeWeight | None:
+    """The weight of a product, if it is a widened one that may have copies."""
+    is_widened = partial(widened, known=known)
+    return _made_for(op, is_widened) if is_widened_product(op, is_widened) else None
 
 
 def _copies(made: _MadeWeight, spec: SpyreSpec, p: CostParameters) -> int:
@@ -153,7 +198,12 @@ def _us(made: _MadeWeight, product: kernel.ComputeOp, copies: int, spec: SpyreSp
     if rest and (turns == 1 or in_trips):
         # The sum may be divided instead: its result is written to device memory, and read there.
         moved = p.memory_us(2 * rows * rest * lanes * DL16.bits // 8)
-        products_us += min(0.0, p.pe_divided_sum_slowdown * once * rest / cores + moved - once)
+        rests_us = [once, p.pe_divided_sum_slowdown * once * rest / cores + moved]
+        tiles = 2 * rows * lanes * DL16.bits // 8  # of a result and of what follows from it, with all rows
+        if in_trips and copies == 1 and piece + tiles <= spec.lx_usable_bytes:
+            few = most_copies(rest, rows, cores)
+            rests_us.append(_turn_us(rows, few, rest * lanes, summed.extent, lanes, p))
+        products_us += min(rests_us) - once
     sent = sum(t.sticks for op in made.kernels for t in _sent(op)) * STICK_BYTES
     read = Traffic(bytes=sent, needed=sent, per_core=sent // cores, readers=copies)
     elements = turns * lanes * summed.extent * spec.cores_per_card
@@ -240,4 +290,4 @@ def _larger(tensor: DeviceTensor, copies: int) -> DeviceTensor:
     return replace(tensor, shape=(copies, *tensor.shape), layout=layout)
 
 
-__all__ = ["copies_of", "repeat_weights"]
+__all__ = ["copies_of", "repeat_in", "repeat_weights", "shared_rows"]

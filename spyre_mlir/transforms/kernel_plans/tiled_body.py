@@ -1,6 +1,7 @@
 """The body of a loop over blocks of rows: tiles of what the group reads, small buffers for what it makes.
 
 Decision: docs/decisions/0035-a-tile-is-a-view-in-a-loop.md
+Decision: docs/decisions/0168-cores-make-the-same-columns-of-a-weight.md
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.transforms.kernel_plans.repeated_copies import Repeated, repeated_copies
+from spyre_mlir.transforms.kernel_plans.repeated_weights import repeat_in
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.running_sums import RunningSum
 
@@ -56,6 +58,8 @@ class TiledBody:
                 self._add_up(op, internal)
             elif op.output not in repeated:
                 self._append(number, self._tiled(number, internal, repeated))
+        if span.copies > 1:
+            repeat_in(self.block, span.copies)
 
     def _append(self, number: int, op: Operation) -> None:
         self.sources.append(number)

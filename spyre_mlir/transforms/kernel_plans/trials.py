@@ -77,7 +77,7 @@ class Trial:
     def told(self, us: float | None = None, most_us: float | None = None) -> TriedLoop:
         """Return it for the record, with its predicted time if it was built."""
         name = self.group.loops[0]
-        loops = [(name if s.start == 0 else f"{name} from piece {s.start}", s.trips) for s in self.spans]
+        loops = [(_told(name, span), span.trips) for span in self.spans]
         loops += [] if self.inner is None else [(self.inner.loops[0], self.inner.trips)]
         cuts = self._cuts() if len(self.spans) == 1 else ()
         return TriedLoop(tuple(self.group.ops), tuple(loops), self.usual_us, self.least_us, us, most_us, cuts=cuts)
@@ -88,6 +88,12 @@ class Trial:
         if inner is None:
             return tuple([{name: trips} for name in self.group.loops])
         return tuple([{n: trips, i: inner.trips} for n, i in zip(self.group.loops, inner.loops, strict=True)])
+
+
+def _told(name: str, span: TripSpan) -> str:
+    """What a loop over blocks of another one is called."""
+    place = "" if span.start == 0 else f" from piece {span.start}"
+    return f"{name}{place}{'' if span.copies == 1 else f', {span.copies} copies'}"
 
 
 def clear_gain_us(usual_us: float) -> float:

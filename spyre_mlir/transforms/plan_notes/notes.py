@@ -2,7 +2,8 @@
 
 ``spyre.loops = [{trips = [4, 2], us = 12.5 : f64, alone_us = 20.1 : f64}]`` at the function: a loop of 4 trips with one
 of 2 inside, the predicted time, and that of the kernels without it. Unequal blocks are ``blocks = [[4, 8], [1, 3]]``: 4
-trips of 8 pieces, then one of 3. ``spyre.plan = {loop = 0, over = ["m"], runs = [{division = #spyre.division<m over 32,
+trips of 8 pieces, then one of 3; in ``[1, 3, 10]`` ten cores have the same pieces of a weight, each for a tenth of the
+rows. ``spyre.plan = {loop = 0, over = ["m"], runs = [{division = #spyre.division<m over 32,
 n>, place = "lx"}]}`` at a kernel: loop number 0 goes over its loop m, and the kernel in it is divided so and writes to
 the scratchpads. A kernel may run several times, as in two loops or around one; without ``runs`` that is left open.
 ``spyre.us = 1.75 : f64`` is the predicted time of a kernel in no loop.
@@ -64,7 +65,7 @@ class LoopNote:
         if self.spans == (TripSpan.of_all(self.spans[0].trips),):
             found["trips"] = _numbers([self.spans[0].trips, *([self.inner] if self.inner > 1 else [])])
         else:
-            found["blocks"] = ArrayAttr([_numbers([span.trips, span.size]) for span in self.spans])
+            found["blocks"] = ArrayAttr([_numbers(_block(span)) for span in self.spans])
         found |= {name: _time(us) for name, us in (("us", self.us), ("alone_us", self.alone_us)) if us is not None}
         return DictionaryAttr(found | ({"why": StringAttr(self.why)} if self.why else {}))
 
@@ -120,6 +121,11 @@ def _numbers(values: Sequence[int]) -> ArrayAttr[IntegerAttr[Any]]:
     return ArrayAttr([IntegerAttr(n, i64) for n in values])
 
 
+def _block(span: TripSpan) -> Sequence[int]:
+    """Trips and pieces of each, and copies if there are any: what `_spans` reads."""
+    return [span.trips, span.size, *([span.copies] if span.copies > 1 else [])]
+
+
 def _time(us: float) -> FloatAttr[Any]:
     return FloatAttr(float(f"{us:.{_DIGITS}g}"), f64)
 
@@ -170,7 +176,7 @@ def _loop_note(said: Attribute, where: str) -> LoopNote:
     if trips is not None and blocks is None and trips[0] > 1 and len(trips) <= 2:
         return LoopNote((TripSpan.of_all(trips[0]),), trips[1] if len(trips) > 1 else 1)
     pairs = [_counts(pair) for pair in cast("ArrayAttr[Attribute]", blocks)] if isinstance(blocks, ArrayAttr) else []
-    spans = [pair for pair in pairs if pair is not None and len(pair) == 2]
+    spans = [pair for pair in pairs if pair is not None and 2 <= len(pair) <= 3]
     if spans and len(spans) == len(pairs) and "trips" not in parts:
         return LoopNote(_spans(spans))
     raise PlanError(
@@ -180,10 +186,10 @@ def _loop_note(said: Attribute, where: str) -> LoopNote:
     )
 
 
-def _spans(pairs: Sequence[Sequence[int]]) -> tuple[TripSpan, ...]:
-    pieces, start, found = sum(trips * size for trips, size in pairs), 0, list[TripSpan]()
-    for trips, size in pairs:
-        found.append(TripSpan(trips, size, pieces, start))
+def _spans(blocks: Sequence[Sequence[int]]) -> tuple[TripSpan, ...]:
+    pieces, start, found = sum(trips * size for trips, size, *_ in blocks), 0, list[TripSpan]()
+    for trips, size, *copies in blocks:
+        found.append(TripSpan(trips, size, pieces, start, *copies))
         start += trips * size
     return tuple(found)
 

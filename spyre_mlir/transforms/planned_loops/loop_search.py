@@ -29,7 +29,7 @@ from spyre_mlir.transforms.kernel_plans.group_loops import GroupLoops
 from spyre_mlir.transforms.kernel_plans.group_prefixes import GroupPrefix
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
-from spyre_mlir.transforms.kernel_plans.repeated_weights import copies_of
+from spyre_mlir.transforms.kernel_plans.repeated_weights import copies_of, shared_rows
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from
 from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, most_trips
 from spyre_mlir.transforms.kernel_plans.time_floors import ROUNDING, TimeFloors
@@ -256,8 +256,9 @@ class LoopSearch:
                 continue
             found = list[tuple[tuple[TripSpan, ...], InnerLoop | None, float]]()
             if not prefix.is_summed and (saved or self._leaves_cores_idle(prefix, usual_us)):  # a sum grows in one loop
-                cores = self.spec.cores_per_card // copies_of(group.ops[:count], group.loops[:count])
-                shared = shared_equally(prefix.pieces, cores, needed)
+                ops, loops = group.ops[:count], group.loops[:count]
+                cores = self.spec.cores_per_card // copies_of(ops, loops)
+                shared = shared_equally(prefix.pieces, cores, needed, shared_rows(ops, loops))
                 found += [(spans, None, floor) for spans in shared]
             for trips, inner in self._loops(prefix, needed):
                 within = 1 if inner is None else inner.trips

@@ -16,6 +16,7 @@ from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.transforms.kernel_plans.divided_blocks import move_to
 from spyre_mlir.transforms.kernel_plans.hinted_loops import MOST_SHOWN
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
+from spyre_mlir.transforms.kernel_plans.repeated_weights import shared_rows
 from spyre_mlir.transforms.kernel_plans.row_groups import PASSED, RowGroup, ops_from, row_loops
 from spyre_mlir.transforms.kernel_plans.running_sums import most_trips
 from spyre_mlir.transforms.kernel_plans.tiled_body import put_around
@@ -99,6 +100,11 @@ class NotedLoop:
         elif group.pieces % note.spans[0].pieces:
             message = f"its blocks have {note.spans[0].pieces} pieces, and the kernels {group.pieces}"
             raise self._refused(0, message)
+        copies = max(span.copies for span in note.spans)
+        counts = divisors(shared_rows(group.ops, group.loops), spec.cores_per_card) if copies > 1 else [1]
+        if copies not in counts:
+            possible = ", ".join(map(str, counts))
+            raise self._refused(0, f"{copies} cores cannot share the rows of its weights, possible are {possible}")
         if trips * note.inner > spec.loop_trips:
             raise self._refused(0, f"it makes {trips * note.inner} trips, and the device counts {spec.loop_trips}")
         if not group.is_summed:

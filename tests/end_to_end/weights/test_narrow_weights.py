@@ -251,6 +251,28 @@ def test_copies_of_a_weight_share_out_in_equal_trips_what_all_cores_cannot(tmp_p
     assert [f for f in check_path(tmp_path / "saved", make_context(small)) if f.severity == "error"] == []
 
 
+def test_copies_of_the_last_sticks_alone_keep_all_cores_busy(tmp_path: Path) -> None:
+    """68 sticks of columns: two trips with one on each core, then eight cores make each of four, for 8 of 64 rows."""
+    small = replace(SPYRE, lx_usable_bytes=80_000)
+    model, x = Linear8(68 * 128, 128, scaled_first=False), inputs(64, 128)
+    program = import_program(model, (x,))
+    levels = lower(program.module, make_context(small))
+    loops = [op for op in levels.modules["spyre.kernel"].walk() if isinstance(op, ForOp)]
+    found = [[op.space_splits() for op in loop.walk() if isinstance(op, KernelOp)][:2] for loop in loops]
+    assert [len(loop_bounds(op).values) for op in loops] == [2, 1]
+    assert found == [
+        [{"d0": 32, "d1": 1}, {"m": 1, "n": 32, "k": 1}],
+        [{"copy": 8, "d0": 4, "d1": 1}, {"copy": 8, "m": 1, "n": 4, "k": 1}],
+    ]
+    made = CompiledModel(program, levels, CompileOptions())
+    checked = made.verify(x)
+    assert checked, str(checked)
+    wanted = reference(model, x)
+    assert float((made(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
+    made.save(tmp_path / "saved")
+    assert [f for f in check_path(tmp_path / "saved", make_context(small)) if f.severity == "error"] == []
+
+
 def test_the_files_hold_its_codes_in_the_published_order(tmp_path: Path) -> None:
     """Lane 16s + 8h + e of a stick has element 64h + 8s + e."""
     model, x = Linear8(128, 64, scaled_first=False), inputs(2, 64)

@@ -50,6 +50,10 @@ def test_all_cores_have_as_many_pieces_and_the_remainder_follows() -> None:
     # The remainder is one block, which need not divide what is before it.
     assert shared_equally(86, 32, 1)[0][1] == TripSpan(1, 22, 86, start=64)
     assert shared_equally(96, 32, 1) == shared_equally(20, 32, 1) == []
+    # Eight cores may make each of the four pieces, for an eighth of 512 rows; 12 rows have six equal parts at most.
+    for rows, copies in (512, 8), (12, 6), (7, 7), (11, 1):
+        found = [last.copies for _, last in shared_equally(100, 32, 1, rows)]
+        assert found == ([1, copies] if copies > 1 else [1])
     for many, few in shared_equally(75, 16, 4):
         rows = [n for s in (many, few) for at in range(*s.bounds) for n in range(at * s.unit, at * s.unit + s.size)]
         assert rows == list(range(75))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
+from spyre_mlir.dialects.spyre.hints import Hint
 from spyre_mlir.dialects.spyre.kernel import ConvertOp, KernelOp, device_tensor
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in
-from spyre_mlir.transforms.kernel_plans.repeated_weights import copies_of, repeat_weights
+from spyre_mlir.transforms.kernel_plans.repeated_weights import copies_of, repeat_weights, shared_rows
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.utils.kernels.widened_weights import is_widened
 from spyre_mlir.transforms.utils.rebuild import functions
@@ -45,6 +46,16 @@ def test_weights_with_columns_for_all_cores_are_made_once() -> None:
     """4,096 columns are a stick on each core; of 16 rows no copy gains what it costs; DL16 is not made at all."""
     for module in (product(1024, columns=4096), product(16), product(2048, weight="f16")):
         assert all("copy" not in op.space.extents for op in repeated(module))
+
+
+def test_cores_may_share_the_rows_of_whole_weights_in_loops_over_columns() -> None:
+    convert, multiplied, exp = ops(product(96), KernelOp)
+    assert shared_rows([convert, multiplied, exp], ["d0", "n", "n"]) == 96
+    # Rows go by in the loop; the conversion is outside; there is no weight; a hint says how to divide.
+    assert shared_rows([multiplied, exp], ["m", "m"]) == shared_rows([multiplied], ["n"]) == 1
+    assert shared_rows([exp], ["n"]) == 1
+    Hint({"d0": 2}).put(convert)
+    assert shared_rows([convert, multiplied], ["d0", "n"]) == 1
 
 
 def test_a_weight_that_something_else_reads_is_made_once() -> None:

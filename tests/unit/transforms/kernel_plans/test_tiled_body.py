@@ -17,6 +17,7 @@ from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
 from spyre_mlir.transforms.utils.rebuild import functions
+from tests.unit.transforms.kernel_plans.test_row_blocks import product
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 
@@ -98,6 +99,21 @@ def test_a_block_may_start_at_no_multiple_of_its_size() -> None:
     tiles = [(t.step.value.data, device_tensor(t.result).shape[0]) for t in ops(module, TileOp)]
     assert [list(loop_bounds(loop).values) for loop in ops(module, ForOp)] == [[0], [5]]
     assert tiles == [(40, 40)] * 2 + [(8, 24)] * 2
+
+
+def test_copies_of_a_weight_are_made_for_parts_of_the_rows() -> None:
+    """Of 384 columns the last 128 are made by eight cores each, for 12 of 96 rows."""
+    module = product(96, columns=384)
+    first, *others = ops(module, KernelOp)
+    group = next(g for g in grow(first, others) if g.loops[0] == "d0")
+    install([TiledBody(group, TripSpan(1, 2, 3)), TiledBody(group, TripSpan(1, 1, 3, start=2, copies=8))])
+    verify_module(module)
+    once, copied = (list(op.body.block.ops) for op in ops(module, ForOp))
+    kernels = [[op for op in body if isinstance(op, KernelOp)] for body in (once, copied)]
+    assert [op.space.extents.get("copy", 1) for op in kernels[0]] == [1, 1, 1]
+    assert [op.space.extents.get("copy", 1) for op in kernels[1]] == [8, 8, 1]
+    assert kernels[1][1].space.extents == {"copy": 8, "m": 12, "n": 128, "k": 64}
+    assert device_tensor(kernels[1][0].output).shape == (8, 128, 64)
 
 
 def _in_two_loops(*spans: TripSpan) -> ModuleOp:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
@@ -20,8 +22,10 @@ def test_what_a_trial_tells() -> None:
     told = Trial(group, (TripSpan.of_all(4),), InnerLoop(2, ["n"]), usual_us=20.0, least_us=10.0).told(12.0, 19.0)
     assert told.loops == ((group.loops[0], 4), ("n", 2))
     assert (told.us, told.most_us, told.least_us) == (12.0, 19.0, 10.0)
-    unequal = Trial(group, (TripSpan(3, 32, 100), TripSpan(1, 4, 100, start=96)), None, 20.0, 10.0).told()
+    spans = TripSpan(3, 32, 100), TripSpan(1, 4, 100, start=96)
+    unequal, copied = (Trial(group, (spans[0], replace(spans[1], copies=n)), None, 20.0, 10.0).told() for n in (1, 8))
     assert unequal.loops == ((group.loops[0], 3), (f"{group.loops[0]} from piece 96", 1))
+    assert copied.loops[1] == (f"{group.loops[0]} from piece 96, 8 copies", 1)
     assert clear_gain_us(told.usual_us) == CLEAR_GAIN * 20.0
 
 

@@ -32,12 +32,12 @@ def test_notes_are_read_as_they_were_written() -> None:
     module = passed(softmax(64, 128))
     (function,), kernel = ops(module, FuncOp), ops(module, KernelOp)[2]
     assert not has_notes(function)
-    uneven = TripSpan(4, 8, 35), TripSpan(1, 3, 35, 32)
+    uneven = TripSpan(4, 8, 35), TripSpan(1, 3, 35, 32, copies=10)
     put_loop_notes(function, [LoopNote((TripSpan.of_all(4),), 2, 1.23446, 5.0, "it is short"), LoopNote(uneven)])
     KernelNote(1, ("m", "n"), (RunNote({"n": 1, "m": 8}, "lx", 2.3458), RunNote({"m": 2, "n": 4}))).put(kernel)
     text = module_text(module)
     said = '{trips = [4 : i64, 2 : i64], us = 1.234000e+00 : f64, alone_us = 5.000000e+00 : f64, why = "it is short"}'
-    assert f"spyre.loops = [{said}, {{blocks = [[4 : i64, 8 : i64], [1 : i64, 3 : i64]]}}]" in text
+    assert f"spyre.loops = [{said}, {{blocks = [[4 : i64, 8 : i64], [1 : i64, 3 : i64, 10 : i64]]}}]" in text
     run = '{division = #spyre.division<n, m over 8>, place = "lx", us = 2.346000e+00 : f64}'
     assert f'over = ["m", "n"], runs = [{run}, {{division = #spyre.division<m over 2, n over 4>}}]' in text
     again = parse_module(text, make_context())

@@ -72,6 +72,7 @@ def test_two_loops_lie_inside_each_other_in_the_order_that_is_said(over: str) ->
         ("{trips = [2]}", {"sub": OVER, "exp": 'loop = 0, over = ["n"]'}, "over n it does not go row by row"),
         ("{trips = [2]}", {"max": OVER, "exp": OVER}, "sub stands between its kernels and depends on some"),
         ("{blocks = [[3, 7]]}", {"exp": OVER}, "its blocks have 21 pieces, and the kernels 64"),
+        ("{blocks = [[1, 32], [1, 32, 2]]}", {"exp": OVER}, "2 cores cannot share the rows of its weights"),
         ("{trips = [2]}", {"exp": 'loop = 1, over = ["m"]'}, "exp notes loop 1, and the function has 1"),
         ("{trips = [2]}", {}, "no kernel notes loop 0"),
         ("{trips = [2]}", {"exp": f"{OVER}, runs = []"}, "0 runs, and these kernels stand for it .* m = 32, n = 128"),

@@ -105,9 +105,7 @@ def rows_of(masking: Masking, node: Node, value: Node, dim: int, row: Node) -> N
 def picked(masking: Masking, node: Node, hit: Node, table: Node, dtype: torch.dtype) -> Node:
     """Return the rows of a table that truth values pick, added if there are several; its padding is 0."""
     write = partial(masking.before, node)
-    if dtype.is_floating_point:
-        return write(aten.matmul.default, write(aten.to.dtype, hit, dtype), table)
-    # Products round integers.
+    # A selection: a product would round integers, and make NaN of 0 times an infinity of another row.
     rows = write(aten.where.ScalarOther, write(aten.unsqueeze.default, hit, -1), table, 0)
     return write(aten.to.dtype, write(aten.sum.dim_IntList, rows, [1]), dtype)
 

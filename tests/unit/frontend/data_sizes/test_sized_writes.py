@@ -44,6 +44,11 @@ WRITES: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
         BASE.scatter(0, (y * 5).long().abs() % 5, 2.5),
         BASE.t().scatter(1, (y.t() * 5).long().abs() % 5, y.t()),
     ),
+    "infinities": lambda y: (
+        BASE.index_put((named(y),), y.where(y < 2, torch.inf)) > 0,
+        BASE.index_put((named(y),), y.where(y < 2, torch.inf), accumulate=True) > 0,
+        y.where(y < 2, torch.inf).flip(0) > 0,
+    ),
     "integers": lambda y: (BASE.long().index_put((named(y),), (y * 9).long(), accumulate=True),),
 }
 

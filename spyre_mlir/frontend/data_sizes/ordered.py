@@ -89,11 +89,19 @@ def _dim(node: Node) -> int:
 
 
 def _middle(masking: Masking, node: Node, sized: dict[int, Any]) -> Node:
-    """The number of the lower one of the elements in the middle, as a line."""
-    (symbol,) = sized.values()
-    before = masking.before(node, aten.sub.Scalar, masking.count(node, symbol, torch.int64), 1)
-    middle = masking.before(node, aten.div.Scalar_mode, before, 2, rounding_mode="floor")
-    return masking.before(node, aten.unsqueeze.default, middle, 0)
+    """The number of the lower one of the elements in the middle, or of the first NaN, along the last dimension."""
+    (symbol,), write, value = sized.values(), partial(masking.before, node), cast(Node, node.args[0])
+    count = masking.count(node, symbol, torch.int64)
+    middle = write(aten.div.Scalar_mode, write(aten.sub.Scalar, count, 1), 2, rounding_mode="floor")
+    middle = write(aten.unsqueeze.default, middle, 0)
+    if not value.meta["val"].is_floating_point():
+        return middle
+    last = len(shape_of_node(value)) - 1
+    turned = write(aten.transpose.int, value, _dim(node), -1)
+    gone = masking.masked(node, write(aten.ne.Tensor, turned, turned), {last: symbol}, last + 1)
+    number = write(aten.sum.dim_IntList, gone, [-1], True)
+    # NaN come behind all numbers.
+    return write(aten.where.self, write(aten.gt.Scalar, number, 0), write(aten.sub.Tensor, count, number), middle)
 
 
 def _one(masking: Masking, node: Node, wanted: Node) -> bool:

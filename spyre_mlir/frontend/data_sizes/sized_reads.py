@@ -1,6 +1,6 @@
 """Reads of rows along a size that data decides: an index counts from the end of the call's rows, and names one of them.
 
-A product with a matrix of zeros and ones picks the rows. What an index out of range means, only eager says: a check of
+Rows are selected by truth values. What an index out of range means, only eager says: a check of
 the program finds it.
 
 Decision: docs/decisions/0192-a-bound-stands-for-sizes-that-data-decides.md

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, nan
 
 import pytest
 import torch
@@ -34,3 +34,10 @@ def test_the_first_of_equal_extremes_counts() -> None:
     """Also where all are infinite, as what fills padding is."""
     equal = torch.tensor([[-inf, inf, 2.0, 1.0], [-inf, inf, 2.0, 3.0], [-inf, inf, 1.0, 3.0]])
     check_masked(lambda y: (*y.max(0), *y.min(0), y.argmax(0), y.argmin(0)), equal)
+
+
+def test_a_median_with_nan_is_nan() -> None:
+    """Not the middle of what is behind all numbers; seen by a test of the result, which hides NaN."""
+    rows = ROWS[:5].clone()
+    rows[1, 2] = rows[3, 2] = rows[4, 0] = nan
+    check_masked(lambda y: ((m := y.median(0))[1], m[0].isnan(), y.t().median(1)[0] > 1, y[:, 2].median() > 1), rows)

@@ -100,11 +100,11 @@ class NotedLoop:
         elif group.pieces % note.spans[0].pieces:
             message = f"its blocks have {note.spans[0].pieces} pieces, and the kernels {group.pieces}"
             raise self._refused(0, message)
-        copies = max(span.copies for span in note.spans)
-        counts = divisors(shared_rows(group.ops, group.loops), spec.cores_per_card) if copies > 1 else [1]
-        if copies not in counts:
+        copies = {span.copies for span in note.spans} - {1}
+        counts = divisors(shared_rows(group.ops, group.loops), spec.cores_per_card) if copies else []
+        if wrong := sorted(copies.difference(counts)):
             possible = ", ".join(map(str, counts))
-            raise self._refused(0, f"{copies} cores cannot share the rows of its weights, possible are {possible}")
+            raise self._refused(0, f"{wrong[0]} cores cannot share the rows of its weights, possible are {possible}")
         if trips * note.inner > spec.loop_trips:
             raise self._refused(0, f"it makes {trips * note.inner} trips, and the device counts {spec.loop_trips}")
         if not group.is_summed:

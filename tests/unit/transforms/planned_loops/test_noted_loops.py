@@ -9,6 +9,7 @@ from xdsl.dialects.scf import ForOp
 from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.transforms.plan_notes.notes import PlanError
+from spyre_mlir.transforms.planned_loops import noted_loops
 from tests.unit.transforms.kernel_plans.test_hinted_loops import trips
 from tests.unit.transforms.kernel_plans.test_running_sums import products
 from tests.unit.transforms.levels import ops, passed
@@ -91,6 +92,12 @@ def test_two_loops_lie_inside_each_other_in_the_order_that_is_said(over: str) ->
 def test_notes_that_cannot_be_followed_are_refused(loops: str, said: dict[str, str], why: str) -> None:
     with pytest.raises(PlanError, match=why):
         passed(noted(softmax(64, 128), loops, *said.items()), "materialize-plan")
+
+
+def test_each_block_has_copies_that_share_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noted_loops, "shared_rows", lambda *_: 8)
+    with pytest.raises(PlanError, match="3 cores cannot share the rows of its weights, possible are 1, 2, 4, 8"):
+        passed(noted(softmax(64, 128), "{blocks = [[1, 32, 3], [1, 32, 8]]}", ("exp", OVER)), "materialize-plan")
 
 
 def test_a_divided_kernel_is_in_no_loop() -> None:

@@ -20,7 +20,7 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.kernel import ConvertOp, KernelOp, ToDeviceOp, device_tensor
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.frontend import import_program
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import SPYRE, SpyreSpec
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.text.render import parse_module
@@ -135,6 +135,16 @@ def test_each_of_several_large_weights_is_in_a_loop_with_its_product(tokens: int
         assert program.timeline().total_us < 1.1 * program.timeline().roofline_us
 
 
+def check_program(made: CompiledModel, model: Linear8, x: torch.Tensor, spec: SpyreSpec, directory: Path) -> None:
+    """Check that all levels agree, the numbers are those of the model, and the saved bundle is sound."""
+    checked = made.verify(x)
+    assert checked, str(checked)
+    wanted = reference(model, x)
+    assert float((made(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
+    made.save(directory / "saved")
+    assert [f for f in check_path(directory / "saved", make_context(spec)) if f.severity == "error"] == []
+
+
 def test_pieces_that_no_number_of_cores_divides_well_are_cut_unequally(tmp_path: Path) -> None:
     """44 sticks of rows: 32 on all cores, then the other 12; what a core holds has no room for two of them."""
     small = replace(SPYRE, lx_usable_bytes=24_000)
@@ -145,13 +155,7 @@ def test_pieces_that_no_number_of_cores_divides_well_are_cut_unequally(tmp_path:
     assert [list(loop_bounds(op).values) for op in loops] == [[0], [8]]
     converted = [op for op in levels.modules["spyre.kernel"].walk() if isinstance(op, ConvertOp)]
     assert [(op.space.extents["d0"], op.space_splits()["d0"]) for op in converted] == [(4096, 32), (1536, 12)]
-    made = CompiledModel(program, levels, CompileOptions())
-    checked = made.verify(x)
-    assert checked, str(checked)
-    wanted = reference(model, x)
-    assert float((made(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
-    made.save(tmp_path / "saved")
-    assert [f for f in check_path(tmp_path / "saved", make_context(small)) if f.severity == "error"] == []
+    check_program(CompiledModel(program, levels, CompileOptions()), model, x, small, tmp_path)
 
 
 def test_a_weight_whose_columns_fit_nowhere_is_converted_in_parts_of_the_sum(tmp_path: Path) -> None:
@@ -166,13 +170,7 @@ def test_a_weight_whose_columns_fit_nowhere_is_converted_in_parts_of_the_sum(tmp
         ({"m": 1, "n": 32, "k": 1}, 128)
     ] * 2
     assert all(op.tensors[-1].space == "lx" for op in kernels[:-1])
-    made = CompiledModel(program, levels, CompileOptions())
-    checked = made.verify(x)
-    assert checked, str(checked)
-    wanted = reference(model, x)
-    assert float((made(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
-    made.save(tmp_path / "saved")
-    assert [f for f in check_path(tmp_path / "saved", make_context(small)) if f.severity == "error"] == []
+    check_program(CompiledModel(program, levels, CompileOptions()), model, x, small, tmp_path)
 
 
 class Scaled8(nn.Module):
@@ -242,13 +240,7 @@ def test_copies_of_a_weight_share_out_in_equal_trips_what_all_cores_cannot(tmp_p
     assert convert.space_splits() == {"copy": 8, "d0": 4, "d1": 1}
     assert product.space_splits() == {"copy": 8, "m": 1, "n": 4, "k": 1}
     assert device_tensor(convert.output).space == "lx"
-    made = CompiledModel(program, levels, CompileOptions())
-    checked = made.verify(x)
-    assert checked, str(checked)
-    wanted = reference(model, x)
-    assert float((made(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
-    made.save(tmp_path / "saved")
-    assert [f for f in check_path(tmp_path / "saved", make_context(small)) if f.severity == "error"] == []
+    check_program(CompiledModel(program, levels, CompileOptions()), model, x, small, tmp_path)
 
 
 def test_copies_of_the_last_sticks_alone_keep_all_cores_busy(tmp_path: Path) -> None:
@@ -264,13 +256,7 @@ def test_copies_of_the_last_sticks_alone_keep_all_cores_busy(tmp_path: Path) -> 
         [{"d0": 32, "d1": 1}, {"m": 1, "n": 32, "k": 1}],
         [{"copy": 8, "d0": 4, "d1": 1}, {"copy": 8, "m": 1, "n": 4, "k": 1}],
     ]
-    made = CompiledModel(program, levels, CompileOptions())
-    checked = made.verify(x)
-    assert checked, str(checked)
-    wanted = reference(model, x)
-    assert float((made(x).double() - wanted).abs().max() / wanted.abs().max()) < 4e-3
-    made.save(tmp_path / "saved")
-    assert [f for f in check_path(tmp_path / "saved", make_context(small)) if f.severity == "error"] == []
+    check_program(CompiledModel(program, levels, CompileOptions()), model, x, small, tmp_path)
 
 
 def test_the_files_hold_its_codes_in_the_published_order(tmp_path: Path) -> None:

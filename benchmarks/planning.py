@@ -153,7 +153,7 @@ def few_cores(workload: dict[str, Any], way: str, timeline: Timeline) -> str:
         busy = module_timeline(lower(module, make_context(), options=options).modules["superdsc"])
     left = len(_on_few_cores(busy))
     return (
-        f"{way}: {len(few)} kernels that move 1 MB or more are on {min(few)} cores. A plan with as many of them on "
+        f"{way}: kernels that move 1 MB or more, on {min(few)} cores: {len(few)}. A plan with as many of them on "
         f"{BUSY} as slices allow takes {busy.total_us:.1f} us, not {timeline.total_us:.1f}, and leaves {left}"
     )
 

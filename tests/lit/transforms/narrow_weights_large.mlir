@@ -1,8 +1,8 @@
 // RUN: spyre-opt -p convert-spyre-loop-to-spyre-kernel,plan,materialize-plan,divide-work %s | filecheck %s
 
 // Weights of few bits that are larger than all scratchpads. 12,800 columns are 100 sticks: all cores share 96 of them in
-// three trips, and a loop of its own has the other four. 4,096 columns are a stick for each core, of whose 12,800
-// elements it has room for a quarter: the sum is in four parts.
+// three trips, and a loop of its own has the other four, each of which eight cores make for 16 rows. 4,096 columns are a
+// stick for each core, of whose 12,800 elements it has room for a quarter: the sum is in four parts.
 
 // CHECK-LABEL: func.func @columns
 // CHECK:      scf.for %{{.*}} = %[[ZERO:.*]] to %[[THREE:.*]] step
@@ -13,7 +13,8 @@
 // CHECK-NEXT: %[[END:.*]] = arith.constant 25 : index
 // CHECK:      scf.for %{{.*}} = %[[FIRST]] to %[[END]] step
 // CHECK-NEXT:   spyre.kernel.tile %[[W]] dim 0 at %{{.*}} * 512
-// CHECK:        spyre.kernel.compute "batchmatmul" [m = 128, n = 512 over 4, k = 4096 over 8]
+// CHECK:        spyre.kernel.convert [copy = 8 over 8, d1 = 4096, d0 = 512 over 4]{{.*}} outs(%[[SAME:.*]][copy, d0, d1]{{.*}}, lx>)
+// CHECK:        spyre.kernel.compute "batchmatmul" [copy = 8 over 8, m = 16, n = 512 over 4, k = 4096] ins(%{{.*}}[copy * 16 + m, k]{{.*}}, %[[SAME]][copy, n, k]
 func.func @columns(%x: tensor<128x4096xf16>, %w: tensor<12800x4096xf8E4M3FN> {aten.kind = "parameter", aten.name = "w"}) -> tensor<128x12800xf16> {
   %0 = spyre.loop.nest [d0 = 12800, d1 = 4096] ins(%w[d0, d1] : tensor<12800x4096xf8E4M3FN>) -> [d0, d1] : tensor<12800x4096xf16> {
   ^bb0(%a: f8E4M3FN):

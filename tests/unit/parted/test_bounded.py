@@ -75,9 +75,9 @@ class Conditional(nn.Module):
 def test_conditions_hold_for_all_sizes() -> None:
     shapes = ({0: Dim.AUTO},)
     program = import_program(Conditional(), (torch.ones(3, 4),), None, shapes)
-    check_conditions(program, {"s0": 4})
+    check_conditions(program, {"s0": 2}, {"s0": 4})
     with pytest.raises(UnsupportedError, match="s0"):
-        check_conditions(program, {"s0": 5})
+        check_conditions(program, {"s0": 2}, {"s0": 5})
 
 
 def test_small_sizes_are_asked_once() -> None:

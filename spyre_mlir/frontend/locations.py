@@ -48,6 +48,12 @@ def raised_at(error: BaseException) -> str | None:
     return f"{own[-1][0]}:{own[-1][1]}" if own else None
 
 
+def place_of_call() -> str | None:
+    """Return file and line of the model that runs now, the innermost one."""
+    own = [frame for frame in traceback.extract_stack() if of_model(frame.filename)]
+    return f"{own[-1].filename}:{own[-1].lineno}" if own else None
+
+
 def raised_by_torch(error: BaseException) -> bool:
     """Return whether an error comes from torch (or from Python on its behalf) and not from a line of the model."""
     frames = traceback.extract_tb(error.__traceback__)

@@ -9,7 +9,8 @@ precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverl
 (identity of memory, also for tensors without any), `Module._parameters` and `_buffers` (where a module holds its
 tensors), `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
 programs, read as torch reads them), `_export.utils` (how torch finds its composite operators), `distributed_c10d`
-(process groups by the names that graphs have), `torch._C._functorch` (levels of derivatives and maps),
+(process groups by the names that graphs have), `_functional_collectives` (and what torch calls in place of other
+collectives), `torch._C._functorch` (levels of derivatives and maps),
 `torch._C._SetExcludeDispatchKeyGuard` (conjugate views inside of operators that a mode runs),
 `_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
@@ -37,7 +38,7 @@ from torch._subclasses.fake_tensor import (
     is_fake,
 )
 from torch._subclasses.functional_tensor import FunctionalTensor
-from torch.distributed import distributed_c10d
+from torch.distributed import _functional_collectives, distributed_c10d
 from torch.export import ExportedProgram
 from torch.fx.experimental.symbolic_shapes import (
     GuardOnDataDependentSymNode,
@@ -310,6 +311,18 @@ def group_called(name: str) -> Any:
         return cast(Any, distributed_c10d)._resolve_process_group(name)
     except (RuntimeError, ValueError, LookupError):
         return None
+
+
+@contextmanager
+def collectives_left_alone() -> Generator[None]:
+    """Let torch trace collectives that write to their arguments as calls, which a mode of functions sees."""
+    others: dict[Any, Any] = cast(Any, _functional_collectives).traceable_collective_remaps
+    kept = dict(others)
+    others.clear()
+    try:
+        yield
+    finally:
+        others.update(kept)
 
 
 def pt2_records(path: Path) -> tuple[list[str], Callable[[str], bytes]] | None:

@@ -23,6 +23,7 @@ from spyre_mlir.frontend.capture.indices.writes import IndexWrites
 from spyre_mlir.frontend.capture.python_state import python_state_kept
 from spyre_mlir.frontend.capture.random_draws.seeding import check_settings, settings_noted
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
+from spyre_mlir.frontend.capture.tracing.collectives import collectives_in_place
 from spyre_mlir.frontend.capture.tracing.constant_values import ConstantValues
 from spyre_mlir.frontend.capture.tracing.derivatives import (
     DerivativesSought,
@@ -225,10 +226,11 @@ def _traced(
         with torch_noise_hidden(), torch.no_grad(), python_state_kept(model), _fake_instead_of_meta(model) as fake:
             fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
             known, writes = (nullcontext(), nullcontext()) if strict else (ConstantValues(), IndexWrites())
+            exchanged = nullcontext() if strict else collectives_in_place()
             given, sought = model, nullcontext() if strict else DerivativesSought()
             if derivatives:
                 given, sought = Differentiated(model, *clone_examples(fresh_args, fresh_kwargs)), nullcontext()
-            with known, writes, sought, settings_noted() as noted:
+            with known, writes, exchanged, sought, settings_noted() as noted:
                 exported = torch.export.export(
                     given, fresh_args, fresh_kwargs, dynamic_shapes=dynamic_shapes, strict=strict
                 )

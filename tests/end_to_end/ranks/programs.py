@@ -68,6 +68,27 @@ class Collectives(nn.Module):
         )
 
 
+class Written(nn.Module):
+    """Collectives that write to their arguments, or take several tensors."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        group: Any = dist.group.WORLD
+        is_first, halves = dist.get_rank() == 0, list(x.chunk(2))
+        summed, sent, least, part = x * 2, x + 1, x - 1, torch.empty_like(halves[0])
+        gathered, taken = [torch.empty_like(x), torch.empty_like(x)], [torch.empty_like(half) for half in halves]
+        work: Any = dist.all_reduce(summed, async_op=True)
+        dist.broadcast(sent, src=1)
+        dist.reduce(least, dst=0, op=dist.ReduceOp.MIN)
+        dist.gather(x + 3, gathered if is_first else None, dst=0)
+        dist.all_to_all(taken, halves)
+        dist.reduce_scatter(part, halves, op=dist.ReduceOp.MAX)
+        dist.scatter(own := torch.empty_like(x), [x * 3, x * 4] if is_first else None, src=0)
+        work.wait()
+        several = funcol.all_reduce_coalesced([x, x + 5], "sum", group)
+        read_by_the_first = (least, *gathered) if is_first else ()
+        return (summed, sent, *taken, part, own, *[each * 2 for each in several], *read_by_the_first)
+
+
 def _numbers(results: Any) -> list[np.ndarray[Any, Any]]:
     return [r.detach().numpy().copy() for r in (results if isinstance(results, (tuple, list)) else [results])]
 
@@ -98,6 +119,8 @@ def run_all() -> dict[str, Any]:
             "collectives": _numbers(compiled(given)),
             "collectives text": compiled.mlir("aten"),
         }
+        compiled = spyre_mlir.compile(written := Written(), (given,), host_fallback="error")
+        found |= {"written eager": _numbers(written(given)), "written": _numbers(compiled(given))}
     return found
 
 

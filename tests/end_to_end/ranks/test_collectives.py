@@ -78,6 +78,13 @@ def test_every_collective_gives_what_eager_gives(found: Found) -> None:
             np.testing.assert_array_equal(got, wanted)
 
 
+def test_collectives_that_write_to_their_arguments_give_what_eager_gives(found: Found) -> None:
+    assert [len(rank["written"]) for rank in found] == [11, 8]
+    for rank in found:
+        for got, wanted in zip(rank["written"], rank["written eager"], strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
 def test_a_collective_that_nobody_reads_runs(found: Found) -> None:
     assert [rank["collectives text"].count("_c10d_functional::all_reduce") for rank in found] == [3, 3]
 

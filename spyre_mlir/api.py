@@ -8,6 +8,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
@@ -127,7 +128,7 @@ def compile(
         return LazyModel(model, options, _compile)
     with progress(LEVELS[-1], options.progress) as step:
         try:
-            program = _imported(model, _as_tuple(example_inputs), example_kwargs, step, dynamic_shapes)
+            program = _imported(model, _as_tuple(example_inputs), example_kwargs, step, dynamic_shapes, options)
             _check_no_bound(options)
         except DataSizesError as sizes:
             if buckets:
@@ -273,7 +274,7 @@ def _compile(
     model: Any, args: tuple[Any, ...] | None, kwargs: Mapping[str, Any] | None, options: CompileOptions
 ) -> CompiledModel:
     with progress(LEVELS[-1], options.progress) as step:
-        return _lowered(_imported(model, args, kwargs, step), options, step)
+        return _lowered(_imported(model, args, kwargs, step, options=options), options, step)
 
 
 def _dynamic(
@@ -324,10 +325,11 @@ def _parted(
     from spyre_mlir.frontend import import_divided, size_makers
 
     program = import_divided(name, exported)
+    of_parts = replace(options, specialize_values=False)  # Python has read what it reads
 
     def compiled(part: Any, inputs: tuple[Any, ...], symbols: Any) -> CompiledModel | DynamicModel:
         if symbols is None:
-            return _compile(part, inputs, None, options)
+            return _compile(part, inputs, None, of_parts)
         with progress(LEVELS[-1], options.progress) as step:
             imported = _imported(part, inputs, None, step, symbols)
             if imported.origin is None:
@@ -357,13 +359,16 @@ def _imported(
     kwargs: Mapping[str, Any] | None,
     step: Step,
     dynamic_shapes: Any = None,
+    options: CompileOptions | None = None,
 ) -> Program:
     from spyre_mlir.frontend import import_program, unless_ranks_end
 
     step("import")
     started = time.perf_counter()
     with paused_collector():
-        program = unless_ranks_end("the import", partial(import_program, model, args, kwargs, dynamic_shapes))
+        values = options is not None and options.specialize_values
+        importing = partial(import_program, model, args, kwargs, dynamic_shapes, specialize_values=values)
+        program = unless_ranks_end("the import", importing)
     operations = sum(1 for _ in program.module.walk())
     log.info("import of %s: %d ops, %.3f s", program.name, operations, time.perf_counter() - started)
     return program

@@ -244,6 +244,11 @@ class CompileOptions:
         "None compiles for the sizes of each call",
         flag=False,
     )
+    specialize_values: bool = _option(
+        False,
+        "where Python decides by the values of tensors (``if``, ``range(int(n))``), the program is that of the example "
+        "inputs: the model runs once before it is compiled, and each call checks that Python would read the same",
+    )
     cache: bool = _option(
         True,
         "a program that was lowered before, by any process, is taken from the cache on disk, which keeps a size of a "

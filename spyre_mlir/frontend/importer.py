@@ -48,6 +48,8 @@ def import_program(
     args: tuple[Any, ...] | None = None,
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
+    *,
+    specialize_values: bool = False,
 ) -> Program:
     """Import a module, a graph module, an exported program or a ``.pt2`` file as one aten function.
 
@@ -56,6 +58,7 @@ def import_program(
         args: positional example arguments.
         kwargs: keyword example arguments.
         dynamic_shapes: which sizes of a module's arguments are symbols, as `torch.export.export` takes it.
+        specialize_values: whether Python reads from tensors what it reads for the example arguments.
 
     Raises:
         InputError: no model, a module without example arguments, or an exported program with some.
@@ -78,10 +81,14 @@ def import_program(
                 hint="import_program(model, args, kwargs); () if it takes none",
             )
         with flat_dataclasses(args, kwargs) as see:
-            exported = export_model(model, tuple(args or ()), dict(kwargs or {}), see, dynamic_shapes)
+            exported = export_model(
+                model, tuple(args or ()), dict(kwargs or {}), see, dynamic_shapes, specialize_values=specialize_values
+            )
             return _import_or_name_sizes(exported, identifier(type(model).__name__), model)
     if given or dynamic_shapes is not None:
         raise InputError("an exported program knows its example arguments", hint="pass the program alone")
+    if specialize_values:
+        raise InputError("specialize_values is for modules: an exported program has no Python", hint="leave it out")
     exported = model if isinstance(model, ExportedProgram) else load_pt2(model)
     check_no_derivative(exported)
     return _import_or_name_sizes(exported, root_class(exported), None)

@@ -48,10 +48,15 @@ def raised_at(error: BaseException) -> str | None:
     return f"{own[-1][0]}:{own[-1][1]}" if own else None
 
 
+def calls_of_model() -> tuple[str, ...]:
+    """Return files and lines of the model that run now, the innermost one last."""
+    frames = traceback.walk_stack(None)
+    return tuple(f"{f.f_code.co_filename}:{line}" for f, line in frames if of_model(f.f_code.co_filename))[::-1]
+
+
 def place_of_call() -> str | None:
     """Return file and line of the model that runs now, the innermost one."""
-    own = [frame for frame in traceback.extract_stack() if of_model(frame.filename)]
-    return f"{own[-1].filename}:{own[-1].lineno}" if own else None
+    return next(reversed(calls_of_model()), None)
 
 
 def raised_by_torch(error: BaseException) -> bool:

@@ -22,9 +22,9 @@ from spyre_mlir.errors import AbsentNamesError, UnsupportedError
 from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.capture.control_flow.kept import is_kept
 from spyre_mlir.frontend.capture.control_flow.unrolled import is_loop
-from spyre_mlir.frontend.capture.export import NEEDS_VALUES, without_values
 from spyre_mlir.frontend.capture.indices.writes import IndexWrites
 from spyre_mlir.frontend.capture.tracing.derivatives import takes_derivatives
+from spyre_mlir.frontend.capture.tracing.torch_errors import NEEDS_VALUES, without_values
 from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
 from spyre_mlir.frontend.program.result_memory import ResultMemories
 from spyre_mlir.frontend.torch_private import storage_identity

@@ -12,7 +12,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec,
 from torch.fx import Node
 
 from spyre_mlir.frontend.calling.memory_run import memory_run
-from spyre_mlir.frontend.capture.export import NEEDS_VALUES, REFUSED
+from spyre_mlir.frontend.capture.tracing.torch_errors import NEEDS_VALUES, REFUSED
 from spyre_mlir.frontend.lowering.signature import Signature
 from spyre_mlir.frontend.program.complex_tensors import as_complex
 from spyre_mlir.frontend.program.program import Argument, OutputMemory, TreeConstant

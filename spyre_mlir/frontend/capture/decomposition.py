@@ -17,11 +17,11 @@ from torch.export import ExportedProgram
 from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.arguments import bind, draws_on_host
 from spyre_mlir.frontend.capture.control_flow.kept import is_kept, nodes_within
-from spyre_mlir.frontend.capture.export import NEEDS_VALUES, REFUSED, first_line, without_values
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram, functional_program
 from spyre_mlir.frontend.capture.operator_tracing import Tables
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.tracing.collectives import one_by_one
+from spyre_mlir.frontend.capture.tracing.torch_errors import NEEDS_VALUES, REFUSED, first_line, without_values
 from spyre_mlir.frontend.capture.value_memory import Unfollowed
 from spyre_mlir.frontend.locations import place_in, place_of
 from spyre_mlir.frontend.torch_private import (

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import re
 import zipfile
-from ast import literal_eval
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from itertools import takewhile
+from dataclasses import dataclass
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, cast
@@ -32,35 +31,30 @@ from spyre_mlir.frontend.capture.tracing.derivatives import (
     draws_when_mapped,
     takes_derivatives,
 )
+from spyre_mlir.frontend.capture.tracing.specialized_values import Noted, specialized, values_of
+from spyre_mlir.frontend.capture.tracing.torch_errors import (
+    NEEDS_VALUES,
+    REFUSED,
+    SPECIALIZED,
+    decided_by_values,
+    first_line,
+    of_sizes,
+    without_values,
+)
 from spyre_mlir.frontend.capture.unsupported import DATA
 from spyre_mlir.frontend.locations import place_of, raised_at, raised_by_torch
 from spyre_mlir.frontend.torch_private import (
-    DataDependentOutputException,
-    DynamicOutputShapeException,
     FakeTensorMode,
     GuardOnDataDependentSymNode,
     Operator,
     OpOverload,
     PendingUnbackedSymbolNotFound,
     SpecViolationError,
-    UnsupportedOperatorException,
     holders,
     is_fake,
     schema_of,
     tree_map,
 )
-
-_FIXES = "Suggested fixes:"
-
-# What torch cannot trace, because it traces without the values of tensors.
-NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
-# What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit, and overloads that
-# torch cannot write as Python, such as `random_.from`.
-REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError, SyntaxError)
-
-# Dynamo's words for the error that a call in a branch or body met, and for its explanation of why tracing stopped.
-_MET = re.compile(r"""\bgot \w+\(("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)""")
-_EXPLAINED = "Explanation: "
 
 
 def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -107,18 +101,8 @@ def _fake_instead_of_meta(model: torch.nn.Module) -> Generator[Callable[[object]
 
 # The file of torch with recurrent layers, and what it says of packed sequences.
 _RECURRENT, _SIZE_OF_TENSOR = "torch/nn/modules/rnn.py", "argument 'size' failed"
-# What torch says where Python asks for the number itself.
-_SPECIALIZED = "Could not extract specialized"
 # What torch says of a `while_loop` in the body of a `scan`, which Dynamo alone captures.
 _LOOP_IN_SCAN = "Cannot access data pointer of Tensor"
-# What to write instead of functions of torch that look at the values of a tensor.
-_INSTEAD = {
-    "_detect_is_causal_mask": "say whether the mask is causal: tgt_is_causal=True (src_is_causal, or is_causal of an "
-    "encoder), or False; otherwise torch compares its values",
-    "_assert": "write torch._assert_async(condition, message) with a tensor as condition, which each call checks",
-    "unbind": "loop over what has a known count, such as all experts, and let a mask choose rows in each turn; models "
-    'of transformers: set_experts_implementation("grouped_mm")',
-}
 
 
 @contextmanager
@@ -143,6 +127,7 @@ def export_model(
     dynamic_shapes: Any = None,
     *,
     strict: bool = False,
+    specialize_values: bool = False,
 ) -> ExportedProgram:
     """Export a module for the shapes of its example arguments.
 
@@ -153,17 +138,21 @@ def export_model(
         see: is shown what the module returns, before torch flattens it.
         dynamic_shapes: which sizes are symbols, as `torch.export.export` takes it.
         strict: whether Dynamo traces the module; it also does where only it finds what a model writes to.
+        specialize_values: whether Python reads from tensors what it reads for the example arguments.
 
     Raises:
+        InputError: values are to be specialised, and the module has tensors without any.
         UnsupportedError: the control flow depends on data.
         ImportProgramError: torch cannot trace the module for these arguments, or it writes to tensors that are not its
             buffers.
     """
+    noted = values_of(model, *clone_examples(args, kwargs)) if specialize_values else None
+    asked = _Asked(model, args, kwargs, dynamic_shapes, noted)
     with _results_seen(model, see):
-        exported = _export(model, args, kwargs, dynamic_shapes, strict=strict)
+        exported = _export(asked, strict=strict)
     if (node := _mutated_constant(exported)) is not None:
         # Buffers reached through a Python object look like constants; strict export finds the buffers.
-        exported = _export(model, args, kwargs, dynamic_shapes, strict=True)
+        exported = _export(asked, strict=True)
         node = _mutated_constant(exported)
     if node is not None:
         raise ImportProgramError(
@@ -174,65 +163,65 @@ def export_model(
     return exported
 
 
-def _export(
-    model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, *, strict: bool
-) -> ExportedProgram:
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be traced: a module, its example arguments, and what is known of them."""
+
+    model: torch.nn.Module
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    dynamic_shapes: Any
+    noted: Noted | None
+
+
+def _export(asked: _Asked, *, strict: bool) -> ExportedProgram:
     try:
-        return _with_derivatives(model, args, kwargs, dynamic_shapes, strict=strict)
+        return _with_derivatives(asked, strict=strict)
     except GuardOnDataDependentSymNode as error:
-        if not strict and _SPECIALIZED in str(error):
+        if not strict and SPECIALIZED in str(error):
             # `int` gives a number of Python, but Dynamo reads the code, and takes `int(n)` for `n.item()`.
             with suppress(Exception):
-                return _traced(model, args, kwargs, dynamic_shapes, strict=True)
-        raise _decided_by_values(type(model).__name__, error) from error
+                return _traced(asked, strict=True)
+        raise decided_by_values(type(asked.model).__name__, error) from error
     except ImportProgramError as error:
         if not strict and _LOOP_IN_SCAN in error.message:
             with suppress(Exception):
-                return _traced(model, args, kwargs, dynamic_shapes, strict=True)
+                return _traced(asked, strict=True)
         raise
 
 
-def _with_derivatives(
-    model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any, *, strict: bool
-) -> ExportedProgram:
+def _with_derivatives(asked: _Asked, *, strict: bool) -> ExportedProgram:
     """The program of a model, its derivatives written out if it takes some, as are maps in which numbers are drawn."""
     mapped = False
-    if not takes_derivatives(model):
+    if not takes_derivatives(asked.model):
         with suppress(DerivativeTakenError):
-            exported = _traced(model, args, kwargs, dynamic_shapes, strict=strict)
+            exported = _traced(asked, strict=strict)
             mapped = draws_when_mapped(exported.graph_module)
             if not mapped and not takes_derivatives(exported.graph_module):
                 return exported
-    if dynamic_shapes is not None:
+    if asked.dynamic_shapes is not None:
         does = "draws random numbers inside of vmap" if mapped else "takes derivatives"
         raise UnsupportedError(
-            f"{type(model).__name__} {does}, and has symbolic sizes",
+            f"{type(asked.model).__name__} {does}, and has symbolic sizes",
             hint="compile it without dynamic_shapes: each size then has a program of its own",
         )
-    return _traced(model, args, kwargs, None, strict=False, derivatives=True)
+    return _traced(asked, strict=False, derivatives=True)
 
 
-def _traced(
-    model: torch.nn.Module,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    dynamic_shapes: Any,
-    *,
-    strict: bool,
-    derivatives: bool = False,
-) -> ExportedProgram:
+def _traced(asked: _Asked, *, strict: bool, derivatives: bool = False) -> ExportedProgram:
+    model = asked.model
     name = type(model).__name__
     try:
         with torch_noise_hidden(), torch.no_grad(), python_state_kept(model), _fake_instead_of_meta(model) as fake:
-            fresh_args, fresh_kwargs = tree_map(fake, clone_examples(args, kwargs))
+            fresh_args, fresh_kwargs = tree_map(fake, clone_examples(asked.args, asked.kwargs))
             known, writes = (nullcontext(), nullcontext()) if strict else (ConstantValues(), IndexWrites())
             exchanged = nullcontext() if strict else collectives_in_place()
             given, sought = model, nullcontext() if strict else DerivativesSought()
             if derivatives:
                 given, sought = Differentiated(model, *clone_examples(fresh_args, fresh_kwargs)), nullcontext()
-            with known, writes, exchanged, sought, settings_noted() as noted:
+            with known, writes, exchanged, sought, specialized(asked.noted), settings_noted() as noted:
                 exported = torch.export.export(
-                    given, fresh_args, fresh_kwargs, dynamic_shapes=dynamic_shapes, strict=strict
+                    given, fresh_args, fresh_kwargs, dynamic_shapes=asked.dynamic_shapes, strict=strict
                 )
     except NEEDS_VALUES as error:
         raise without_values(error) from error
@@ -249,82 +238,12 @@ def _traced(
         if derivatives:
             does = "torch cannot take the derivatives of"
             hint = "see if model(*args) works alone; take derivatives inside of torch.cond and loops, not of them"
-        said, fixes = _of_sizes(error)
+        said, fixes = of_sizes(error)
         if _SIZE_OF_TENSOR in said and any(f.filename.endswith(_RECURRENT) for f in extract_tb(error.__traceback__)):
             hint = "packed sequences take sizes from tensors: give the layer padded ones, and mask what is behind them"
         raise ImportProgramError(f"{does} {name}: {said}", where=raised_at(error), hint=fixes or hint) from error
     check_settings(exported, noted)
     return exported
-
-
-def _decided_by_values(name: str, error: GuardOnDataDependentSymNode) -> UnsupportedError:
-    """The message for a model in which Python needs the value of a tensor, or what it says of a size."""
-    called = {frame.name for frame in extract_tb(error.__traceback__)}
-    condition = str(getattr(error, "cond", ""))
-    instead = next((text for function, text in _INSTEAD.items() if function in called), None)
-    if instead is None and _SPECIALIZED in str(error):
-        instead = (
-            "use the number as a size, a bound of a slice or a factor, torch.where or torch.cond instead of `if`, or "
-            "give it to the model as a number of Python"
-        )
-    elif instead is None and re.fullmatch(r"Eq\(.*, 0\)", condition):
-        instead = "if the size is never 0, write torch._check(y.shape[0] != 0) above this line, where y has this size"
-    elif instead is None and "_bool" not in condition and not condition.startswith("Eq(") and condition:
-        symbols = ", ".join(sorted(set(re.findall(r"\bu\d+\b", condition))))
-        instead = (
-            f"if it always holds, write torch._check({condition}) above this line, where {symbols} is what the model "
-            "reads from a tensor; else use torch.where, or torch.cond"
-        )
-    text = f"{name} decides its control flow or a shape by the values of a tensor: {first_line(error)}"
-    return UnsupportedError(
-        text, where=raised_at(error), hint=instead or "use torch.where, or torch.cond, instead of `if`"
-    )
-
-
-def without_values(
-    error: DataDependentOutputException | DynamicOutputShapeException | UnsupportedOperatorException,
-) -> UnsupportedError:
-    """Return the message for an operator that torch cannot trace because it traces without values."""
-    op = str(error.func).removesuffix(".default")
-    if isinstance(error, UnsupportedOperatorException):
-        reason, hint = "torch cannot say the shape of its result", "register a fake implementation of the operator"
-    elif isinstance(error, DataDependentOutputException):
-        reason, hint = "its result is a Python value that depends on the data", DATA
-    else:
-        reason, hint = "the shape of its result depends on the data", DATA
-    what = f"a part of this model cannot be expressed\n  1 x {op}: {reason}"
-    return UnsupportedError(what, where=raised_at(error), hint=hint)
-
-
-def reason_of(error: Exception) -> str:
-    """Return why torch refuses to trace: the error that it met, its explanation, or the first line of its message.
-
-    The first line alone names no cause for a branch or body: it says that a call failed or was not captured completely.
-    """
-    text = str(error)
-    if (met := _MET.search(text)) is not None:
-        return " ".join(str(literal_eval(met.group(1))).split())
-    first, *others = [line.strip() for line in text.splitlines() if line.strip()] or [""]
-    if not first.endswith(":") or not others:
-        return first
-    explained = next((line.removeprefix(_EXPLAINED) for line in others if line.startswith(_EXPLAINED)), None)
-    return f"{first} {others[0]}" if explained is None else f"{others[0]}: {explained}"
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of what an error says."""
-    return str(error).strip().split("\n", 1)[0]
-
-
-def _of_sizes(error: Exception) -> tuple[str, str | None]:
-    """The message of an error; for an error about sizes with its reasons, and the ranges that torch suggests."""
-    lines = str(error).strip().split("\n")
-    if not lines[0].startswith("Constraints violated"):
-        return reason_of(error), None
-    reasons = [f"\n  {line.removeprefix('  - ').split('. If ')[0]}" for line in lines if line.startswith("  - ")]
-    behind = lines[lines.index(_FIXES) + 1 :] if _FIXES in lines else []
-    fixes = [line.strip() for line in takewhile(lambda line: line.startswith("  "), behind)]
-    return "".join([lines[0].split("!")[0], *reasons]), f"as torch suggests, {'; '.join(fixes)}" if fixes else None
 
 
 def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:

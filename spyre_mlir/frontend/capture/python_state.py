@@ -21,17 +21,21 @@ _NO_STATE_OF = sys.stdlib_module_names | {"builtins", "torch"}
 
 
 @contextmanager
-def python_state_kept(model: torch.nn.Module) -> Generator[None]:
+def python_state_kept(model: torch.nn.Module, *, always: bool = False) -> Generator[None]:
     """Undoes what a call inside changes in the model's Python objects, if it left a tensor without values there.
 
     Torch restores attributes of modules. A table of angles in a dictionary of an object beside them stays, and with it
     the model could neither be copied nor run again.
+
+    Args:
+        model: the module.
+        always: undo it whatever the call left.
     """
     before = [(held, held.copy()) for held in _state(model)]
     try:
         yield
     finally:
-        if any(_is_traced(held) for held, _ in before):
+        if always or any(_is_traced(held) for held, _ in before):
             for held, values in before:
                 _restore(held, values)
 

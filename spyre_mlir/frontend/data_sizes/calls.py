@@ -12,8 +12,10 @@ from torch.fx import GraphModule, Node
 from torch.fx.traceback import preserve_node_meta
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.frontend.capture.export import REFUSED, first_line, load_pt2
+from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
+from spyre_mlir.frontend.capture.tracing.specialized_values import REMEDY
+from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
 from spyre_mlir.frontend.capture.unsupported import op_name
 from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
@@ -87,10 +89,11 @@ class DividedCall:
             with torch.no_grad():
                 evaluated(step.node, self._known)
         except (RuntimeError, IndexError, ValueError) as error:
+            said, _, remedy = str(error).splitlines()[0].partition(REMEDY)
             raise InputError(
-                f"{op_name(step.node)} refuses the values of this call: {str(error).splitlines()[0]}",
+                f"{op_name(step.node)} refuses the values of this call: {said}",
                 where=place_of(step.node),
-                hint="eager torch refuses them, too",
+                hint=remedy or "eager torch refuses them, too",
             ) from error
 
     def inputs_of(self, piece: Piece) -> tuple[Any, ...]:

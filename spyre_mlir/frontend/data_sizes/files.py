@@ -9,8 +9,9 @@ import torch
 from torch.export import ExportedProgram
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.frontend.capture.export import REFUSED, first_line, load_pt2
+from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
+from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
 from spyre_mlir.frontend.program.program import Program
 from spyre_mlir.frontend.torch_private import expression_of, is_real
 from spyre_mlir.frontend.weights.bound_model import bound_model

@@ -17,7 +17,7 @@ from typing_extensions import override
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.control_flow.kept import is_kept
 from spyre_mlir.frontend.capture.control_flow.unrolled import is_loop
-from spyre_mlir.frontend.capture.export import REFUSED
+from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED
 from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
 from spyre_mlir.frontend.data_sizes.calls import piece_model, place_of_call
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.operator_calls import OperatorCall
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.capture.export import REFUSED, first_line
+from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
 from spyre_mlir.frontend.reference.op_runner import in_torch, operator_of
 from spyre_mlir.frontend.torch_private import schema_of

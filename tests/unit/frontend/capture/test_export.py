@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch._higher_order_ops.while_loop import while_loop
 
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
-from spyre_mlir.frontend.capture.export import clone_examples, export_model, first_line, load_pt2, reason_of
+from spyre_mlir.frontend.capture.export import clone_examples, export_model, load_pt2
 from tests.functions import FunctionModel
 from tests.unit.frontend.graphs import exported
 
@@ -97,18 +97,6 @@ def test_a_body_that_changes_what_it_carries_has_the_reason() -> None:
 
     with pytest.raises(ImportProgramError, match=r"same metadata but found: pair\[1\] differ in 'shape"):
         exported(FunctionModel(model), torch.ones(2, 3))
-
-
-def test_the_reason_of_an_error_without_one() -> None:
-    assert reason_of(RuntimeError("shapes differ\nand more")) == "shapes differ"
-    assert reason_of(RuntimeError("captured:\n\nBreak\n  Explanation: too deep\n  Hint: none")) == "Break: too deep"
-    assert reason_of(RuntimeError("captured:")) == "captured:"
-    assert reason_of(RuntimeError()) == ""
-    assert reason_of(RuntimeError("failed\n  call f(): got ValueError('a \\'b\\'\\n c')")) == "a 'b' c"
-
-
-def test_an_error_is_told_by_its_first_line() -> None:
-    assert first_line(ValueError("\none\ntwo")) == "one"
 
 
 @pytest.mark.parametrize(

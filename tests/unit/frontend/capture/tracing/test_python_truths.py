@@ -87,4 +87,4 @@ def test_branches_by_such_values_are_refused_by_name() -> None:
 
     with pytest.raises(UnsupportedError, match="decides its control flow or a shape by the values of a tensor") as e:
         spyre_mlir.compile(FunctionModel(function), (X, X))
-    assert e.value.hint == "use torch.where, or torch.cond, instead of `if`"
+    assert "use torch.where, or torch.cond, instead of `if`" in str(e.value.hint)

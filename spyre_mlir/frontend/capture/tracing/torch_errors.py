@@ -1,0 +1,110 @@
+"""Errors of torch about a model that it cannot trace: the reason in them, and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from ast import literal_eval
+from itertools import takewhile
+from traceback import extract_tb
+
+from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.capture.unsupported import DATA
+from spyre_mlir.frontend.locations import raised_at
+from spyre_mlir.frontend.torch_private import (
+    DataDependentOutputException,
+    DynamicOutputShapeException,
+    GuardOnDataDependentSymNode,
+    UnsupportedOperatorException,
+)
+
+_FIXES = "Suggested fixes:"
+
+# What torch cannot trace, because it traces without the values of tensors.
+NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
+# What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit, and overloads that
+# torch cannot write as Python, such as `random_.from`.
+REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError, SyntaxError)
+
+# Dynamo's words for the error that a call in a branch or body met, and for its explanation of why tracing stopped.
+_MET = re.compile(r"""\bgot \w+\(("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)""")
+_EXPLAINED = "Explanation: "
+# What torch says where Python asks for the number itself.
+SPECIALIZED = "Could not extract specialized"
+_OF_EXAMPLES = "specialize_values=True compiles what the example inputs decide"
+# What to write instead of functions of torch that look at the values of a tensor.
+_INSTEAD = {
+    "_detect_is_causal_mask": "say whether the mask is causal: tgt_is_causal=True (src_is_causal, or is_causal of an "
+    "encoder), or False; otherwise torch compares its values",
+    "_assert": "write torch._assert_async(condition, message) with a tensor as condition, which each call checks",
+    "unbind": "loop over what has a known count, such as all experts, and let a mask choose rows in each turn; models "
+    'of transformers: set_experts_implementation("grouped_mm")',
+}
+
+
+def decided_by_values(name: str, error: GuardOnDataDependentSymNode) -> UnsupportedError:
+    """The message for a model in which Python needs the value of a tensor, or what it says of a size."""
+    called = {frame.name for frame in extract_tb(error.__traceback__)}
+    condition = str(getattr(error, "cond", ""))
+    instead = next((text for function, text in _INSTEAD.items() if function in called), None)
+    if instead is None and SPECIALIZED in str(error):
+        instead = (
+            "use the number as a size, a bound of a slice or a factor, torch.where or torch.cond instead of `if`, or "
+            f"give it to the model as a number of Python; {_OF_EXAMPLES}"
+        )
+    elif instead is None and re.fullmatch(r"Eq\(.*, 0\)", condition):
+        instead = "if the size is never 0, write torch._check(y.shape[0] != 0) above this line, where y has this size"
+    elif instead is None and "_bool" not in condition and not condition.startswith("Eq(") and condition:
+        symbols = ", ".join(sorted(set(re.findall(r"\bu\d+\b", condition))))
+        instead = (
+            f"if it always holds, write torch._check({condition}) above this line, where {symbols} is what the model "
+            f"reads from a tensor; else use torch.where, or torch.cond; {_OF_EXAMPLES}"
+        )
+    text = f"{name} decides its control flow or a shape by the values of a tensor: {first_line(error)}"
+    instead = instead or f"use torch.where, or torch.cond, instead of `if`; {_OF_EXAMPLES}"
+    return UnsupportedError(text, where=raised_at(error), hint=instead)
+
+
+def without_values(
+    error: DataDependentOutputException | DynamicOutputShapeException | UnsupportedOperatorException,
+) -> UnsupportedError:
+    """Return the message for an operator that torch cannot trace because it traces without values."""
+    op = str(error.func).removesuffix(".default")
+    if isinstance(error, UnsupportedOperatorException):
+        reason, hint = "torch cannot say the shape of its result", "register a fake implementation of the operator"
+    elif isinstance(error, DataDependentOutputException):
+        reason, hint = "its result is a Python value that depends on the data", DATA
+    else:
+        reason, hint = "the shape of its result depends on the data", DATA
+    what = f"a part of this model cannot be expressed\n  1 x {op}: {reason}"
+    return UnsupportedError(what, where=raised_at(error), hint=hint)
+
+
+def reason_of(error: Exception) -> str:
+    """Return why torch refuses to trace: the error that it met, its explanation, or the first line of its message.
+
+    The first line alone names no cause for a branch or body: it says that a call failed or was not captured completely.
+    """
+    text = str(error)
+    if (met := _MET.search(text)) is not None:
+        return " ".join(str(literal_eval(met.group(1))).split())
+    first, *others = [line.strip() for line in text.splitlines() if line.strip()] or [""]
+    if not first.endswith(":") or not others:
+        return first
+    explained = next((line.removeprefix(_EXPLAINED) for line in others if line.startswith(_EXPLAINED)), None)
+    return f"{first} {others[0]}" if explained is None else f"{others[0]}: {explained}"
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says."""
+    return str(error).strip().split("\n", 1)[0]
+
+
+def of_sizes(error: Exception) -> tuple[str, str | None]:
+    """The message of an error; for an error about sizes with its reasons, and the ranges that torch suggests."""
+    lines = str(error).strip().split("\n")
+    if not lines[0].startswith("Constraints violated"):
+        return reason_of(error), None
+    reasons = [f"\n  {line.removeprefix('  - ').split('. If ')[0]}" for line in lines if line.startswith("  - ")]
+    behind = lines[lines.index(_FIXES) + 1 :] if _FIXES in lines else []
+    fixes = [line.strip() for line in takewhile(lambda line: line.startswith("  "), behind)]
+    return "".join([lines[0].split("!")[0], *reasons]), f"as torch suggests, {'; '.join(fixes)}" if fixes else None

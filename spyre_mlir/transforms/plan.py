@@ -72,7 +72,16 @@ class PlanPass(ModulePass):
         """Plan every function of the module with its loops in place, and return what was looked at."""
         return self._plan(ctx, op, noted=False)
 
-    def _plan(self, ctx: Context, op: ModuleOp, *, noted: bool) -> PlanRecord:
+    def predicted_us(self, ctx: Context, op: ModuleOp) -> list[float | None]:
+        """Return the predicted time of each function; None of one whose kernels are not planned together.
+
+        Args:
+            ctx: has the card.
+            op: the module; it is changed, and more may be in the scratchpads than there is room for.
+        """
+        return self._plan(ctx, op, noted=False, fits=False).us
+
+    def _plan(self, ctx: Context, op: ModuleOp, *, noted: bool, fits: bool = True) -> PlanRecord:
         record = PlanRecord()
         choices = partial(KernelChoices.known, spec_of(ctx, op), given_numbers(self.numbers), narrow=widens_any(op))
         for function in functions(op):
@@ -80,19 +89,21 @@ class PlanPass(ModulePass):
                 continue  # it is planned
             spare = function.body.clone() if self.together and self.loops else None
             kernels, blocks = kernels_in(function.body.block), len(record.blocks)
-            found = self._planned(choices(), function.body.block, record, search=self.loops)
+            found = self._planned(choices(), function.body.block, record, search=self.loops, fits=fits)
             if spare is not None and not found.gains:
                 tried, spare = spare, spare.clone() if noted and any(map(has_tile, kernels_in(spare.block))) else None
                 function.detach_region(function.body)
                 function.add_region(tried)
                 record.start_again(blocks, dict(zip(kernels, kernels_in(tried.block), strict=True)))
-                found = self._planned(choices(), tried.block, record, search=False)
+                found = self._planned(choices(), tried.block, record, search=False, fits=fits)
             if noted and spare is not None and found.nests:
                 note_loops(function, spare, found.nests, found.forms, record, spec_of(ctx, op))
         return record
 
-    def _planned(self, choices: KernelChoices, block: Block, record: PlanRecord, *, search: bool) -> _Planned:
-        """Plan a block; without a search only loops that hints ask for are put."""
+    def _planned(
+        self, choices: KernelChoices, block: Block, record: PlanRecord, *, search: bool, fits: bool
+    ) -> _Planned:
+        """Plan a block; without a search only loops that hints ask for are put, and `fits` looks for room."""
         settle_hints(kernels_in(block), choices.spec)
         builder, forms = GroupLoops(choices, record), KernelForms(kernels_in(block))
         if self.together and search and choices.narrow:
@@ -114,7 +125,7 @@ class PlanPass(ModulePass):
         if search:
             loops.put()
         others_us = divide_block(block, choices, record)
-        for alloc in without_room(block, choices.spec):
+        for alloc in without_room(block, choices.spec) if fits else ():
             if hinted_place(alloc.result) != "lx":
                 move_to(alloc.result, "hbm")
         record.us.append(hinted_us + (loops.inside_us or 0.0) + others_us)

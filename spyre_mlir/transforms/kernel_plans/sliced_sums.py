@@ -49,6 +49,8 @@ def slice_sums(block: Block, choices: KernelChoices, forms: KernelForms) -> None
         if op in choices.fixed or not isinstance(op, kernel.ComputeOp) or (loop := summed_columns(op)) is None:
             continue
         tensors = _tensors_behind(op)
+        if not _may_gain(_around(block, op, tensors), op, choices):
+            continue
         before = _priced(block, op, tensors, choices)
         if before is None or not _leaves_scratchpads(before, tensors):
             continue
@@ -231,14 +233,34 @@ def _priced(
     block: Block, op: kernel.KernelOp, tensors: Iterable[SSAValue], choices: KernelChoices, most_us: float = inf
 ) -> _Priced | None:
     """The kernels around a sum that may use some tensors, and their division; None if none is within a time."""
+    ops = _around(block, op, tensors)
+    sequence, _ = choices.sequence(ops, launch_numbers(block))
+    division = divide_within(sequence, most_us, choices.prices, WIDTH)
+    return None if division is None else _Priced(ops, division)
+
+
+def _around(block: Block, op: kernel.KernelOp, tensors: Iterable[SSAValue]) -> list[kernel.KernelOp]:
+    """The kernels from the first to the last one that uses some tensors, as far as they are near a sum."""
     ops = kernels_in(block)
     using = {use.operation for value in tensors for use in value.uses} | {op}
     numbers = [number for number, other in enumerate(ops) if other in using]
     at = ops.index(op)
-    ops = ops[max(numbers[0], at - MOST_KERNELS) : min(numbers[-1], at + MOST_KERNELS) + 1]
-    sequence, _ = choices.sequence(ops, launch_numbers(block))
-    division = divide_within(sequence, most_us, choices.prices, WIDTH)
-    return None if division is None else _Priced(ops, division)
+    return ops[max(numbers[0], at - MOST_KERNELS) : min(numbers[-1], at + MOST_KERNELS) + 1]
+
+
+def _may_gain(ops: Iterable[kernel.KernelOp], op: kernel.KernelOp, choices: KernelChoices) -> bool:
+    """Whether kernels around a sum can gain enough, if the scratchpads hold all that they use.
+
+    A plan that has to have some buffers there, as it does widened weights, may take longer than device memory.
+    """
+    gain_us = 0.0
+    for other in ops:
+        usual_us, held = choices.usual_us(other, frozenset()), frozenset(range(len(other.operands)))
+        least_us = 0.0 if other is op else min(choices.prices.floors_us(choices.candidates(other), held))
+        gain_us += usual_us - least_us
+        if gain_us > SHORTEST_MEASURED_US:
+            return True
+    return choices.narrow
 
 
 def _leaves_scratchpads(priced: _Priced, tensors: set[SSAValue]) -> bool:

@@ -33,7 +33,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower, passes_to
 from spyre_mlir.pipeline.order import pass_factories
 from spyre_mlir.text.render import parse_module, verify_module
-from spyre_mlir.transforms import get_all_passes
+from spyre_mlir.transforms import get_all_passes, plan
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
 from spyre_mlir.transforms.plan import PlanPass
@@ -168,6 +168,13 @@ def test_a_chain_that_fits_stays_in_no_loop() -> None:
 def test_rows_that_give_no_equal_blocks_stay_in_one() -> None:
     """65,537 is a prime: blocks would be single rows, and a loop makes 65,535 trips."""
     assert trips(through(softmax(65_537, 1024), *PLACED)) == []
+
+
+def test_a_time_alone_is_that_of_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts, context = [softmax(65_536, 1024), softmax(512, 1024)], make_context()
+    expected = [PlanPass().recorded(context, parse_module(text, context)).us for text in texts]
+    monkeypatch.setattr(plan, "without_room", None)  # no place is looked for
+    assert [PlanPass().predicted_us(context, parse_module(text, context)) for text in texts] == expected
 
 
 def splits(module: ModuleOp) -> list[list[int]]:

@@ -113,8 +113,8 @@ class LayoutPricing:
             times = [price.us for price in prices if price is not None]
         else:
             self.kernels += kernels
-            record = PlanPass(numbers=self.numbers).recorded(self.context, module)
-            times = [us for us in record.us if us is not None]
+            planned = PlanPass(numbers=self.numbers).predicted_us(self.context, module)
+            times = [us for us in planned if us is not None]
         return times if len(times) == len(functions) else None
 
     def _quick(self, module: ModuleOp, function: FunctionPlan, most_us: float) -> LayoutPrice | None:

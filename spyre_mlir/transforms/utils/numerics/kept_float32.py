@@ -30,6 +30,8 @@ _KINDS = (loop.NestOp, loop.LoopGatherOp, loop.EmptyOp)
 
 def kept_ops(function: func.FuncOp, names: Sequence[str]) -> set[Operation]:
     """Return the ops of a function at the loop level that go by one of the names."""
+    if not names:
+        return set()
     wanted = {_plain(name) for name in names}
     return {op for op in function.body.block.ops if isinstance(op, _KINDS) and wanted.intersection(_names(op))}
 

@@ -22,13 +22,15 @@ from xdsl.dialects.builtin import AnyFloat, Float8E4M3FNType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from spyre_mlir.dialects.boxes import box_of, overlap
-from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp, YieldOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr
+from spyre_mlir.transforms.aten_to_loop.coalesced_loops import merged
+from spyre_mlir.transforms.aten_to_loop.nests import NestLoops
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
 LANES = DL16.elements_per_stick()
@@ -198,12 +200,26 @@ def _composed(copy: NestOp, places: dict[str, int], written: IndexMapAttr) -> In
 
 def _rewritten(op: NestOp, index: IndexMapAttr, like: NestOp, dest: SSAValue | None) -> SSAValue:
     """Put a nest in place of another one that writes through a map into a tensor of the type of `like`."""
-    maps = [*op.input_maps, index]
-    made = NestOp(op.space, op.inputs, maps, like.result.type, op.body.clone(), combine=_combine(op), dest=dest)
+    space, maps = _joined_loops(op, index)
+    made = NestOp(space, op.inputs, maps, like.result.type, op.body.clone(), combine=_combine(op), dest=dest)
     made.attributes |= op.attributes
     made.wide, made.location, made.result.name_hint = op.wide, op.location, op.result.name_hint
     _insert_before(made, op)
     return made.result
+
+
+def _joined_loops(op: NestOp, index: IndexMapAttr) -> tuple[SpaceAttr, list[IndexMapAttr]]:
+    """The loops and maps of a nest that writes through a map, where loops that all maps walk as one are joined.
+
+    The copy may have parted rows that lie beside each other again: loops over parts need strides that nest in each
+    other, which those of the rows around them do not.
+    """
+    maps = [m.data for m in op.input_maps]
+    if op.combine is not None or hint_of(op) is not None:
+        return op.space, [*op.input_maps, index]
+    loops = NestLoops(tuple((d.name,) for d in op.space.data), tuple((d.extent,) for d in op.space.data), tuple(maps))
+    loops, written = merged(loops, index.data)
+    return loops.space(), [IndexMapAttr(m) for m in (*loops.maps, written)]
 
 
 def _combine(op: NestOp) -> str | None:

@@ -96,3 +96,21 @@ func.func @integers(%x: tensor<64x64xi32>) -> tensor<64x128xi32> {
 // CHECK:      @integers
 // CHECK:      arith.addi
 // CHECK:      spyre.loop.nest {{.*}} into
+
+// The copy puts rows and columns of images one after the other, behind a row of their own: one loop walks them there.
+func.func @places(%x: tensor<8x196x64xf16>) -> tensor<8x197x64xf16> {
+  %15 = spyre.loop.nest [b = 8, y = 14, z = 14, c = 64] ins(%x[b, y * 14 + z, c] : tensor<8x196x64xf16>) -> [b, y, z, c] : tensor<8x14x14x64xf16> {
+  ^bb0(%d: f16):
+    %e = math.exp %d : f16
+    spyre.loop.yield %e : f16
+  }
+  %16 = spyre.loop.empty : tensor<8x197x64xf16>
+  %17 = spyre.loop.nest [b = 8, y = 14, z = 14, c = 64] ins(%15[b, y, z, c] : tensor<8x14x14x64xf16>) into %16 -> [b, y * 14 + z + 1, c] : tensor<8x197x64xf16> {
+  ^bb0(%f: f16):
+    spyre.loop.yield %f : f16
+  }
+  func.return %17 : tensor<8x197x64xf16>
+}
+
+// CHECK:      @places
+// CHECK:      spyre.loop.nest [b = 8, y = 196, c = 64] ins(%x[b, y, c] : tensor<8x196x64xf16>) into {{.*}} -> [b, y + 1, c] : tensor<8x197x64xf16>

@@ -9,6 +9,7 @@ HOLDS = "host::holds"
 SUCCEEDED = "host::linalg_succeeded"
 PRINTED = "host::printed"
 COVERED = "host::windows_cover"
+REMEDY = "; try: "  # in the text of an assertion, before what the reader of an error can do
 CHECKS = frozenset({COVERED, HOLDS, PRINTED, SUCCEEDED})
 
 
@@ -21,4 +22,16 @@ def is_check(overload: str) -> bool:
     return overload in CHECKS
 
 
-__all__ = ["CHECKS", "COVERED", "HOLDS", "PRINTED", "SUCCEEDED", "is_check"]
+def refusal_text(overload: str, text: str) -> tuple[str, str | None]:
+    """Return what a refused call says, and what to try if that is known.
+
+    Args:
+        overload: of the call.
+        text: of the error.
+    """
+    said, _, remedy = text.partition("\n")[0].partition(REMEDY)
+    who = "an assertion of the model fails" if overload == HOLDS else f"torch refuses {overload}"
+    return f"{who}: {said}", remedy or None
+
+
+__all__ = ["CHECKS", "COVERED", "HOLDS", "PRINTED", "REMEDY", "SUCCEEDED", "is_check", "refusal_text"]

@@ -14,7 +14,6 @@ from torch.fx.traceback import preserve_node_meta
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
-from spyre_mlir.frontend.capture.tracing.specialized_values import REMEDY
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
 from spyre_mlir.frontend.capture.unsupported import op_name
 from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
@@ -28,6 +27,7 @@ from spyre_mlir.frontend.symbolic.call_sizes import sizes_of_leaves
 from spyre_mlir.frontend.symbolic.guards import guards_of
 from spyre_mlir.frontend.symbolic.sizes import Sizes
 from spyre_mlir.frontend.torch_private import expression_of, hint_of_symbol, tree_flatten
+from spyre_mlir.ops.checks import REMEDY
 
 # Examples of sizes: even, different, and neither 0 nor 1, for which torch traces other programs.
 _EXAMPLE_STEP = 8

@@ -26,6 +26,7 @@ from spyre_mlir.frontend.reference.generator import generator_kept
 from spyre_mlir.frontend.reference.stable_order import EqualsInOrder
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.call_info import MISTAKES, called_for
+from spyre_mlir.ops.checks import refusal_text
 from spyre_mlir.ops.draws import draws
 from spyre_mlir.ops.native.collectives import RANKS, is_collective
 from spyre_mlir.plugins import registry
@@ -87,8 +88,8 @@ def run_host_step(call: HostCall, operands: Sequence[Array], *, wide: bool) -> l
     if plugin is not None:
         with called_for(call.where), plugin.blamed():
             raise refusal
-    reason = str(refusal).partition("\n")[0]
-    raise MachineFault(FaultKind.HOST_STEP, f"torch refuses {call.overload}: {reason}", where=call.where) from refusal
+    reason, remedy = refusal_text(call.overload, str(refusal))
+    raise MachineFault(FaultKind.HOST_STEP, reason, where=call.where, hint=remedy) from refusal
 
 
 def _check_results(plugin: registry.Registered, call: HostCall, results: Sequence[torch.Tensor]) -> None:

@@ -22,11 +22,11 @@ from spyre_mlir.frontend.capture.python_state import python_state_kept
 from spyre_mlir.frontend.capture.tracing import python_assertions
 from spyre_mlir.frontend.locations import calls_of_model
 from spyre_mlir.frontend.torch_private import is_fake, is_functional, is_wrapped, tree_flatten, tree_map
+from spyre_mlir.ops.checks import REMEDY
 
 Place = tuple[str, tuple[str, ...]]
 Noted = dict[Place, deque[Any]]
 
-REMEDY = "; try: "  # in the text of an assertion, before what its reader can do
 _ABOUT = "Python reads {} of a tensor at {}, and the program was compiled for {}" + REMEDY + "{}"
 _AGAIN = "compile again with inputs like these"
 _AS_TENSOR = "compute with the tensor, whose value changes from call to call"
@@ -208,4 +208,4 @@ def specialized(noted: Noted | None) -> Generator[None]:
         yield
 
 
-__all__ = ["REMEDY", "Noted", "specialized", "values_of"]
+__all__ = ["Noted", "specialized", "values_of"]

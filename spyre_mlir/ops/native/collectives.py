@@ -32,7 +32,17 @@ EXCHANGED = "ranks exchange tensors through the host"
 RANKS = GROUP_RANKS.param.name  # argument of our own: global ranks of the group, in order
 _COLLECTIVES = frozenset(f"{space}::{name}" for space in (NAMESPACE, DIFFERENTIATED) for name in NAMES)
 _SEGMENT_BYTES = 2**20  # of gloo, `AllreduceOptions::kMaxSegmentSize`
-REDUCTIONS = ("sum", "product", "min", "max", "avg")
+_FOLDS = {
+    "sum": np.add,
+    "avg": np.add,
+    "product": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+    "band": np.bitwise_and,
+    "bor": np.bitwise_or,
+    "bxor": np.bitwise_xor,
+}
+REDUCTIONS = tuple(_FOLDS)  # of bits: of integers alone
 GROUP = [GROUP_NAME, GROUP_RANKS]
 
 
@@ -56,7 +66,7 @@ def _check_reduction(reduce_op: str) -> None:
 
 def _folded(tensors: Ranks, reduce_op: str) -> Lanes:
     """Fold in the order of gloo's ring: a part for each rank, from the rank before it downwards to itself."""
-    fold, count = {"product": np.multiply, "min": np.minimum, "max": np.maximum}.get(reduce_op, np.add), len(tensors)
+    fold, count = _FOLDS[reduce_op], len(tensors)
     flat, each = [tensor.reshape(-1) for tensor in tensors], _elements_of_part(tensors[0], count)
     parts: list[Lanes] = []
     for rank in range(count):
@@ -93,7 +103,7 @@ def all_reduce(input: Ranks, *, reduce_op: str) -> Ranks:
     """The tensors of all ranks folded into one, which every rank gets.
 
     Constraints:
-        C1: reduce_op is sum, product, min, max or avg.
+        C1: reduce_op is sum, avg, product, min, max, or one of bits: band, bor, bxor.
     """
     return [_folded(input, reduce_op)] * len(input)
 
@@ -126,7 +136,7 @@ def reduce_scatter_tensor(input: Ranks, *, reduce_op: str, group_size: int) -> R
     """The tensors of all ranks folded into one, of which every rank gets an equal part of the first dimension.
 
     Constraints:
-        C1: reduce_op is sum, product, min, max or avg.
+        C1: reduce_op is sum, avg, product, min, max, or one of bits: band, bor, bxor.
         C2: the ranks divide the first dimension.
         C3: the group has group_size ranks.
     """

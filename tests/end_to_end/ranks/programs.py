@@ -84,9 +84,10 @@ class Written(nn.Module):
         dist.reduce_scatter(part, halves, op=dist.ReduceOp.MAX)
         dist.scatter(own := torch.empty_like(x), [x * 3, x * 4] if is_first else None, src=0)
         work.wait()
+        dist.all_reduce(bits := x.long(), op=dist.ReduceOp.BXOR)
         several = funcol.all_reduce_coalesced([x, x + 5], "sum", group)
         read_by_the_first = (least, *gathered) if is_first else ()
-        return (summed, sent, *taken, part, own, *[each * 2 for each in several], *read_by_the_first)
+        return (summed, sent, bits, *taken, part, own, *[each * 2 for each in several], *read_by_the_first)
 
 
 def _numbers(results: Any) -> list[np.ndarray[Any, Any]]:

@@ -82,15 +82,9 @@ def of_several_sizes(x: Tensor) -> Any:
     return taken
 
 
-def by_bits(x: Tensor) -> Tensor:
-    dist.all_reduce(y := x.long(), op=dist.ReduceOp.BAND)
-    return y
-
-
 REFUSED = {
     received: "torch.distributed.recv: it has no collective form",
     of_several_sizes: "torch.distributed.all_gather: ranks have tensors of several sizes",
-    by_bits: "a collective reduces by band, expected one of sum",
 }
 
 

@@ -12,9 +12,12 @@ programs, read as torch reads them), `_export.utils` (how torch finds its compos
 (process groups by the names that graphs have), `_functional_collectives` (and what torch calls in place of other
 collectives), `torch._C._functorch` (levels of derivatives and maps),
 `torch._C._SetExcludeDispatchKeyGuard` (conjugate views inside of operators that a mode runs),
+`utils._traceback` and `GraphModule.recompile` (code and lines of an export that are not used),
 `_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
 `torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
+
+Decision: docs/decisions/0201-exports-compile-only-graphs-that-run.md
 """
 
 from __future__ import annotations
@@ -24,7 +27,10 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from pathlib import Path
+from threading import get_ident
+from traceback import FrameSummary, StackSummary
 from typing import Any, cast
+from weakref import WeakSet
 
 import torch
 from torch._export import utils as export_utils
@@ -40,13 +46,14 @@ from torch._subclasses.fake_tensor import (
 from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.distributed import _functional_collectives, distributed_c10d
 from torch.export import ExportedProgram
+from torch.fx import GraphModule
 from torch.fx.experimental.symbolic_shapes import (
     GuardOnDataDependentSymNode,
     PendingUnbackedSymbolNotFound,
     ShapeEnv,
     free_unbacked_symbols,
 )
-from torch.utils import _python_dispatch, _pytree
+from torch.utils import _python_dispatch, _pytree, _traceback
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import (
     TreeSpec,
@@ -109,6 +116,7 @@ __all__ = [
     "tree_unflatten",
     "treespec_dumps",
     "treespec_loads",
+    "unread_left_out",
     "unregister_dataclass",
     "views_resolved",
 ]
@@ -290,6 +298,44 @@ def composites_loaded() -> Generator[None]:
         yield
     finally:
         private._materialize_cpp_cia_ops = load
+
+
+@contextmanager
+def unread_left_out() -> Generator[None]:
+    """Within the block, graphs of this thread get their Python code at its end, and frames of traces their lines late.
+
+    An export writes the code of a graph after each of its passes, and compiles it; only the last one is run. Of the
+    frames behind an operator a trace keeps those of the model.
+    """
+    graphs, traces = cast(Any, GraphModule), cast(Any, _traceback)
+    thread, recompile, extract = get_ident(), graphs.recompile, traces._extract_symbolized_tb
+    pending = WeakSet[Any]()
+
+    def recompile_later(module: Any) -> Any:
+        if get_ident() != thread:
+            return recompile(module)
+        if (tree := getattr(module.graph._codegen, "pytree_info", None)) is not None:
+            module._in_spec, module._out_spec = tree.in_spec, tree.out_spec
+
+        def forward(called: Any, *args: Any, **kwargs: Any) -> Any:
+            recompile(called)
+            return called.forward(*args, **kwargs)
+
+        type(module).forward = forward
+        pending.add(module)
+        return None
+
+    def frames(traced: Any, skip: int) -> StackSummary:
+        found = [(f["filename"], f["line"], f["name"]) for f in reversed(traced[skip:])]
+        return StackSummary(FrameSummary(*frame, lookup_line=False) for frame in found)
+
+    graphs.recompile, traces._extract_symbolized_tb = recompile_later, frames
+    try:
+        yield
+    finally:
+        graphs.recompile, traces._extract_symbolized_tb = recompile, extract
+    for module in list(pending):  # after an error each gets its code when it is called
+        recompile(module)
 
 
 def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:

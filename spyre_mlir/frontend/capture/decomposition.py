@@ -30,6 +30,7 @@ from spyre_mlir.frontend.torch_private import (
     functorch_levels_kept,
     is_composite,
     schema_of,
+    unread_left_out,
 )
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.draws import DRAWING, NAMESPACE
@@ -148,7 +149,7 @@ def decompose(exported: ExportedProgram) -> FunctionalProgram:
 def _decomposed_by_torch(exported: ExportedProgram, table: Any) -> FunctionalProgram:
     """The program as torch decomposes it as a whole, with torch's own refusals."""
     try:
-        with torch.no_grad(), functorch_levels_kept():
+        with torch.no_grad(), functorch_levels_kept(), unread_left_out():
             made = FunctionalProgram.of(cast(Any, exported).run_decompositions(table))
     except NEEDS_VALUES as error:
         raise without_values(error) from error

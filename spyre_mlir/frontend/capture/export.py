@@ -54,6 +54,7 @@ from spyre_mlir.frontend.torch_private import (
     is_fake,
     schema_of,
     tree_map,
+    unread_left_out,
 )
 
 
@@ -219,7 +220,8 @@ def _traced(asked: _Asked, *, strict: bool, derivatives: bool = False) -> Export
             given, sought = model, nullcontext() if strict else DerivativesSought()
             if derivatives:
                 given, sought = Differentiated(model, *clone_examples(fresh_args, fresh_kwargs)), nullcontext()
-            with known, writes, exchanged, sought, specialized(asked.noted), settings_noted() as noted:
+            answered, quick = specialized(asked.noted), unread_left_out()
+            with known, writes, exchanged, sought, answered, quick, settings_noted() as noted:
                 exported = torch.export.export(
                     given, fresh_args, fresh_kwargs, dynamic_shapes=asked.dynamic_shapes, strict=strict
                 )

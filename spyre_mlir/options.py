@@ -96,6 +96,7 @@ def read_names(text: str) -> tuple[str, ...]:
 
 
 _TO_SUPERDSC = "convert-spyre-kernel-to-superdsc"
+_TO_ROWS = "pad-rows"
 _TO_LAYOUTS = "choose-layouts"
 _TO_KERNEL = "convert-spyre-loop-to-spyre-kernel"
 
@@ -320,7 +321,8 @@ class CompileOptions:
             if sets is None or (len(sets) == 1 and not value):
                 continue
             chosen.setdefault(sets[0], {}).update({sets[1]: value} if len(sets) == 2 else {})
-        chosen[_TO_LAYOUTS] = dict(chosen[_TO_KERNEL])  # a layout depends on the format
+        for name in (_TO_ROWS, _TO_LAYOUTS):  # a layout depends on the format
+            chosen[name] = dict(chosen[_TO_KERNEL])
         if self.keep_float32_in:
             chosen.pop("outline-regions", None)  # equal layers may differ in what they keep
             chosen["decompose-aten"]["name_operators"] = True

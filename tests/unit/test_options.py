@@ -43,6 +43,7 @@ def test_fields_of_passes_follow_from_the_options() -> None:
             "loops": "unroll",
             "version": "TS26",
         },
+        "pad-rows": {"keep_float32": True, "keep_float32_in": ()},
         "choose-layouts": {"keep_float32": True, "keep_float32_in": ()},
         "convert-spyre-loop-to-spyre-kernel": {"keep_float32": True, "keep_float32_in": ()},
         "decompose-aten": {"prefer_device": False, "integers": "auto"},

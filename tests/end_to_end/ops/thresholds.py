@@ -448,6 +448,8 @@ NO_FORM = {
     "transforms.cut_nests.cut_rows.LITTLE": "whether rows are cut; test_cut_rows.py has both",
     "transforms.cut_nests.cut_rows.CLEAR_GAIN": "whether rows are cut; test_cut_rows.py has both",
     "transforms.cut_nests.cut_rows.COPIES_IN_LX": "whether the first rows are copied before they are read",
+    "transforms.cut_nests.pad_rows.CLEAR_GAIN": "whether longer rows are priced; test_pad_rows.py has both",
+    "transforms.cut_nests.pad_rows.GAIN": "whether rows are padded; test_pad_rows.py has both",
     "transforms.update_in_place.LEAST_BITS": "which integers may be positions of a block",
     "transforms.utils.numerics.kept_float32._SHOWN": "how many operations a message shows",
     "ops.native.collectives._SEGMENT_BYTES": "the order of a sum over ranks; test_meeting.py has both",

@@ -109,12 +109,25 @@ class LayoutPricing:
         self._write(module, functions)
         kernels = sum(len(kernels_in(function.function.body.block)) for function in functions)
         if kernels > MOST_IN_FULL:
-            prices = [self._quick(module, function, inf) for function in functions]
-            times = [price.us for price in prices if price is not None]
-        else:
-            self.kernels += kernels
-            planned = PlanPass(numbers=self.numbers).predicted_us(self.context, module)
-            times = [us for us in planned if us is not None]
+            return self._without_loops(module, functions)
+        self.kernels += kernels
+        planned = PlanPass(numbers=self.numbers).predicted_us(self.context, module)
+        times = [us for us in planned if us is not None]
+        return times if len(times) == len(functions) else None
+
+    def without_loops(self, module: ModuleOp, functions: Sequence[FunctionPlan]) -> list[float] | None:
+        """Return the times of planned functions without loops; None if one of them cannot be planned.
+
+        Args:
+            module: of the functions; it is lowered.
+            functions: all of its functions.
+        """
+        self._write(module, functions)
+        return self._without_loops(module, functions)
+
+    def _without_loops(self, module: ModuleOp, functions: Sequence[FunctionPlan]) -> list[float] | None:
+        prices = [self._quick(module, function, inf) for function in functions]
+        times = [price.us for price in prices if price is not None]
         return times if len(times) == len(functions) else None
 
     def _quick(self, module: ModuleOp, function: FunctionPlan, most_us: float) -> LayoutPrice | None:

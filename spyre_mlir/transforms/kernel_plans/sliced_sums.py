@@ -49,7 +49,7 @@ def slice_sums(block: Block, choices: KernelChoices, forms: KernelForms) -> None
         if op in choices.fixed or not isinstance(op, kernel.ComputeOp) or (loop := summed_columns(op)) is None:
             continue
         tensors = _tensors_behind(op)
-        if not _may_gain(_around(block, op, tensors), op, choices):
+        if not _may_gain(_around(block, op, tensors), choices):
             continue
         before = _priced(block, op, tensors, choices)
         if before is None or not _leaves_scratchpads(before, tensors):
@@ -248,17 +248,15 @@ def _around(block: Block, op: kernel.KernelOp, tensors: Iterable[SSAValue]) -> l
     return ops[max(numbers[0], at - MOST_KERNELS) : min(numbers[-1], at + MOST_KERNELS) + 1]
 
 
-def _may_gain(ops: Iterable[kernel.KernelOp], op: kernel.KernelOp, choices: KernelChoices) -> bool:
-    """Whether kernels around a sum can gain enough, if the scratchpads hold all that they use.
+def _may_gain(ops: Iterable[kernel.KernelOp], choices: KernelChoices) -> bool:
+    """Whether kernels around a sum take more time than a sum in two steps has to gain.
 
-    A plan that has to have some buffers there, as it does widened weights, may take longer than device memory.
+    A plan that has to have some buffers in the scratchpads, as it does widened weights, may take longer than this.
     """
-    gain_us = 0.0
-    for other in ops:
-        usual_us, held = choices.usual_us(other, frozenset()), frozenset(range(len(other.operands)))
-        least_us = 0.0 if other is op else min(choices.prices.floors_us(choices.candidates(other), held))
-        gain_us += usual_us - least_us
-        if gain_us > SHORTEST_MEASURED_US:
+    usual_us = 0.0
+    for op in ops:
+        usual_us += choices.usual_us(op, frozenset())
+        if usual_us > SHORTEST_MEASURED_US:
             return True
     return choices.narrow
 

@@ -167,7 +167,7 @@ _TRANSFERS = OpFamily(
 _HOST_STEPS = OpFamily("spyre.kernel.host", (host.KernelHostOp,), TENSORS)
 _TILES = OpFamily("spyre.kernel.tile", (TileOp,), DEVICE | INDEX)
 _BLOCK_NUMBERS = OpFamily("spyre.kernel.block_number", (BlockNumberOp,), TENSORS | INDEX)
-_CONTROL = "control.cond, control.while_loop"
+_CONTROL = "control.cond, control.while_loop, control.for_loop"
 
 ATEN = LegalForms(
     "aten",

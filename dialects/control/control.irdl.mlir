@@ -19,4 +19,15 @@ irdl.dialect @control {
     %a1 = irdl.any
     irdl.attributes {"condition" = %a0, "body" = %a1}
   }
+  irdl.operation @for_loop {
+    %o0 = irdl.any
+    irdl.operands(inputs: variadic %o0)
+    %r0 = irdl.any
+    irdl.results(outputs: variadic %r0)
+    %a0 = irdl.any
+    %a1 = irdl.any
+    %a2 = irdl.any
+    %a3 = irdl.any
+    irdl.attributes {"body" = %a0, "trips" = %a1, "carried" = %a2, "sliced" = %a3}
+  }
 }

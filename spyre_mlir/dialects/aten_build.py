@@ -16,6 +16,7 @@ from spyre_mlir.dialects.aten_value import AtenValue, Raw, raw_of, typed, value_
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.build import LoopBody
 from spyre_mlir.ops.parameters import ArgKind
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.ops.value import Argument, Made, Operand, Value
@@ -122,6 +123,25 @@ class AtenBuild(ABC):
         """Return a value as eager rounds it in the middle of an op; see `ops.build.Build`."""
         return value
 
+    def loop(
+        self,
+        body: LoopBody,
+        carried: Sequence[Value],
+        sliced: Sequence[Value],
+        others: Sequence[Value],
+        *,
+        backwards: bool = False,
+    ) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+        """Run the body once per entry; see `ops.build.Build`."""
+        rows: list[Sequence[Value]] = []
+        numbers = range(sliced[0].shape[0])
+        for number in reversed(numbers) if backwards else numbers:
+            entries = [self.call("slice.Tensor", x, dim=0, start=number, end=number + 1) for x in sliced]
+            carried, row = body(self, carried, entries, others)
+            rows.append(row)
+        columns = zip(*(rows[::-1] if backwards else rows), strict=True)
+        return tuple(carried), tuple(self.call("cat", list(column), dim=0) for column in columns)
+
     def full(self, shape: tuple[int, ...], number: float, element: str) -> Value:
         """Return one number everywhere; see `ops.build.Build`."""
         return self.call("full", size=tuple(shape), fill_value=number, dtype=element)
@@ -187,6 +207,22 @@ class TypeBuild(AtenBuild):
     def make(self, overload: str, entry: OpEntry, bound: Mapping[str, Any], result: TensorType[Attribute]) -> Raw:
         """Return the type of one result."""
         return TypedValue(result)
+
+    @override
+    def loop(
+        self,
+        body: LoopBody,
+        carried: Sequence[Value],
+        sliced: Sequence[Value],
+        others: Sequence[Value],
+        *,
+        backwards: bool = False,
+    ) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+        """Infer the types of one trip: what it carries has the types of what it began with."""
+        count = sliced[0].shape[0]
+        entries = [self.call("slice.Tensor", x, dim=0, start=0, end=1) for x in sliced]
+        ends, row = body(self, carried, entries, others)
+        return tuple(ends), tuple(x.expand(count, *x.shape[1:]) for x in row)
 
     def rewrite(self, entry: OpEntry, bound: Mapping[str, Any]) -> Made:
         """Expand only ops that have no type of their own."""

@@ -28,6 +28,7 @@ from spyre_mlir.frontend.capture.number_limits import check_numbers
 from spyre_mlir.frontend.capture.tracing.derivatives import check_no_derivative
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
 from spyre_mlir.frontend.data_sizes.branches import has_own_sizes
+from spyre_mlir.frontend.first_steps import first_steps_traced
 from spyre_mlir.frontend.lowering.assembly import assemble
 from spyre_mlir.frontend.lowering.plugin_conversion import warn_of_unknown_ops
 from spyre_mlir.frontend.lowering.signature import read_signature, reshaped_inputs, strange_inputs, weights_among
@@ -68,6 +69,13 @@ def import_program(
     """
     registry.load_plugins()
     check_names()
+    with first_steps_traced():
+        return _imported(model, args, kwargs, dynamic_shapes)
+
+
+def _imported(
+    model: Model, args: tuple[Any, ...] | None, kwargs: Mapping[str, Any] | None, dynamic_shapes: Any
+) -> Program:
     if not isinstance(model, torch.nn.Module) and not is_complete(model):
         raise InputError(
             f"a model is a module, an exported program or a .pt2 file, got {type(model).__name__}",

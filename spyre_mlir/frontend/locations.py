@@ -54,7 +54,7 @@ def calls_of_model() -> tuple[str, ...]:
     return tuple(f"{f.f_code.co_filename}:{line}" for f, line in frames if of_model(f.f_code.co_filename))[::-1]
 
 
-def place_of_call() -> str | None:
+def line_that_runs() -> str | None:
     """Return file and line of the model that runs now, the innermost one."""
     return next(reversed(calls_of_model()), None)
 

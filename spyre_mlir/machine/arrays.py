@@ -54,6 +54,20 @@ class HostArray:
         values = np.full(shape, np.nan) if dtype == np.float64 else np.zeros(shape, dtype)
         return HostArray(values, np.zeros(shape, np.bool_))
 
+    def part(self, number: int) -> HostArray:
+        """Return one entry of dimension 0, as a tensor of one entry."""
+        entry = slice(number, number + 1)
+        return HostArray(self.values[entry], None if self.defined is None else self.defined[entry])
+
+    @staticmethod
+    def joined(parts: Sequence[HostArray]) -> HostArray:
+        """Return tensors one behind the other along dimension 0."""
+        values = np.concatenate([p.values for p in parts])
+        if all(p.defined is None for p in parts):
+            return HostArray(values)
+        masks = [np.ones(p.values.shape, np.bool_) if p.defined is None else p.defined for p in parts]
+        return HostArray(values, np.concatenate(masks))
+
     def known(self, op: Operation, what: str, kind: FaultKind = FaultKind.UNINITIALISED_READ) -> Array:
         """Return all elements.
 

@@ -6,9 +6,20 @@ the aten level), and to find the types of results (the verifier).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from spyre_mlir.ops.value import Argument, Caller, Operand, Value
+
+
+class LoopBody(Protocol):
+    """The body of a loop, for one entry of each sliced tensor."""
+
+    def __call__(
+        self, b: Build, carried: Sequence[Value], entries: Sequence[Value], others: Sequence[Value]
+    ) -> tuple[Sequence[Value], Sequence[Value]]:
+        """Gives the values that it carries on, and its entries, tensors of one entry along dimension 0."""
+        ...
 
 
 class Build(Caller, Protocol):
@@ -28,6 +39,26 @@ class Build(Caller, Protocol):
 
     def rounded(self, value: Value) -> Value:
         """A value that eager also rounds to the element type before the next step."""
+        ...
+
+    def loop(
+        self,
+        body: LoopBody,
+        carried: Sequence[Value],
+        sliced: Sequence[Value],
+        others: Sequence[Value],
+        *,
+        backwards: bool = False,
+    ) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+        """Loops over the entries of tensors: gives the values carried in the end, and the entries of all trips, joined.
+
+        Args:
+            body: reads nothing but what it is given.
+            carried: the values that it begins with.
+            sliced: tensors with equally many entries along dimension 0, at least one.
+            others: given to all trips.
+            backwards: whether the first trip takes and gives the last entries.
+        """
         ...
 
     def full(self, shape: tuple[int, ...], number: float, element: str) -> Value:

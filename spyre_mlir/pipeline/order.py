@@ -53,7 +53,7 @@ STAGES = (
     ),
     Stage(
         "pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,@spyre.kernel,"
-        "view-copies,order-batches,plan,materialize-plan,divide-work,forward-results,place-lx,assign-pool",
+        "view-copies,order-batches,plan,materialize-plan,divide-work,forward-results,inline-loops,place-lx,assign-pool",
         legality.KERNEL,
     ),
     Stage("convert-spyre-kernel-to-superdsc", legality.SUPERDSC),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from spyre_mlir.dialects.ir.control import CondOp, ControlOp, WhileLoopOp
+from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, WhileLoopOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel import (
@@ -35,6 +35,7 @@ _WORDS: dict[type[Operation], str] = {
     FromDeviceOp: "bring a result back",
     CondOp: "decide between two functions",
     WhileLoopOp: "call a function as often as values ask for",
+    ForLoopOp: "call a function once per entry of tensors",
 }
 _TRANSFERS = (ToDeviceOp, FromDeviceOp)
 

@@ -29,6 +29,8 @@ from torch._dynamo.utils import get_compilation_metrics
 from torch._guards import CompileContext
 from torch._logging import trace_structured  # pyright: ignore[reportPrivateImportUsage]
 
+from spyre_mlir.frontend.first_steps import first_steps_traced
+
 __all__ = [
     "Unsupported",
     "back_ends",
@@ -64,7 +66,10 @@ def trace_whole_graphs_for(back_end: Callable[..., Any]) -> None:
     @wraps(tracer)
     def trace(self: Any, *args: Any, skip: int = 0, **kwargs: Any) -> Any:
         mine = _innermost(self._torchdynamo_orig_backend) is back_end
-        with cast(Any, _dynamo_config).patch(_SETTINGS) if mine else nullcontext():
+        with (
+            cast(Any, _dynamo_config).patch(_SETTINGS) if mine else nullcontext(),
+            first_steps_traced() if mine else nullcontext(),
+        ):
             return tracer(self, *args, skip=skip + 1, **kwargs)
 
     cast(Any, trace)._for = back_end

@@ -22,7 +22,7 @@ from spyre_mlir.errors import RegistrationError
 from spyre_mlir.plugins import registry
 from spyre_mlir.text.render import verify_module
 
-FOLDERS = ("", "aten_forms", "buffer_layouts", "cut_nests")
+FOLDERS = ("", "aten_forms", "buffer_layouts", "cut_nests", "host_program")
 """Where every module is a pass: in this folder, and in these. `PlaceLxPass` of `place_lx.py` is `place-lx`."""
 
 

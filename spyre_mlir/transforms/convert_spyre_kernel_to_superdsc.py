@@ -283,6 +283,6 @@ def _offset(alloc: kernel.AllocOp) -> int:
 def _base(bases: Mapping[SSAValue, Base], value: SSAValue, trip: Trip) -> Base:
     """Return the start of a buffer or a tile, in trip 0 of the loops that are not in `trip`."""
     origin = launch_origin(value)
-    base, fixed = bases[origin.buffer], sum(size * trip[index] for index, size in origin.steps if index in trip)
+    base, moved = bases[origin.buffer], sum(size * trip[index] for index, size in origin.steps if index in trip)
     steps = tuple((index, size) for index, size in origin.steps if index not in trip)
-    return replace(base, offset_bytes=base.offset_bytes + fixed, steps=steps)
+    return replace(base, offset_bytes=base.offset_bytes + origin.first + moved, steps=steps)

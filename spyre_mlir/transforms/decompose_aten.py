@@ -20,20 +20,25 @@ from typing import Any, cast
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, UnitAttr, f32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr, TensorType, UnitAttr, f32
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
+from xdsl.traits import SymbolTable
 
 from spyre_mlir.choices import Integers
 from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_build import AtenBuild, spelled
 from spyre_mlir.dialects.aten_value import AtenValue, typed
 from spyre_mlir.dialects.ir.call_effects import draws_in, exchanges_in
+from spyre_mlir.dialects.ir.control import ForLoopOp, entry_type
+from spyre_mlir.dialects.ir.handed_notes import hand_down_notes
 from spyre_mlir.dialects.operator_calls import op_by_schema, results_of
 from spyre_mlir.dialects.places import named, placed
-from spyre_mlir.dialects.tensors import element_of
+from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
+from spyre_mlir.ops.build import LoopBody
 from spyre_mlir.ops.call_info import called_for
 from spyre_mlir.ops.draws import DRAWN
 from spyre_mlir.ops.native import movement
@@ -56,6 +61,7 @@ NO_LOWERING = "the op table says neither how it is lowered nor what it is made o
 FALLBACK = "a fallback is registered for it"
 EXECUTOR = "an executor is registered for it"
 CAP = 500
+_BODY = "steps"  # the functions of loops that compositions make
 
 
 class _TooManyError(Exception):
@@ -69,6 +75,7 @@ class _Builder(AtenBuild):
     emitter: Emitter
     cap: int | None = None
     ranges: AtenRanges = field(default_factory=AtenRanges)
+    loops: list[tuple[ForLoopOp, func.FuncOp]] = field(default_factory=list[tuple[ForLoopOp, func.FuncOp]])
     _rounded: list[SSAValue] = field(default_factory=list[SSAValue])
 
     def whole(self, op: AtenOp, entry: OpEntry, bound: Mapping[str, Any]) -> list[SSAValue] | None:
@@ -112,6 +119,38 @@ class _Builder(AtenBuild):
         mark(op, _registered(op, self, op.arguments()) or NO_ENTRY)
         self.emitter.add(op)
         return results_of(self, op)
+
+    @override
+    def loop(
+        self,
+        body: LoopBody,
+        carried: Sequence[Value],
+        sliced: Sequence[Value],
+        others: Sequence[Value],
+        *,
+        backwards: bool = False,
+    ) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
+        """Adds a loop, and the function that it calls."""
+        trips, before = sliced[0].shape[0], len(carried)
+        inputs = [_written(value) for value in (*carried, *sliced, *others)]
+        types = [value.type for value in inputs]
+        types[before : before + len(sliced)] = [entry_type(t, trips) for t in types[before : before + len(sliced)]]
+        inside = _Builder(Emitter(self.emitter.current), self.cap, loops=self.loops)
+        block = Block(arg_types=types)
+        given = [AtenValue(inside, argument) for argument in block.args]
+        ends, row = body(inside, given[:before], given[before : before + len(sliced)], given[before + len(sliced) :])
+        results = [_written(inside.cast(v, like=w)) for v, w in zip(ends, carried, strict=True)]
+        rows = [_written(value) for value in row]
+        inside.widen_inside(())
+        inside.emitter.add(func.ReturnOp(*results, *rows))
+        block.add_ops(inside.emitter.ops)
+        outputs = [value.type for value in (*results, *rows)]
+        wholes = [TensorType(element_of(v), (trips, *shape_of(v)[1:])) for v in rows]
+        numbers = trips, before, len(sliced)
+        op = ForLoopOp(_BODY, *numbers, inputs, [*outputs[:before], *wholes], backwards=backwards)
+        self.loops.append((op, func.FuncOp(_BODY, (types, outputs), Region(block), "private")))
+        made = [AtenValue(self, value) for value in self.emitter.add(op).results]
+        return tuple(made[:before]), tuple(made[before:])
 
     def widen_inside(self, results: Sequence[SSAValue]) -> None:
         """Marks float32 ops of a decomposition as not rounded, except results and `rounded` values."""
@@ -212,7 +251,13 @@ class DecomposeAtenPass(ModulePass):
             decompose = DecomposeOp(cap, exact=self.integers == "exact")
             apply_once(decompose, function.body)
             apply_once(DropUnused(decompose.made), function.body, users_first=True)
-            apply_once(ReadOnHost(), function.body)
+            bodies = [body for loop, body in decompose.loops if loop.parent is not None]
+            for body in bodies:
+                apply_once(DropUnused(decompose.made), body.body, users_first=True)
+            for changed in (function, *bodies):
+                apply_once(ReadOnHost(), changed.body)
+            _add(op, decompose.loops)
+        hand_down_notes(op)
 
 
 @dataclass
@@ -224,12 +269,14 @@ class DecomposeOp(RewritePattern):
         exact: whether integers beyond those of the device are the host's.
         ranges: of the integers of the function.
         made: the ops of all compositions.
+        loops: of all compositions, with the functions that they call.
     """
 
     cap: int | None = None
     exact: bool = False
     ranges: AtenRanges = field(default_factory=AtenRanges)
     made: set[Operation] = field(default_factory=set[Operation])
+    loops: list[tuple[ForLoopOp, func.FuncOp]] = field(default_factory=list[tuple[ForLoopOp, func.FuncOp]])
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: AtenOp, rewriter: PatternRewriter, /) -> None:
@@ -249,6 +296,8 @@ class DecomposeOp(RewritePattern):
         if results is not None:
             builder.widen_inside(() if op.is_wide else results)
             self.made.update(builder.emitter.ops)
+            self.made.update(inner for _, body in builder.loops for inner in body.body.block.ops if inner.results)
+            self.loops += builder.loops
             rewriter.replace(op, builder.emitter.ops, results)
         elif reason is not None:
             mark(op, reason)
@@ -270,6 +319,18 @@ class DropUnused(RewritePattern):
         """Erase the op if it was made in vain."""
         if op in self.made and not any(result.uses for result in op.results):
             rewriter.erase(op)
+
+
+def _add(module: ModuleOp, loops: Sequence[tuple[ForLoopOp, func.FuncOp]]) -> None:
+    """Put the functions of loops that are left into a module, each under a name that is free."""
+    number = 0
+    for loop, body in loops:
+        if loop.parent is None:
+            continue
+        while SymbolTable.lookup_symbol(module, name := f"{_BODY}_{number}") is not None:
+            number += 1
+        body.sym_name, loop.body = StringAttr(name), SymbolRefAttr(name)
+        module.body.block.add_op(body)
 
 
 def _composition(op: AtenOp, builder: _Builder) -> tuple[list[SSAValue] | None, str | None]:

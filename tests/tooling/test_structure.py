@@ -30,6 +30,7 @@ PASS_HELPERS = {
     "utils",
     "buffer_layouts",
     "cut_nests",
+    "host_program",
 }
 TASKS = tomllib.loads((TESTS / "tooling" / "navigation.toml").read_text(encoding="utf-8"))["task"]
 LEAST_GUESSED = 36

@@ -3,21 +3,41 @@
 ``%r = control.cond %p then @a else @b (%x) : tensor<i1>, (tensor<4xf32>) -> tensor<4xf32>`` calls one of two functions.
 ``%r = control.while_loop @go do @step (%i, %n) : (tensor<i64>, tensor<i64>) -> tensor<i64>`` calls `@step` as long as
 `@go` gives true. Its first operands, one per result, are carried; the others are the same in every trip.
+``%r:2 = control.for_loop @step trips 64 carrying 1 slicing 1 (%h, %x, %w) : (tensor<8x4xf32>, tensor<64x8x4xf32>, …)``
+calls `@step` 64 times with what is carried, one entry of every sliced tensor, and the others.
 
 Operands and results are host tensors at the aten and spyre.loop levels. Below, they are device tensors where caller and
 functions agree on a form; else functions send what their kernels read, and fetch what they give.
 
 Decision: docs/decisions/0143-the-host-decides-between-launches.md
+Decision: docs/decisions/0197-loops-over-slices-are-loops-of-the-bundle.md
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import (
+    I64,
+    FlatSymbolRefAttrConstr,
+    IntegerAttr,
+    ModuleOp,
+    SymbolRefAttr,
+    TensorType,
+    UnitAttr,
+    i64,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, var_operand_def, var_result_def
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    var_operand_def,
+    var_result_def,
+)
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
@@ -58,9 +78,9 @@ class ControlOp(IRDLOperation):
                 raise VerifyException(f"{self.name} calls @{name}, which is not in the module")
         return [found[name] for name in names]
 
-    def _check(self, function: FuncOp, results: Sequence[Attribute]) -> None:
-        """Raises VerifyException unless a function takes the inputs and gives these results."""
-        name, given = function.sym_name.data, [v.type for v in self.inputs]
+    def _check(self, function: FuncOp, results: Sequence[Attribute], inputs: Sequence[Attribute] | None = None) -> None:
+        """Raises VerifyException unless a function takes the inputs, or these types, and gives these results."""
+        name, given = function.sym_name.data, [v.type for v in self.inputs] if inputs is None else inputs
         for what, got, wanted in (
             ("takes", function.function_type.inputs.data, given),
             ("gives", function.function_type.outputs.data, results),
@@ -155,6 +175,103 @@ class WhileLoopOp(ControlOp):
         self._check(body, results)
 
 
+@irdl_op_definition
+class ForLoopOp(ControlOp):
+    """Calls the body a known number of times: with what it carries, with one entry of each sliced tensor, and others.
+
+    The results are what is carried in the end, and then the entries that the trips give, one behind the other. With
+    `backwards` the first trip takes and gives the last entries.
+
+    Constraints:
+        C1: there is at least one trip, and as many inputs as are carried and sliced, or more.
+        C2: what is carried has the types of the first results.
+        C3: sliced tensors and further results have one entry per trip along their dimension 0; the body takes and
+            gives tensors of one entry.
+    """
+
+    name = "control.for_loop"
+
+    body = prop_def(FlatSymbolRefAttrConstr)
+    trips = prop_def(IntegerAttr[I64])
+    carried = prop_def(IntegerAttr[I64])
+    sliced = prop_def(IntegerAttr[I64])
+    backwards = opt_prop_def(UnitAttr)
+
+    assembly_format = (
+        "$body `trips` $trips `carrying` $carried `slicing` $sliced (`backwards` $backwards^)? `(` $inputs `)` "
+        "attr-dict `:` functional-type($inputs, $outputs)"
+    )
+
+    def __init__(
+        self,
+        body: str,
+        trips: int,
+        carried: int,
+        sliced: int,
+        inputs: Sequence[SSAValue],
+        results: Sequence[Attribute],
+        *,
+        backwards: bool = False,
+    ) -> None:
+        """Makes the op from the name of its function, and the numbers of trips, carried and sliced inputs."""
+        numbers = {"trips": trips, "carried": carried, "sliced": sliced}
+        super().__init__(
+            operands=[list(inputs)],
+            properties={
+                "body": SymbolRefAttr(body),
+                **{name: IntegerAttr(number, i64) for name, number in numbers.items()},
+                **({"backwards": UnitAttr()} if backwards else {}),
+            },
+            result_types=[list(results)],
+        )
+
+    @property
+    def callees(self) -> tuple[SymbolRefAttr, ...]:
+        """The function that it calls."""
+        return (self.body,)
+
+    @property
+    def order(self) -> range:
+        """The numbers of the entries, trip by trip."""
+        trips = self.trips.value.data
+        return range(trips) if self.backwards is None else range(trips - 1, -1, -1)
+
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        """How many trips it makes, and how many inputs are carried and sliced."""
+        return self.trips.value.data, self.carried.value.data, self.sliced.value.data
+
+    def verify_(self) -> None:
+        """Checks C1 to C3 and the function."""
+        trips, carried, sliced = self.numbers
+        given, results = [v.type for v in self.inputs], [r.type for r in self.outputs]
+        if trips < 1 or min(carried, sliced) < 0 or carried + sliced > len(given) or carried > len(results):
+            raise VerifyException(
+                f"control.for_loop makes {trips} trips, carries {carried} and slices {sliced} of {len(given)} inputs, "
+                f"and gives {len(results)} results"
+            )
+        if given[:carried] != results[:carried]:
+            texts = [", ".join(map(str, types)) for types in (given[:carried], results[:carried])]
+            raise VerifyException(f"control.for_loop begins with ({texts[0]}) and ends with ({texts[1]})")
+        slices = [entry_type(type_, trips) for type_ in given[carried : carried + sliced]]
+        rows = [entry_type(type_, trips) for type_ in results[carried:]]
+        (body,) = self.functions()
+        wanted = [*given[:carried], *slices, *given[carried + sliced :]]
+        self._check(body, [*results[:carried], *rows], wanted)
+
+
+def entry_type(type_: Attribute, trips: int) -> TensorType[Attribute]:
+    """Return the type of one entry of a tensor that has one for each trip of a loop.
+
+    Raises:
+        VerifyException: it has another number of entries, or is no host tensor.
+    """
+    tensor = as_tensor_type(type_)
+    if tensor is None or tensor.get_shape()[:1] != (trips,):
+        raise VerifyException(f"a loop of {trips} trips takes or gives {type_}, expected one entry per trip")
+    return TensorType(tensor.get_element_type(), (1, *tensor.get_shape()[1:]))
+
+
 def with_operands(op: ControlOp, operands: Sequence[SSAValue]) -> ControlOp:
     """Return a copy of an op with other operands of the same types."""
     made = op.clone()
@@ -203,10 +320,26 @@ def carried_arguments(function: FuncOp) -> dict[SSAValue, int | None]:
     """
     module, found = function.parent_op(), dict[SSAValue, "int | None"]()
     for op in _control_flow(module) if isinstance(module, ModuleOp) else ():
-        if isinstance(op, WhileLoopOp) and function.sym_name.data in {c.root_reference.data for c in op.callees}:
-            is_body = op.body.root_reference.data == function.sym_name.data
-            found |= {function.body.block.args[n]: n if is_body else None for n in range(len(op.outputs))}
+        if not isinstance(op, CondOp) and function.sym_name.data in {c.root_reference.data for c in op.callees}:
+            is_body = op.callees[-1].root_reference.data == function.sym_name.data
+            found |= {function.body.block.args[n]: n if is_body else None for n in range(carried_inputs(op))}
     return found
+
+
+def carried_inputs(op: ControlOp) -> int:
+    """Return how many of the first inputs of an op it carries from trip to trip; branches carry nothing."""
+    match op:
+        case WhileLoopOp():
+            return len(op.outputs)
+        case ForLoopOp():
+            return op.carried.value.data
+        case _:
+            return 0
+
+
+def varying_inputs(op: ControlOp) -> int:
+    """Return how many of the first inputs of an op are others in each trip: what it carries, and what it slices."""
+    return carried_inputs(op) + (op.sliced.value.data if isinstance(op, ForLoopOp) else 0)
 
 
 def has_control_flow(module: ModuleOp) -> bool:
@@ -237,18 +370,22 @@ def _control_flow(module: ModuleOp) -> Iterator[ControlOp]:
     return (op for op in ops if isinstance(op, ControlOp))
 
 
-Control = Dialect("control", [CondOp, WhileLoopOp])
+Control = Dialect("control", [CondOp, WhileLoopOp, ForLoopOp])
 
 __all__ = [
     "CondOp",
     "Control",
     "ControlOp",
+    "ForLoopOp",
     "WhileLoopOp",
     "called_by_control",
     "carried_arguments",
+    "carried_inputs",
     "check_truth",
+    "entry_type",
     "has_control_flow",
     "refuse_control_flow",
+    "varying_inputs",
     "with_operands",
     "with_types",
 ]

@@ -81,7 +81,8 @@ class BlockNumberOp(IRDLOperation):
 class TileOp(IRDLOperation):
     """A view of a device tensor that starts at element `index * step` of dimension `dim`.
 
-    ``%p = spyre.kernel.tile %t dim 0 at %i * 2048 : !t to !p``
+    ``%p = spyre.kernel.tile %t dim 0 at %i * 2048 : !t to !p``, or ``at %i * -1 from 63``: at element 63 in trip 0, and
+    one before with every trip.
 
     Constraints:
         C1: `index` is the induction variable of a loop around the op, with constant bounds, or a block's number.
@@ -98,21 +99,42 @@ class TileOp(IRDLOperation):
     index = operand_def(IndexType)
     dim = prop_def(IntegerAttr[I64])
     step = prop_def(IntegerAttr[I64])
+    first = opt_prop_def(IntegerAttr[I64])
     result = result_def(DeviceTensorType)
 
     traits = traits_def(Pure(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_kernel"))
-    assembly_format = "$source `dim` $dim `at` $index `*` $step attr-dict `:` type($source) `to` type($result)"
+    assembly_format = (
+        "$source `dim` $dim `at` $index `*` $step (`from` $first^)? attr-dict `:` type($source) `to` type($result)"
+    )
 
-    def __init__(self, source: SSAValue, dim: int, index: SSAValue, step: int, result: Attribute) -> None:
-        """A tile of `source`, `step` elements of `dim` further for every count of `index`."""
+    def __init__(
+        self, source: SSAValue, dim: int, index: SSAValue, step: int, result: Attribute, *, first: int = 0
+    ) -> None:
+        """A tile of `source` at element `first` of `dim`, `step` elements further for every count of `index`."""
         properties: dict[str, Attribute] = {"dim": IntegerAttr(dim, i64), "step": IntegerAttr(step, i64)}
+        if first:
+            properties["first"] = IntegerAttr(first, i64)
         super().__init__(operands=[source, index], properties=properties, result_types=[result])
 
     @property
     def step_bytes(self) -> int:
         """Bytes from the start of the tile to its start when the induction variable is 1 larger."""
-        tensor, dim, step = device_tensor(self.source), self.dim.value.data, self.step.value.data
-        sticks = step // tensor.lanes if dim == tensor.layout.stick else step
+        return self._bytes(self.step.value.data)
+
+    @property
+    def first_bytes(self) -> int:
+        """Bytes from the start of the tensor to that of the tile where the induction variable is 0."""
+        return self._bytes(self.first_element)
+
+    @property
+    def first_element(self) -> int:
+        """The element of `dim` that it starts at where the induction variable is 0."""
+        return 0 if self.first is None else self.first.value.data
+
+    def _bytes(self, elements: int) -> int:
+        """The bytes from an element of `dim` to one that is this much further."""
+        tensor, dim = device_tensor(self.source), self.dim.value.data
+        sticks = elements // tensor.lanes if dim == tensor.layout.stick else elements
         return sticks * tensor.layout.strides(tensor.lanes)[dim] * STICK_BYTES
 
     def window(self) -> tuple[int, ...]:
@@ -148,8 +170,9 @@ class TileOp(IRDLOperation):
         """Checks C1, C4 and C5; `unit` elements stay together."""
         dim, step, extent = self.dim.value.data, self.step.value.data, device_tensor(self.result).shape[self._dim]
         bounds = self._bounds()
-        first, last = sorted((bounds.values[0] * step, bounds.values[-1] * step))
-        if (bounds.lower * step) % unit or (bounds.step * step) % unit or extent % unit:
+        begin = self.first_element
+        first, last = sorted((begin + bounds.values[0] * step, begin + bounds.values[-1] * step))
+        if (begin + bounds.lower * step) % unit or (bounds.step * step) % unit or extent % unit:
             raise VerifyException(
                 f"tiles of {extent} elements, {bounds.step * step} apart, cut the sticks of {unit} of dimension {dim}; "
                 f"try multiples of {unit}"
@@ -204,20 +227,23 @@ class ByteOrigin:
     Attributes:
         buffer: the tensor itself, or the whole one that it is a tile or a view of.
         steps: per tile on the way, the outermost first: an induction variable and the bytes it moves the start by.
+        first: bytes from the start of the buffer where all induction variables are 0.
     """
 
     buffer: SSAValue
     steps: tuple[tuple[SSAValue, int], ...] = ()
+    first: int = 0
 
 
 def origin_of(value: SSAValue) -> ByteOrigin:
     """Return the buffer behind a device tensor and the offsets of the tensor's start in it."""
-    steps: list[tuple[SSAValue, int]] = []
+    steps, first = list[tuple[SSAValue, int]](), 0
     while isinstance(owner := value.owner, TileOp | ViewOp):
         if isinstance(owner, TileOp):
             steps.insert(0, (owner.index, owner.step_bytes))
+            first += owner.first_bytes
         value = owner.source
-    return ByteOrigin(value, tuple(steps))
+    return ByteOrigin(value, tuple(steps), first)
 
 
 def buffer_behind(value: SSAValue) -> SSAValue:
@@ -239,12 +265,13 @@ def launch_origin(value: SSAValue) -> ByteOrigin:
 
     The host works out the start of a tile that it places; a launch is handed the tile.
     """
-    steps: list[tuple[SSAValue, int]] = []
+    steps, first = list[tuple[SSAValue, int]](), 0
     while isinstance(owner := value.owner, TileOp | ViewOp) and not is_placed_by_host(value):
         if isinstance(owner, TileOp):
             steps.insert(0, (owner.index, owner.step_bytes))
+            first += owner.first_bytes
         value = owner.source
-    return ByteOrigin(value, tuple(steps))
+    return ByteOrigin(value, tuple(steps), first)
 
 
 def is_placed_by_host(value: SSAValue) -> bool:

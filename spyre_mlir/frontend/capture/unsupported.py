@@ -12,7 +12,7 @@ import torch
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.arguments import draws_on_host, exchanges, is_random, overload_name, walks
 from spyre_mlir.frontend.capture.as_strided import walked
-from spyre_mlir.frontend.capture.control_flow.kept import is_kept, nodes_within, operands_of
+from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs, nodes_within, operands_of
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.symbolic.sizes import STATIC, is_symbolic_node
@@ -85,10 +85,10 @@ def survey(nodes: Iterable[torch.fx.Node], *, symbolic: bool = False) -> list[Un
     """
     findings: list[UnsupportedNode] = []
     for node in nodes:
-        reason = (_SYMBOLIC, STATIC) if symbolic and is_kept(node) else _reason(node)
+        reason = (_SYMBOLIC, STATIC) if symbolic and calls_graphs(node) else _reason(node)
         if reason is not None:
             findings.append(UnsupportedNode(op_name(node), reason[0], place_of(node), reason[1]))
-        elif is_kept(node):
+        elif calls_graphs(node):
             findings += survey(nodes_within(node))
     return findings
 
@@ -105,7 +105,7 @@ def _reason(node: torch.fx.Node) -> tuple[str, str] | None:
 
 def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
     """Return why a call cannot be imported, whatever its result is."""
-    if is_kept(node):
+    if calls_graphs(node):
         return _control_reason(node)
     if isinstance(node.target, HigherOrderOperator):
         return "higher-order operations have no form", HIGHER

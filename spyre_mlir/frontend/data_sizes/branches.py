@@ -15,8 +15,15 @@ from torch.fx import GraphModule, Interpreter, Node
 from typing_extensions import override
 
 from spyre_mlir.frontend.arguments import is_random
-from spyre_mlir.frontend.capture.control_flow.kept import KEPT, graphs_of, is_kept, nodes_within, predicate_of
-from spyre_mlir.frontend.capture.control_flow.unrolled import LOOPS, is_loop
+from spyre_mlir.frontend.capture.control_flow.kept import (
+    KEPT,
+    LOOPS,
+    calls_graphs,
+    graphs_of,
+    is_kept,
+    nodes_within,
+    predicate_of,
+)
 from spyre_mlir.frontend.symbolic.sizes import is_symbolic_node
 from spyre_mlir.frontend.torch_private import HigherOrderOperator, OpOverload, free_unbacked_symbols, tree_flatten
 
@@ -52,7 +59,7 @@ def has_own_sizes(exported: ExportedProgram) -> bool:
     nodes = exported.graph.nodes
     if any(map(makes_size, nodes)):
         return True
-    return any(map(is_symbolic_node, nodes)) and any(is_kept(node) or is_loop(node) for node in nodes)
+    return any(map(is_symbolic_node, nodes)) and any(map(calls_graphs, nodes))
 
 
 def _keeps_sizes(node: Node) -> bool:

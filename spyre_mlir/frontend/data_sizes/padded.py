@@ -15,8 +15,7 @@ from torch.fx import GraphModule, Node
 from typing_extensions import override
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.capture.control_flow.kept import is_kept
-from spyre_mlir.frontend.capture.control_flow.unrolled import is_loop
+from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED
 from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
 from spyre_mlir.frontend.data_sizes.calls import piece_model, place_of_call
@@ -213,7 +212,7 @@ def _symbols(piece: Piece) -> dict[Any, tuple[int, int | None]]:
     if lost := [symbol for symbol in found if symbol not in told]:
         raise UnsupportedError(f"no tensor is as long as {lost[0]}, only as an expression of it")
     for node in piece.module.graph.nodes:
-        if is_kept(node) or is_loop(node):
+        if calls_graphs(node):
             raise UnsupportedError("control flow has no padded form", where=place_of(node))
     return found
 

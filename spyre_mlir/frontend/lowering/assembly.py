@@ -14,9 +14,9 @@ from xdsl.ir import Attribute, Region
 from spyre_mlir.dialects.argument_notes import BITS, COUNTS, PLACES, WEIGHT, ZERO
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, symbols_attribute
+from spyre_mlir.dialects.ir.handed_notes import hand_down_notes
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier, Folded
 from spyre_mlir.frontend.capture.liveness import find_aliases
-from spyre_mlir.frontend.lowering.control_flow import hand_down_notes
 from spyre_mlir.frontend.lowering.named_places import named_places
 from spyre_mlir.frontend.lowering.nodes import NodeLowering
 from spyre_mlir.frontend.lowering.signature import Signature

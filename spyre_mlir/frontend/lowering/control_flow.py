@@ -1,4 +1,4 @@
-"""`torch.cond` and `while_loop`: their graphs become functions of the module, which control flow calls.
+"""`torch.cond`, `while_loop` and loops: their graphs become functions of the module, which control flow calls.
 
 A function takes what the call hands to its graph, and behind it the constants that its own nodes fold to; these become
 constants of the program, so that no function holds any.
@@ -14,12 +14,14 @@ from typing import Any, Protocol, cast
 import torch
 from torch.fx import GraphModule, Node
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, LocationAttr, ModuleOp
-from xdsl.ir import Block, BlockArgument, Region, SSAValue
+from xdsl.dialects.builtin import LocationAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from spyre_mlir.dialects.argument_notes import BITS, BOUNDS, KIND, PREPARED_KINDS, kind_of, note_of
-from spyre_mlir.dialects.ir.control import CondOp, ControlOp, WhileLoopOp
-from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, operands_of
+from spyre_mlir.dialects.aten import make_op
+from spyre_mlir.dialects.aten_arguments import to_attribute
+from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, WhileLoopOp, entry_type
+from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.frontend.capture.control_flow.kept import body_of, given_to_loop, graphs_of, is_loop, operands_of
 from spyre_mlir.frontend.capture.folding.constant_folding import Folded
 from spyre_mlir.frontend.capture.liveness import find_aliases, live_nodes
 from spyre_mlir.frontend.locations import LOCATION, location_of, of_model, source_of
@@ -69,6 +71,8 @@ class GraphFunctions:
 
     def op(self, node: Node, caller: GraphLowering) -> ControlOp:
         """Make the op of a call and the functions that it calls; what they share is read from the caller."""
+        if is_loop(node):
+            return self._for_loop(node, caller)
         graphs = graphs_of(node)
         predicate, given = operands_of(node)
         first, second = (self._lowered(module, location_of(node)) for _, module in graphs)
@@ -86,6 +90,34 @@ class GraphFunctions:
         if predicate is None:
             return WhileLoopOp(called[0], called[1], inputs, types)
         return CondOp(caller.ssa(predicate), called[0], called[1], inputs, types)
+
+    def _for_loop(self, node: Node, caller: GraphLowering) -> ForLoopOp:
+        """Make the op of a loop over slices, whose body takes and gives tensors of one entry."""
+        carried, sliced, others = given_to_loop(node)
+        name, module = body_of(node)
+        body = self._lowered(module, location_of(node))
+        inputs = [caller.ssa(n) for n in (*carried, *sliced, *others)]
+        inputs += [caller.constant(body.values[a.name]) for a in body.arguments[len(inputs) :]]
+        trips = int(sliced[0].meta["val"].shape[0])
+        for number in range(len(carried), len(carried) + len(sliced)):
+            whole, old = inputs[number], body.block.args[number]
+            entry = body.block.insert_arg(entry_type(whole.type, trips), number)
+            entry.name_hint = old.name_hint
+            only = make_op("squeeze.dims", [entry], {"dim": to_attribute([0])}, [old.type])
+            _insert_first(body.block, only)
+            old.replace_all_uses_with(only.results[0])
+            body.block.erase_arg(old)
+        returned = cast(func.ReturnOp, body.block.last_op)
+        types: list[Attribute] = [v.type for v in returned.operands[: len(carried)]]
+        for number in range(len(carried), len(returned.operands)):
+            row = returned.operands[number]
+            element, shape = element_of(row), shape_of(row)
+            made = make_op("unsqueeze", [row], {"dim": to_attribute(0)}, [TensorType(element, (1, *shape))])
+            body.block.insert_op_before(made, returned)
+            returned.operands[number] = made.results[0]
+            types.append(TensorType(element, (trips, *shape)))
+        function = self._function(name, body).sym_name.data
+        return ForLoopOp(function, trips, len(carried), len(sliced), inputs, types)
 
     def _lowered(self, module: GraphModule, place: LocationAttr) -> GraphLowering:
         """The lowering of a graph; what torch knows no line of the model of is where the call is."""
@@ -123,27 +155,10 @@ class GraphFunctions:
         return fresh
 
 
-def hand_down_notes(module: ModuleOp) -> None:
-    """Note on the arguments of functions what is known of the weights and constants that their callers hand them.
-
-    Args:
-        module: callers stand before the functions they call; notes on arguments of `main` are there.
-    """
-    for caller in [op for op in module.ops if isinstance(op, func.FuncOp)]:
-        for op in caller.body.block.ops:
-            if isinstance(op, ControlOp):
-                notes = [_handed_down(caller, value) for value in op.inputs]
-                if isinstance(op, WhileLoopOp):
-                    notes[: len(op.outputs)] = [DictionaryAttr({})] * len(op.outputs)
-                for function in op.functions():
-                    function.arg_attrs = ArrayAttr(notes)
+def _insert_first(block: Block, op: Operation) -> None:
+    first = block.first_op
+    assert first is not None
+    block.insert_op_before(op, first)
 
 
-def _handed_down(caller: func.FuncOp, value: SSAValue) -> DictionaryAttr:
-    if not isinstance(value, BlockArgument) or kind_of(caller, value.index) not in PREPARED_KINDS:
-        return DictionaryAttr({})
-    found = {name: note_of(caller, value.index, name) for name in (KIND, BITS, BOUNDS)}
-    return DictionaryAttr({name: note for name, note in found.items() if note is not None})
-
-
-__all__ = ["GraphFunctions", "hand_down_notes"]
+__all__ = ["GraphFunctions"]

@@ -32,7 +32,7 @@ from spyre_mlir.frontend.arguments import (
     spell_by_entry,
     spell_by_schema,
 )
-from spyre_mlir.frontend.capture.control_flow.kept import is_kept
+from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs
 from spyre_mlir.frontend.capture.folding.constant_folding import Folded, is_causal_mask
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
 from spyre_mlir.frontend.hints import hint_at
@@ -108,7 +108,7 @@ class NodeLowering:
             self._ssa[node] = self._several[self._root(source)][index]
             return
         self._location, self._hint = location_of(node), hint_at(node)
-        if is_kept(node):
+        if calls_graphs(node):
             control = self.graphs.op(node, self)
             control.location = self._location
             self.block.add_op(control)

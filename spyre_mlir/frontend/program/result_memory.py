@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch.autograd.graph import increment_version
 
+from spyre_mlir.frontend.first_steps import first_steps_traced
 from spyre_mlir.frontend.torch_private import (
     DataDependentOutputException,
     FakeTensorMode,
@@ -173,7 +174,7 @@ class ResultMemories:
         # Loops inside of branches ask for symbols. Numbers that are read from other tensors are symbols: the place of a
         # row in its table may depend on them.
         fake_mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=sizes_from_inputs())
-        with torch.inference_mode(False), torch.no_grad(), fake_mode, _BySchema():
+        with torch.inference_mode(False), torch.no_grad(), fake_mode, _BySchema(), first_steps_traced():
             fakes = [_empty(x) if isinstance(x, torch.Tensor) else x for x in inputs]
             for place, number in numbers.items():
                 fakes[place] = fake_mode.fake_tensor_converter.from_real_tensor(fake_mode, number, make_constant=True)

@@ -1,4 +1,4 @@
-"""Rules for control flow, the same at every level: the host looks at one truth value, and calls a function."""
+"""Rules for control flow, the same at every level: the host looks at a truth value or counts, and calls a function."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing_extensions import override
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.ir import Operation
 
-from spyre_mlir.dialects.ir.control import CondOp, WhileLoopOp
+from spyre_mlir.dialects.ir.control import CondOp, ForLoopOp, WhileLoopOp
 from spyre_mlir.machine.arrays import HostArray
 from spyre_mlir.machine.memory.exact import Memory, MemoryRegion
 
 
 @register_impls
 class ControlFunctions(InterpreterFunctions):
-    """Semantics of `control.cond` and `control.while_loop`."""
+    """Semantics of the ops of control flow."""
 
     @impl(CondOp)
     def run_cond(self, interpreter: Interpreter, op: CondOp, args: PythonValues) -> PythonValues:
@@ -37,6 +37,23 @@ class ControlFunctions(InterpreterFunctions):
                 return carried
             carried = interpreter.call_op(op.body, (*carried, *others))
             self.end(before, carried)
+
+    @impl(ForLoopOp)
+    def run_for_loop(self, interpreter: Interpreter, op: ForLoopOp, args: PythonValues) -> PythonValues:
+        """Run the body once per entry of what is sliced."""
+        _, count, sliced = op.numbers
+        carried, others = tuple(args[:count]), args[count + sliced :]
+        wholes, rows = cast("tuple[HostArray, ...]", args[count : count + sliced]), list[PythonValues]()
+        before = self.begin()
+        for number in op.order:
+            entries = [whole.part(number) for whole in wholes]
+            results = interpreter.call_op(op.body, (*carried, *entries, *others))
+            carried = results[:count]
+            rows.append(results[count:])
+            self.end(before, carried)
+        rows = rows if op.backwards is None else rows[::-1]
+        stacked = (HostArray.joined(cast("tuple[HostArray, ...]", column)) for column in zip(*rows, strict=True))
+        return (*carried, *stacked)
 
     def begin(self) -> object:
         """Called before a function is; what it returns is told to `end`."""

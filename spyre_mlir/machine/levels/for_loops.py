@@ -79,7 +79,7 @@ class TileFunctions(InterpreterFunctions):
     def run_tile(self, _interpreter: Interpreter, op: TileOp, args: PythonValues) -> PythonValues:
         """Return the same memory, from another stick on."""
         whole, index = cast(tuple[DeviceBuffer, int], args)
-        start = index * op.step_bytes // STICK_BYTES
+        start = (op.first_bytes + index * op.step_bytes) // STICK_BYTES
         if whole.dead:
             raise fault(FaultKind.USE_AFTER_FREE, "the tensor was freed", op)
         if not 0 <= start < len(whole.values):

@@ -306,6 +306,8 @@ class Code:
         size = formats.FORMATS[reading.tensor.format].bits // 8
         step = self.index(tile.step_bytes // size)
         moved = self.add(arith.MuliOp(self.trips[tile.index], step))
+        if tile.first_bytes:
+            moved = self.add(arith.AddiOp(moved, self.index(tile.first_bytes // size)))
         return self.add(arith.AddiOp(self._start(tile.source, reading), moved), "start")
 
     def tile(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from xdsl.dialects import func
 from xdsl.ir import Block, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
@@ -23,10 +24,11 @@ def check_written(block: Block) -> None:
         LoweringError: a kernel reads a buffer that only kernels behind it write, or loops leave a part out.
     """
     kernels = [op for op in block.walk() if isinstance(op, kernel.KernelOp)]
+    called = {value for op in block.ops if isinstance(op, func.CallOp) for value in op.arguments}
     writers: dict[SSAValue, list[kernel.KernelOp]] = {}
     for op in kernels:
         buffer = buffer_behind(op.output)
-        if isinstance(buffer.owner, kernel.AllocOp):
+        if isinstance(buffer.owner, kernel.AllocOp) and buffer not in called:  # functions write what they are handed
             writers.setdefault(buffer, []).append(op)
     _check_order(kernels, writers)
     for buffer, ops in writers.items():
@@ -90,9 +92,9 @@ def _leads_to(value: SSAValue, outputs: set[SSAValue]) -> bool:
 
 def _parts(tile: TileOp) -> list[tuple[int, int]]:
     """First element and end of the tile in each trip."""
-    loop, step = loop_of(tile.index), tile.step.value.data
+    loop, first, step = loop_of(tile.index), tile.first_element, tile.step.value.data
     size = kernel.device_tensor(tile.result).shape[tile.dim.value.data]
-    return [] if loop is None else [(i * step, i * step + size) for i in loop_bounds(loop).values]
+    return [] if loop is None else [(first + i * step, first + i * step + size) for i in loop_bounds(loop).values]
 
 
 __all__ = ["check_written"]

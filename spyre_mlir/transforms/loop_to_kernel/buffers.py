@@ -12,7 +12,7 @@ from functools import lru_cache
 from math import lcm
 
 from typing_extensions import override
-from xdsl.dialects.builtin import BFloat16Type, Float8E4M3FNType, Float16Type, Float32Type, IntegerType
+from xdsl.dialects.builtin import BFloat16Type, Float8E4M3FNType, Float16Type, Float32Type, IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.ir.control import ControlOp
@@ -217,6 +217,8 @@ class BlockBuffer(PlannedBuffer):
     ) -> None:
         """The block of `size` entries of `dim` that holds `position` + `offset`, from the end if that is negative.
 
+        If `position` is the number of a trip, it is the entry of that number, or `from_end` as many before `offset`.
+
         If `outermost`, the whole is laid out block by block, unless blocks divide its lanes.
         """
         if outermost and dim != whole.layout.stick:
@@ -255,9 +257,17 @@ class BlockBuffer(PlannedBuffer):
     def type(self) -> DeviceTensorType:
         return DeviceTensorType(replace(self.whole.type.data, shape=self.shape))
 
-    def definition(self, whole: SSAValue, position: SSAValue) -> tuple[Operation, Operation]:
+    @property
+    def is_entry(self) -> bool:
+        """Return whether its position is the number of a trip: it is the entry of that number."""
+        return isinstance(self.position.type, IndexType)
+
+    def definition(self, whole: SSAValue, position: SSAValue) -> tuple[Operation, ...]:
         """Return the ops that make it of the whole tensor."""
         size = self.shape[self.dim]
+        if self.is_entry:
+            step = -1 if self.from_end else 1
+            return (TileOp(whole, self.dim, position, step, self.type, first=self.offset),)
         extent = self.whole.shape[self.dim]
         number = BlockNumberOp(position, size, extent, self.offset, from_end=self.from_end)
         return number, TileOp(whole, self.dim, number.result, size, self.type)

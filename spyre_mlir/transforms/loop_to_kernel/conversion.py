@@ -16,13 +16,13 @@ from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments
-from spyre_mlir.dialects.ir.control import ControlOp, carried_arguments
+from spyre_mlir.dialects.ir.control import ControlOp, ForLoopOp, carried_arguments
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutError, layout_said
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
 from spyre_mlir.dialects.target import spec_of
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.loop_to_kernel.buffers import Define, PlannedBuffer, PlannedHostOp
 from spyre_mlir.transforms.loop_to_kernel.device_forms import WeightRoom
@@ -37,6 +37,7 @@ from spyre_mlir.transforms.loop_to_kernel.operators.destinations import lower_co
 from spyre_mlir.transforms.loop_to_kernel.operators.gathers import check_table, lower_gather
 from spyre_mlir.transforms.loop_to_kernel.operators.nests import lower_nest
 from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion, check_host_step
+from spyre_mlir.transforms.loop_to_kernel.slice_loops import PlannedLoop, fits_bundle
 from spyre_mlir.transforms.utils.numerics.integer_origins import Origins
 from spyre_mlir.transforms.utils.numerics.kept_float32 import check_names, kept_ops
 from spyre_mlir.transforms.utils.rebuild import Emitter, functions, install, try_each
@@ -129,7 +130,9 @@ class PlansLayouts(ModulePass):
             UnsupportedError, LoweringError: an op cannot be lowered.
             InputError: a layout that the text or a hint says cannot be followed.
         """
-        called = {call.callee.root_reference.data for call in module.walk() if isinstance(call, func.CallOp)}
+        calls = [op.callee for op in module.walk() if isinstance(op, func.CallOp)]
+        loops = [op.body for op in module.walk() if isinstance(op, ForLoopOp)]
+        called = {callee.root_reference.data for callee in (*calls, *loops)}
         check_names(module, self.keep_float32_in)
         hinted = say_hinted_layouts(module)
         conversion = _Conversion(spec_of(ctx, module), self.keep_float32, self.keep_float32_in, hinted, checked)
@@ -201,10 +204,10 @@ class _Conversion:
                 lower_constant(p, op)
             case BlockOp() | PutOp():
                 lower_blocks(p, op)
+            case ForLoopOp() if p.given is None:
+                self._for_loop(p, op)
             case host.LoopHostOp() | ControlOp():
-                check_host_step(p, op)
-                p.items.append(PlannedHostOp(op, [returned_buffer(p, v) for v in op.operands]))
-                p.hosts.update(dict.fromkeys(op.results, False))
+                _on_host(p, op)
             case func.ReturnOp():
                 made.finish(op, self.spec, checked=self.checked)
             case func.CallOp():
@@ -222,6 +225,30 @@ class _Conversion:
             region = self.regions[name] = PlannedRegion(name)
             self.plan(FunctionPlan(callee, region.planner(p, op, callee), region))
         self.regions[name].call(p, op)
+
+    def _for_loop(self, p: LayoutPlanner, op: ForLoopOp) -> None:
+        """Plan a loop over slices: one of the bundle if it can be, else one of the host."""
+        (body,) = op.functions()
+        if fits_bundle(op, self.spec):
+            region = PlannedLoop.of(op)
+            made, planned = FunctionPlan(body, region.planner(p, op, body), region), len(self.planned)
+            try:
+                self.plan(made)
+            except (LoweringError, UnsupportedError):
+                made.take_back()
+                del self.planned[planned:]
+            else:
+                region.call(p, op)
+                return
+        self.plan(FunctionPlan(body, LayoutPlanner(keep_float32=self.keep_float32, relaid=p.relaid)))
+        _on_host(p, op)
+
+
+def _on_host(p: LayoutPlanner, op: host.LoopHostOp | ControlOp) -> None:
+    """Plan a step of the host, which takes and gives tensors of the host."""
+    check_host_step(p, op)
+    p.items.append(PlannedHostOp(op, [returned_buffer(p, v) for v in op.operands]))
+    p.hosts.update(dict.fromkeys(op.results, False))
 
 
 def _stand_in(op: Operation, p: LayoutPlanner) -> None:

@@ -293,7 +293,8 @@ class LayoutPlanner:
 
     def _restickify(self, source: PlannedBuffer, stick: int) -> PlannedBuffer:
         block = block_of(source.format)
-        source = self.copy(source) if source.fixed and stick == UNIT else source
+        entry = isinstance(source, BlockBuffer) and source.is_entry  # the whole has no room of its own behind each
+        source = self.copy(source) if entry or (source.fixed and stick == UNIT) else source
         source = self.with_room(source, {stick: block} if stick != UNIT else {})
         made = PlannedBuffer(source.shape, source.format, StickLayout.published(source.shape, stick, block))
         moved = (source.layout.stick, stick)

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.argument_notes import kind_of
+from spyre_mlir.dialects.ir.control import ForLoopOp
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.loop_blocks import PutOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
@@ -72,16 +73,16 @@ class PlannedRegion:
     )
     renewed: Pairs = field(default_factory=set[tuple[int, int]])
 
-    def planner(self, caller: LayoutPlanner, op: func.CallOp, callee: func.FuncOp) -> LayoutPlanner:
+    def planner(self, caller: LayoutPlanner, op: func.CallOp | ForLoopOp, callee: func.FuncOp) -> LayoutPlanner:
         """Return a planner of the function that knows the arguments its first caller has on the device.
 
         An argument is the host's if its kind is noted: it is one of the caller's arguments at every call.
         """
-        self.renewed = written_arguments(op)
+        self.renewed = written_arguments(op) if isinstance(op, func.CallOp) else set()
         made = LayoutPlanner(keep_float32=caller.keep_float32, relaid=caller.relaid)
         made.written |= {callee.body.block.args[argument] for argument, _ in self.renewed}
         made.given = given = dict[SSAValue, Known]()
-        for number, (argument, value) in enumerate(zip(callee.body.block.args, op.arguments, strict=True)):
+        for number, (argument, value) in enumerate(zip(callee.body.block.args, op.operands, strict=True)):
             if kind_of(callee, number) is not None:
                 continue
             form = stored_format(element_of(value), keep_float32=caller.keep_float32)
@@ -91,9 +92,13 @@ class PlannedRegion:
                 given[argument] = caller.origins.known(value)
         return made
 
+    def made_results(self, p: LayoutPlanner, returned: func.ReturnOp) -> list[PlannedBuffer]:
+        """Return a buffer for each result, which the function writes."""
+        return _own_buffers(p, returned.operands)
+
     def settle(self, p: LayoutPlanner, returned: func.ReturnOp, spec: SpyreSpec) -> None:
         """Settle the plan of the function: what its calls have to know."""
-        self.results = _own_buffers(p, returned.operands)
+        self.results = self.made_results(p, returned)
         settled(p, spec)
         align(p, self.renewed, self.results)
         drop_unread(p, self.results)
@@ -127,13 +132,13 @@ class PlannedRegion:
         function.function_type = FunctionType.from_lists([a.type for a in block.args], [])
         function.arg_attrs = None
 
-    def call(self, p: LayoutPlanner, op: func.CallOp) -> None:
+    def call(self, p: LayoutPlanner, op: func.CallOp | ForLoopOp) -> None:
         """Plan a call: its operands as the function takes them, and buffers for its results."""
         buffers: list[PlannedBuffer] = []
         for parameter, number in zip(self.parameters, self.operands, strict=True):
-            value = None if number is None else op.arguments[number]
-            buffers.append(self._provide(p, parameter, value))
-        p.items.append(PlannedCall(op, self.name, buffers, [op.arguments[n] for n in self.positions]))
+            value = None if number is None else op.operands[number]
+            buffers.append(self.provided_for(p, parameter, number, value))
+        p.items.append(PlannedCall(op, self.name, buffers, [op.operands[n] for n in self.positions]))
         held = dict(zip(self.parameters, buffers, strict=True))
         for parameter, buffer in held.items():
             buffer.filled.update(parameter.filled)
@@ -142,7 +147,18 @@ class PlannedRegion:
             versions.format = buffer.format
             versions.buffers.append(buffer)
 
-    def _provide(self, p: LayoutPlanner, parameter: PlannedBuffer, value: SSAValue | None) -> PlannedBuffer:
+    def provided_for(
+        self, p: LayoutPlanner, parameter: PlannedBuffer, number: int | None, value: SSAValue | None
+    ) -> PlannedBuffer:
+        """Return the caller's buffer for a parameter.
+
+        Args:
+            p: plans the caller.
+            parameter: of the function.
+            number: of the call's operand that it is, if it is one.
+            value: this operand.
+        """
+        del number
         if value is not None and value not in p.hosts:
             if parameter.host is not None:
                 raise LoweringError("an argument that the host would have to send", where=_place(p), hint=_FLAT)
@@ -176,8 +192,8 @@ def _comes(buffer: PlannedBuffer) -> int | None:
 
 
 def _positions(buffers: Sequence[PlannedBuffer]) -> list[BlockArgument]:
-    """The arguments that say where blocks start."""
-    values = (b.position for b in buffers if isinstance(b, BlockBuffer))
+    """The arguments that say where blocks start; the number of a trip is none."""
+    values = (b.position for b in buffers if isinstance(b, BlockBuffer) and not b.is_entry)
     return list(dict.fromkeys(v for v in values if isinstance(v, BlockArgument)))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
@@ -25,6 +27,19 @@ def inline_all(module: ModuleOp) -> None:
         if function.sym_name.data in called and _is_private(function):
             function.detach()
             function.erase()
+
+
+def inline_single_calls(module: ModuleOp) -> None:
+    """Replace calls of private functions that are called once by their ops, and drop these functions."""
+    calls = [op for op in module.walk() if isinstance(op, func.CallOp)]
+    names = Counter(call.callee.root_reference.data for call in calls)
+    for call in calls:
+        name = call.callee.root_reference.data
+        callee = SymbolTable.lookup_symbol(call, name)
+        if names[name] == 1 and isinstance(callee, func.FuncOp) and callee.body.blocks and _is_private(callee):
+            _replace(call, callee)
+            callee.detach()
+            callee.erase()
 
 
 def _is_private(function: func.FuncOp) -> bool:

@@ -115,12 +115,13 @@ def sampled(x: Tensor, grid: Tensor) -> Tensor:
     return functional.grid_sample(x, grid, align_corners=False)
 
 
-def recurrent_layer(x: Tensor, state: Tensor, w: Tensor, v: Tensor) -> Tensor:
-    return torch.ops.aten.rnn_tanh.input(x, state, [w, v], False, 1, 0.0, False, False, False)[0]
+def recurrent_layers(x: Tensor, states: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    layers = len(states)
+    return torch.ops.aten.rnn_tanh.input(x, states, [w, v] * layers, False, layers, 0.0, False, False, False)[0]
 
 
-def recurrent(steps: int) -> Made:
-    return drawn((steps, 2, 3), (1, 2, 4), (4, 3), (4, 4))
+def recurrent(steps: int, layers: int = 1) -> Made:
+    return drawn((steps, 2, 4), (layers, 2, 4), (4, 4), (4, 4))
 
 
 def from_computed(table: Tensor, indices: Tensor) -> Tensor:
@@ -361,7 +362,18 @@ THRESHOLDS: dict[str, Threshold] = {
         patched=-1,
     ),
     "kernels": Threshold(
-        ("transforms.decompose_aten.CAP",), recurrent_layer, recurrent(2), (recurrent(10), recurrent(200)), host=True
+        ("transforms.decompose_aten.CAP",),
+        recurrent_layers,
+        recurrent(2),
+        (recurrent(8), recurrent(8, layers=60)),
+        host=True,
+    ),
+    "steps": Threshold(
+        ("ops.composed.nn.recurrent.MOST_UNROLLED",),
+        recurrent_layers,
+        recurrent(4),
+        (recurrent(8), recurrent(9)),
+        patched=2,
     ),
     "loops_of_a_copy": Threshold(
         ("transforms.aten_to_loop.loop_builder.MOST_LOOPS", "transforms.aten_to_loop.coalesced_loops.MOST_LOOPS"),

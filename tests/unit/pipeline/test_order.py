@@ -31,7 +31,7 @@ TO_LOOP = (
 )
 TO_KERNEL = (
     "pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
-    "view-copies,order-batches,plan,materialize-plan,divide-work,forward-results,place-lx,assign-pool"
+    "view-copies,order-batches,plan,materialize-plan,divide-work,forward-results,inline-loops,place-lx,assign-pool"
 )
 
 

@@ -1,4 +1,4 @@
-"""Control flow that the program keeps: the graphs of `torch.cond` and `while_loop`, and what they are given."""
+"""Control flow that the program keeps: the graphs of `torch.cond`, `while_loop` and loops, and what they are given."""
 
 from __future__ import annotations
 
@@ -12,19 +12,45 @@ from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import HigherOrderOperator, Operator, OpOverload, schema_of
 
 KEPT = ("cond", "while_loop")
+LOOPS = ("scan", "map_impl")
 
 
 def is_kept(node: Node) -> bool:
-    """Return whether a node is control flow that the program keeps."""
+    """Return whether a node is control flow by values, which the program keeps."""
+    return _is_called(node, KEPT)
+
+
+def is_loop(node: Node) -> bool:
+    """Return whether a node is a loop over slices."""
+    return _is_called(node, LOOPS)
+
+
+def calls_graphs(node: Node) -> bool:
+    """Return whether a node is control flow of either kind."""
+    return is_kept(node) or is_loop(node)
+
+
+def _is_called(node: Node, names: Sequence[str]) -> bool:
     target: object = node.target
-    return node.op == "call_function" and isinstance(target, HigherOrderOperator) and target.name() in KEPT
+    return node.op == "call_function" and isinstance(target, HigherOrderOperator) and target.name() in names
 
 
 def graphs_of(node: Node) -> tuple[tuple[str, GraphModule], tuple[str, GraphModule]]:
-    """Return the two graphs of such a node, with their names: branches, or condition and body."""
+    """Return the two graphs of control flow by values, with their names: branches, or condition and body."""
     first = 1 if predicate_of(node) is not None else 0
     one, other = (_graph(node, cast(Node, part)) for part in node.args[first : first + 2])
     return one, other
+
+
+def body_of(loop: Node) -> tuple[str, GraphModule]:
+    """Return the graph of a loop over slices, with its name."""
+    return _graph(loop, cast(Node, loop.args[0]))
+
+
+def given_to_loop(loop: Node) -> tuple[list[Any], list[Node], list[Any]]:
+    """Return what a loop over slices carries, what it slices, and what all bodies are given besides."""
+    lists = [list(cast("Sequence[Any]", part)) for part in loop.args[1:]]
+    return (lists[0], lists[1], lists[2]) if len(lists) == 3 else ([], lists[0], lists[1])
 
 
 def _graph(node: Node, part: Node) -> tuple[str, GraphModule]:
@@ -38,22 +64,25 @@ def predicate_of(node: Node) -> Any:
 
 
 def operands_of(node: Node) -> tuple[Node | None, list[Node]]:
-    """Return the predicate and what both graphs are given."""
+    """Return the predicate, if there is one, and what the graphs are given."""
+    if is_loop(node):
+        return None, [n for part in given_to_loop(node) for n in part]
     predicate = predicate_of(node)
     lists = node.args[3:] if predicate is not None else node.args[2:]
     return predicate, [n for part in lists for n in cast("tuple[Node, ...]", part)]
 
 
 def set_operands(node: Node, operands: Iterable[Any]) -> None:
-    """Give both graphs something else, in the order of `operands_of`."""
-    first, queue = 2 if predicate_of(node) is None else 3, iter(operands)
+    """Give the graphs something else, in the order of `operands_of`."""
+    queue = iter(operands)
+    first = 1 if is_loop(node) else 2 if predicate_of(node) is None else 3
     lists = (tuple(next(queue) for _ in cast("Sequence[Any]", part)) for part in node.args[first:])
     node.args = (*node.args[:first], *lists)
 
 
 def nodes_within(node: Node) -> Iterator[Node]:
     """Return the nodes of the graphs of such a node."""
-    for _, module in graphs_of(node):
+    for _, module in [body_of(node)] if is_loop(node) else graphs_of(node):
         yield from module.graph.nodes
 
 
@@ -93,9 +122,14 @@ def _written(graph: Graph) -> Node | None:
 
 __all__ = [
     "KEPT",
+    "LOOPS",
+    "body_of",
+    "calls_graphs",
     "check_writes",
+    "given_to_loop",
     "graphs_of",
     "is_kept",
+    "is_loop",
     "nodes_within",
     "operands_of",
     "predicate_of",

@@ -1,4 +1,4 @@
-"""Operands of `torch.cond` and `while_loop` that share memory, as a tensor and its transpose: each gets its own.
+"""Operands of `torch.cond`, `while_loop` and loops that share memory, as a tensor and its transpose: each gets its own.
 
 Torch makes no graph functional that control flow hands two views of one tensor, or a tensor twice: a loop may carry
 what its body reads, too.
@@ -15,7 +15,7 @@ from torch.export import ExportedProgram
 from torch.fx import Node
 
 from spyre_mlir.frontend.capture.call_writer import CallWriter
-from spyre_mlir.frontend.capture.control_flow.kept import is_kept, operands_of, set_operands
+from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs, operands_of, set_operands
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.capture.nested_graphs import graphs_of
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
@@ -39,7 +39,7 @@ def with_own_operands(exported: ExportedProgram) -> ExportedProgram:
 
 def _shared(node: Node) -> list[int]:
     """Places of operands of control flow in whose memory an earlier one lies."""
-    if not is_kept(node):
+    if not calls_graphs(node):
         return []
     roots, shared = set[Node](), list[int]()
     for place, operand in enumerate(operands_of(node)[1]):

@@ -1,7 +1,7 @@
-"""Loops over the slices of tensors, `scan` and `map`: the body is written once per slice.
+"""Loops over the few slices of tensors, `scan` and `map`: the body is written once per slice.
 
 The number of slices is known, so the program has no loop to decide about: what a body carries to the next stays on the
-device, and `outline-regions` may make equal bodies one function again.
+device, and `outline-regions` may make equal bodies one function again. Loops over many slices stay (`long_loops`).
 
 Decision: docs/decisions/0142-loops-over-slices-are-unrolled.md
 """
@@ -17,24 +17,24 @@ from torch.export import ExportedProgram
 from torch.fx import GraphModule, Node
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.capture.call_writer import CallWriter, replace_results, value_of
+from spyre_mlir.frontend.capture.call_writer import CallWriter, replace_results
+from spyre_mlir.frontend.capture.control_flow.kept import body_of, given_to_loop, is_loop
+from spyre_mlir.frontend.capture.control_flow.long_loops import number_of_slices, stays_loop
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.capture.nested_graphs import copied, graphs_of
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.symbolic.sizes import STATIC
-from spyre_mlir.frontend.torch_private import HigherOrderOperator
 
 _ATEN = torch.ops.aten
-LOOPS = ("scan", "map_impl")
 MOST_CALLS = 8192  # of all bodies together; each is lowered unless it equals others
 
 
 def unroll_loops(exported: ExportedProgram, *, symbolic: bool = False) -> ExportedProgram:
-    """Return a program without loops over slices, in branches and bodies neither; the program given stays as it is.
+    """Return a program without loops over few slices, in branches and bodies neither; the program given stays as it is.
 
     Args:
         exported: the program.
-        symbolic: whether loops over a number of slices that is a symbol stay.
+        symbolic: whether loops over a number of slices that is a symbol stay, and all others are unrolled.
 
     Raises:
         UnsupportedError: the number of slices is a symbol, or the bodies are too many calls.
@@ -46,22 +46,12 @@ def unroll_loops(exported: ExportedProgram, *, symbolic: bool = False) -> Export
     return changed
 
 
-def is_loop(node: Node) -> bool:
-    """Return whether a node is a loop over slices."""
-    target: object = node.target
-    return isinstance(target, HigherOrderOperator) and target.name() in LOOPS
-
-
 def _wanted(module: GraphModule, symbolic: bool) -> Node | None:
     """The first loop of a graph that is to be unrolled."""
     loops = filter(is_loop, module.graph.nodes)
-    return next((n for n in loops if not symbolic or type(_number_of_slices(n)) is int), None)
-
-
-def _number_of_slices(loop: Node) -> object:
-    lists = cast("tuple[Any, ...]", loop.args[1:])
-    slices = lists[1] if len(lists) == 3 else lists[0]
-    return value_of(slices[0]).shape[0]
+    if symbolic:
+        return next((n for n in loops if type(number_of_slices(n)) is int), None)
+    return next((n for n in loops if not stays_loop(n)), None)
 
 
 class _Unroll:
@@ -89,11 +79,8 @@ class _Unroll:
 
     def _results(self, loop: Node) -> list[Node]:
         """Write the bodies of a loop before it; return what the loop gives: what is carried, and the stacked rest."""
-        graph, *lists = cast("tuple[Any, ...]", loop.args)
-        carried, slices, others = cast(
-            "tuple[list[Any], list[Node], Sequence[Any]]", lists if len(lists) == 3 else ([], *lists)
-        )
-        body = cast(GraphModule, getattr(_owner(loop), graph.target))
+        carried, slices, others = given_to_loop(loop)
+        _, body = body_of(loop)
         write = CallWriter(loop)
         trips = self._trips(loop, body)
         # In front of all bodies, which are equal without the numbers of their slices.
@@ -106,7 +93,7 @@ class _Unroll:
         return [*carried, *(write(_ATEN.stack.default, list(column)) for column in zip(*rows, strict=True))]
 
     def _trips(self, loop: Node, body: GraphModule) -> int:
-        trips = _number_of_slices(loop)
+        trips = number_of_slices(loop)
         if not isinstance(trips, int):
             raise UnsupportedError(
                 f"{loop.target} over a number of slices that is a symbol", where=place_of(loop), hint=STATIC

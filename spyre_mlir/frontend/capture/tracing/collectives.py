@@ -20,7 +20,7 @@ from torch.distributed import _functional_collectives as functional_collectives
 from torch.overrides import TorchFunctionMode
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.locations import place_of_call
+from spyre_mlir.frontend.locations import line_that_runs
 from spyre_mlir.frontend.torch_private import collectives_left_alone
 from spyre_mlir.ops.native.collectives import REDUCTIONS
 
@@ -65,7 +65,7 @@ class _CollectivesInPlace(TorchFunctionMode):
         if (written := _WRITTEN.get(name)) is None:
             raise UnsupportedError(
                 _CANNOT.format(f"{name}: it has no collective form"),
-                where=place_of_call(),
+                where=line_that_runs(),
                 hint=f"call one of torch.distributed: {', '.join(_WRITTEN)}",
             )
         bound = inspect.signature(func).bind(*args, **kwargs)
@@ -85,7 +85,7 @@ def _reduction(op: Any) -> str:
     if name not in REDUCTIONS:
         raise UnsupportedError(
             f"a collective reduces by {name}, expected one of {', '.join(REDUCTIONS)}",
-            where=place_of_call(),
+            where=line_that_runs(),
             hint="gather the tensors of all ranks, and reduce them in the model",
         )
     return name
@@ -201,7 +201,7 @@ def _check_equal(tensors: Tensors, like: Tensor, name: str) -> None:
     if any(tensor.numel() != like.numel() for tensor in tensors):
         raise UnsupportedError(
             _CANNOT.format(f"{name}: ranks have tensors of several sizes"),
-            where=place_of_call(),
+            where=line_that_runs(),
             hint="pad the tensors to one size",
         )
 

@@ -1,4 +1,4 @@
-"""Recurrent layers, unrolled over time: one product for what all inputs give, then one product per step.
+"""Recurrent layers: one product for what all inputs give, then one product per step, in a loop if there are many.
 
 The gates of a step lie side by side along the features. Where a gate is not a whole number of sticks the batch goes
 into the lanes between two products, and every gate is still a slice.
@@ -7,7 +7,7 @@ into the lanes between two products, and every gate is still a slice.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
@@ -17,6 +17,8 @@ from spyre_mlir.ops.table import OpEntry, Sample, require
 from spyre_mlir.ops.value import Value
 
 State = tuple[Value, ...]
+_IN_STEPS = ("w_hh", "b_hh", "w_hr")  # the parameters that steps use
+MOST_UNROLLED = 8  # steps whose kernels are written one by one; more are a loop
 
 
 @dataclass(frozen=True)
@@ -99,12 +101,32 @@ def _direction(
     outer, inner, features = x.shape
     given = _from_input(b, cell, x.reshape(outer * inner, features), w)
     given = given.view(outer, inner, given.shape[-1])
+    if x.shape[time] > MOST_UNROLLED:
+        return _looped(b, cell, given, state, w, time, backwards)
     seen: list[Value] = []
     steps = range(x.shape[time])
     for t in reversed(steps) if backwards else steps:
         state = _next(b, cell, b.call("select.int", given, dim=time, index=t), state, w)
         seen.append(state[0])
     return side_by_side(b, seen[::-1] if backwards else seen, time), state
+
+
+def _looped(
+    b: Build, cell: Cell, given: Value, state: State, w: Weights, time: int, backwards: bool
+) -> tuple[Value, State]:
+    """The same as a loop over the steps, which lie along dimension 0 in it."""
+    present = {name: value for name in _IN_STEPS if isinstance(value := getattr(w, name), Value)}
+
+    def step(
+        b: Build, carried: Sequence[Value], entries: Sequence[Value], others: Sequence[Value]
+    ) -> tuple[State, State]:
+        own = replace(w, **dict(zip(present, others, strict=True)))
+        state = _next(b, cell, entries[0].squeeze(0), tuple(carried), own)
+        return state, (state[0].unsqueeze(0),)
+
+    steps = given if time == 0 else given.transpose(0, 1)
+    ends, (seen,) = b.loop(step, state, [steps], tuple(present.values()), backwards=backwards)
+    return seen if time == 0 else seen.transpose(0, 1), ends
 
 
 def _layers(

@@ -195,6 +195,20 @@ def test_tiles_start_and_end_inside_their_tensor() -> None:
         program(tile(), values=range(-1, 4))
 
 
+def test_tiles_may_run_backwards_from_an_element() -> None:
+    line = tile("%p = spyre.kernel.tile %d dim 0 at %i * -128 from 384")
+    module = program(line)
+    module.verify()
+    only_tile = only(module, TileOp)
+    assert line in lines_of(module)
+    assert (only_tile.first_element, only_tile.first_bytes, only_tile.step_bytes) == (384, 384 * 128, -128 * 128)
+    assert origin_of(only_tile.result).first == 384 * 128
+    with pytest.raises(VerifyException, match="the tiles run over elements -1 to 511 of dimension 0, which has 512"):
+        program(tile("%p = spyre.kernel.tile %d dim 0 at %i * -128 from 383")).verify()
+    with pytest.raises(VerifyException, match="the tiles run over elements 1 to 513 of dimension 0, which has 512"):
+        program(tile("%p = spyre.kernel.tile %d dim 0 at %i * -128 from 385")).verify()
+
+
 def test_the_loop_of_a_tile_is_one_of_the_device() -> None:
     with pytest.raises(VerifyException, match="makes 65536 trips, the device counts 1 to 65535"):
         program(tile("%p = spyre.kernel.tile %d dim 0 at %i * 0"), values=range(65_536))

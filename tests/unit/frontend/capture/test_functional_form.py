@@ -9,7 +9,7 @@ import torch
 from torch._higher_order_ops.scan import scan
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.capture.control_flow.unrolled import is_loop
+from spyre_mlir.frontend.capture.control_flow.kept import is_loop
 from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
 from tests.functions import FunctionModel
 

@@ -50,6 +50,15 @@ def test_kernels_in_another_order_are_refused_where_one_reads_what_comes_behind(
     assert refused.value.where is not None and refused.value.where.startswith("neg at ")
 
 
+def test_functions_write_what_they_are_handed() -> None:
+    call = f"func.call @fill(%1) : ({T}) -> ()\n"
+    fill = f"""func.func private @fill(%1: {T}) {{
+    {kernel("exp", "%1", "%1")}
+    func.return
+    }}"""
+    passed(program(call + kernel("neg", "%1", "%1") + call + kernel("neg", "%1", "%2")) + fill, *LOWER)
+
+
 @pytest.mark.parametrize("loops", [loop("a", 4), loop("a", 1) + loop("b", 3, first=1), loop("a", 7, step=8)])
 def test_trips_that_write_all_of_a_result_are_as_good_as_one_kernel(loops: str) -> None:
     passed(program(kernel("exp", "%0", "%1") + loops), *LOWER)

@@ -137,6 +137,22 @@ def test_all_inputs_are_one_product(kind: str) -> None:
     assert ops.count("linear") == 1 + STEPS
 
 
+@pytest.mark.parametrize("kind", GATES)
+@pytest.mark.parametrize("first", [True, False])
+def test_many_steps_are_a_loop(kind: str, first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways and without some parameters, a loop gives what the recurrence does."""
+    monkeypatch.setattr(recurrent, "MOST_UNROLLED", 2)
+    facts = FACTS | {"bidirectional": True, "has_biases": first, "batch_first": first}
+    x, states = RNG.normal(size=(STEPS, BATCH, WIDE)), (RNG.normal(size=(2, BATCH, OWN)),) * (1 + (kind == "lstm"))
+    params = [p for _ in range(2) for p in parameters(GATES[kind], WIDE, OWN, first)]
+    wanted = unrolled(kind, x, states, params, facts)
+    hx, given = list(states) if kind == "lstm" else states[0], x.swapaxes(0, 1) if first else x
+    got = results(f"{kind}.input", given, hx, params, **facts)
+    all_same(got, [wanted[0].swapaxes(0, 1) if first else wanted[0], *wanted[1:]])
+    told = types(calling(f"{kind}.input", **facts), given, hx, params)
+    assert [shape for shape, _ in told] == [g.shape for g in got]
+
+
 @pytest.mark.parametrize(("kind", "more"), [("lstm", {}), ("gru", {"batch_first": True})])
 def test_an_input_without_batches_is_refused(kind: str, more: dict[str, Any]) -> None:
     state = np.zeros((1, BATCH, OWN))

@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of
-from spyre_mlir.dialects.ir.control import ControlOp, WhileLoopOp, with_types
+from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, carried_inputs, varying_inputs, with_types
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import is_written, uses_with_tiles
 from spyre_mlir.transforms.utils.rebuild import functions
@@ -60,14 +60,14 @@ class _Handing:
         self._op, self._caller = op, caller
         self._functions = op.functions()
         self._blocks = [function.body.block for function in self._functions]
-        self._loops = isinstance(op, WhileLoopOp)
+        self._loops = not isinstance(op, CondOp)
 
     def keep(self) -> None:
         """Carry and give back on the device what can be, then send in the caller what functions only send."""
-        carried = len(self._op.outputs) if self._loops else 0
-        for number in range(len(self._op.outputs)):
+        kept = carried_inputs(self._op) if isinstance(self._op, ForLoopOp) else len(self._op.outputs)
+        for number in range(kept):
             self._result(number)
-        for number in reversed(range(carried, len(self._op.inputs))):
+        for number in reversed(range(varying_inputs(self._op), len(self._op.inputs))):
             self._argument(number)
         for function, block in zip(self._functions, self._blocks, strict=True):
             types = [a.type for a in block.args], [v.type for v in _returned(block).operands]
@@ -76,7 +76,7 @@ class _Handing:
 
     def _result(self, number: int) -> None:
         """Give back a result as the device tensor that it is fetched from, if all agree on its form."""
-        writers = self._blocks[1:] if self._loops else self._blocks
+        writers = self._blocks[-1:] if self._loops else self._blocks
         made = [_own_tensor(block, number) for block in writers]
         form, host = None if made[0] is None else made[0].type, self._op.outputs[number].type
         if form is None or any(value is None or value.type != form for value in made):
@@ -211,14 +211,14 @@ def _is_written_by_others(use: Use) -> bool:
     if not isinstance(op, ControlOp):
         return False
     number = use.index - len(op.operands) + len(op.inputs)
-    if isinstance(op, WhileLoopOp) and number < len(op.outputs):
+    if number < carried_inputs(op):
         return True
     return any(_is_written(function.body.block.args[number]) for function in op.functions())
 
 
 def _is_carried(op: kernel.ToDeviceOp) -> bool:
     users = ((u.operation, u.index) for u in op.result.uses)
-    return any(isinstance(user, WhileLoopOp) and number < len(user.outputs) for user, number in users)
+    return any(isinstance(user, ControlOp) and number < carried_inputs(user) for user, number in users)
 
 
 def _is_prepared(value: SSAValue) -> bool:

@@ -1,0 +1,67 @@
+"""Loops over slices that the program keeps: those of many slices, whose bodies have no effects.
+
+Decision: docs/decisions/0197-loops-over-slices-are-loops-of-the-bundle.md
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import cast
+
+import torch
+from torch.fx import Node
+
+from spyre_mlir.frontend.arguments import is_random, runs_unread
+from spyre_mlir.frontend.capture.call_writer import value_of
+from spyre_mlir.frontend.capture.control_flow.kept import given_to_loop, nodes_within, operands_of
+from spyre_mlir.frontend.symbolic.sizes import is_symbolic_node
+from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of, tree_flatten
+from spyre_mlir.ops.composed.nn.recurrent import MOST_UNROLLED
+
+
+def number_of_slices(loop: Node) -> object:
+    """Return how many slices a loop goes over: an integer, or a symbol."""
+    _, slices, _ = given_to_loop(loop)
+    return value_of(slices[0]).shape[0]
+
+
+def stays_loop(loop: Node) -> bool:
+    """Return whether a loop over slices is one of the program; others are unrolled.
+
+    Its body calls operators of real numbers alone, none of which writes, draws, checks or exchanges.
+    """
+    count = number_of_slices(loop)
+    if type(count) is not int or count <= MOST_UNROLLED or not all(map(_is_plain, operands_of(loop)[1])):
+        return False
+    return all(map(_is_free, nodes_within(loop)))
+
+
+def _is_plain(operand: object) -> bool:
+    """Whether an operand is a tensor of real numbers and known size."""
+    if not isinstance(operand, Node):
+        return False
+    value = value_of(operand)
+    return isinstance(value, torch.Tensor) and not value.is_complex() and not is_symbolic_node(operand)
+
+
+def _is_free(node: Node) -> bool:
+    """Whether a node of a body can be a part of a function that runs once per slice."""
+    if node.op == "output":
+        return all(map(_is_plain, tree_flatten(node.args[0])[0]))
+    if node.op == "placeholder":
+        return _is_plain(node)
+    if node.op != "call_function" or any(map(_is_complex, tree_flatten(node.meta.get("val"))[0])):
+        return False
+    target: object = node.target
+    if target is operator.getitem:
+        return True
+    if not isinstance(target, OpOverload) or target.namespace not in ("aten", "prims"):
+        return False
+    return not (schema_of(cast(Operator, target)).is_mutable or is_random(node) or runs_unread(node))
+
+
+def _is_complex(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_complex()
+
+
+__all__ = ["number_of_slices", "stays_loop"]

@@ -45,12 +45,12 @@ def slice_sums(block: Block, choices: KernelChoices, forms: KernelForms) -> None
         choices: their divisions.
         forms: is told which sums are in two steps.
     """
+    if not _may_gain(kernels_in(block), choices):
+        return
     for op in kernels_in(block):
         if op in choices.fixed or not isinstance(op, kernel.ComputeOp) or (loop := summed_columns(op)) is None:
             continue
         tensors = _tensors_behind(op)
-        if not _may_gain(_around(block, op, tensors), choices):
-            continue
         before = _priced(block, op, tensors, choices)
         if before is None or not _leaves_scratchpads(before, tensors):
             continue
@@ -233,23 +233,18 @@ def _priced(
     block: Block, op: kernel.KernelOp, tensors: Iterable[SSAValue], choices: KernelChoices, most_us: float = inf
 ) -> _Priced | None:
     """The kernels around a sum that may use some tensors, and their division; None if none is within a time."""
-    ops = _around(block, op, tensors)
+    ops = kernels_in(block)
+    using = {use.operation for value in tensors for use in value.uses} | {op}
+    numbers = [number for number, other in enumerate(ops) if other in using]
+    at = ops.index(op)
+    ops = ops[max(numbers[0], at - MOST_KERNELS) : min(numbers[-1], at + MOST_KERNELS) + 1]
     sequence, _ = choices.sequence(ops, launch_numbers(block))
     division = divide_within(sequence, most_us, choices.prices, WIDTH)
     return None if division is None else _Priced(ops, division)
 
 
-def _around(block: Block, op: kernel.KernelOp, tensors: Iterable[SSAValue]) -> list[kernel.KernelOp]:
-    """The kernels from the first to the last one that uses some tensors, as far as they are near a sum."""
-    ops = kernels_in(block)
-    using = {use.operation for value in tensors for use in value.uses} | {op}
-    numbers = [number for number, other in enumerate(ops) if other in using]
-    at = ops.index(op)
-    return ops[max(numbers[0], at - MOST_KERNELS) : min(numbers[-1], at + MOST_KERNELS) + 1]
-
-
 def _may_gain(ops: Iterable[kernel.KernelOp], choices: KernelChoices) -> bool:
-    """Whether kernels around a sum take more time than a sum in two steps has to gain.
+    """Whether kernels take more time than a sum in two steps has to gain.
 
     A plan that has to have some buffers in the scratchpads, as it does widened weights, may take longer than this.
     """

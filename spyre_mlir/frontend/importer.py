@@ -70,11 +70,16 @@ def import_program(
     registry.load_plugins()
     check_names()
     with first_steps_traced():
-        return _imported(model, args, kwargs, dynamic_shapes)
+        return _imported(model, args, kwargs, dynamic_shapes, specialize_values=specialize_values)
 
 
 def _imported(
-    model: Model, args: tuple[Any, ...] | None, kwargs: Mapping[str, Any] | None, dynamic_shapes: Any
+    model: Model,
+    args: tuple[Any, ...] | None,
+    kwargs: Mapping[str, Any] | None,
+    dynamic_shapes: Any,
+    *,
+    specialize_values: bool,
 ) -> Program:
     if not isinstance(model, torch.nn.Module) and not is_complete(model):
         raise InputError(

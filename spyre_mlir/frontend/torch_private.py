@@ -13,7 +13,7 @@ programs, read as torch reads them), `_export.utils` (how torch finds its compos
 collectives), `torch._C._functorch` (levels of derivatives and maps),
 `torch._C._SetExcludeDispatchKeyGuard` (conjugate views inside of operators that a mode runs),
 `utils._traceback` and `GraphModule.recompile` (code and lines of an export that are not used),
-`_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
+`_higher_order_ops.scan` (tensors that bodies of loops are traced with), `_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
 `torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
 
@@ -82,6 +82,7 @@ __all__ = [
     "TorchDispatchMode",
     "TreeSpec",
     "UnsupportedOperatorException",
+    "carried_apart",
     "composites_loaded",
     "disable_modes",
     "expression_of",
@@ -336,6 +337,31 @@ def unread_left_out() -> Generator[None]:
         graphs.recompile, traces._extract_symbolized_tb = recompile, extract
     for module in list(pending):  # after an error each gets its code when it is called
         recompile(module)
+
+
+@contextmanager
+def carried_apart() -> Generator[None]:
+    """Trace bodies of `scan` with a tensor of its own for each argument.
+
+    Torch hands them one tensor for what is carried from a tensor and for the tensor itself, and then takes every use in
+    the body for one of the last argument.
+    """
+    scan = cast(Any, import_module("torch._higher_order_ops.scan"))  # the name in the package is the function
+    traced = scan.reenter_make_fx
+
+    def apart(body: Any, *options: Any, **named: Any) -> Any:
+        def trace(*args: Any) -> Any:
+            tensors = [a if isinstance(a, torch.Tensor) else None for a in args]
+            seen = [t is not None and any(t is before for before in tensors[:n]) for n, t in enumerate(tensors)]
+            return traced(body, *options, **named)(*[a.clone() if s else a for a, s in zip(args, seen, strict=True)])
+
+        return trace
+
+    scan.reenter_make_fx = apart
+    try:
+        yield
+    finally:
+        scan.reenter_make_fx = traced
 
 
 def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:

@@ -26,6 +26,7 @@ from spyre_mlir.frontend.capture.value_memory import Unfollowed
 from spyre_mlir.frontend.locations import place_in, place_of
 from spyre_mlir.frontend.torch_private import (
     Operator,
+    carried_apart,
     composites_loaded,
     functorch_levels_kept,
     is_composite,
@@ -149,7 +150,7 @@ def decompose(exported: ExportedProgram) -> FunctionalProgram:
 def _decomposed_by_torch(exported: ExportedProgram, table: Any) -> FunctionalProgram:
     """The program as torch decomposes it as a whole, with torch's own refusals."""
     try:
-        with torch.no_grad(), functorch_levels_kept(), unread_left_out():
+        with torch.no_grad(), functorch_levels_kept(), unread_left_out(), carried_apart():
             made = FunctionalProgram.of(cast(Any, exported).run_decompositions(table))
     except NEEDS_VALUES as error:
         raise without_values(error) from error

@@ -50,6 +50,7 @@ from spyre_mlir.frontend.torch_private import (
     OpOverload,
     PendingUnbackedSymbolNotFound,
     SpecViolationError,
+    carried_apart,
     holders,
     is_fake,
     schema_of,
@@ -220,8 +221,8 @@ def _traced(asked: _Asked, *, strict: bool, derivatives: bool = False) -> Export
             given, sought = model, nullcontext() if strict else DerivativesSought()
             if derivatives:
                 given, sought = Differentiated(model, *clone_examples(fresh_args, fresh_kwargs)), nullcontext()
-            answered, quick = specialized(asked.noted), unread_left_out()
-            with known, writes, exchanged, sought, answered, quick, settings_noted() as noted:
+            answered, quick, apart = specialized(asked.noted), unread_left_out(), carried_apart()
+            with known, writes, exchanged, sought, answered, quick, apart, settings_noted() as noted:
                 exported = torch.export.export(
                     given, fresh_args, fresh_kwargs, dynamic_shapes=asked.dynamic_shapes, strict=strict
                 )

@@ -45,8 +45,6 @@ def slice_sums(block: Block, choices: KernelChoices, forms: KernelForms) -> None
         choices: their divisions.
         forms: is told which sums are in two steps.
     """
-    if not _may_gain(kernels_in(block), choices):
-        return
     for op in kernels_in(block):
         if op in choices.fixed or not isinstance(op, kernel.ComputeOp) or (loop := summed_columns(op)) is None:
             continue
@@ -241,19 +239,6 @@ def _priced(
     sequence, _ = choices.sequence(ops, launch_numbers(block))
     division = divide_within(sequence, most_us, choices.prices, WIDTH)
     return None if division is None else _Priced(ops, division)
-
-
-def _may_gain(ops: Iterable[kernel.KernelOp], choices: KernelChoices) -> bool:
-    """Whether kernels take more time than a sum in two steps has to gain.
-
-    A plan that has to have some buffers in the scratchpads, as it does widened weights, may take longer than this.
-    """
-    usual_us = 0.0
-    for op in ops:
-        usual_us += choices.usual_us(op, frozenset())
-        if usual_us > SHORTEST_MEASURED_US:
-            return True
-    return choices.narrow
 
 
 def _leaves_scratchpads(priced: _Priced, tensors: set[SSAValue]) -> bool:

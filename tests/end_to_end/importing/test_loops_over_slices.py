@@ -49,6 +49,14 @@ def counting(x: Tensor, h: Tensor) -> Any:
     return scan(step, (torch.zeros((), dtype=torch.int64), h), x, dim=0)
 
 
+def carried_twice_and_read(x: Tensor, h: Tensor) -> Any:
+    def step(carried: Any, row: Tensor) -> Any:
+        a, b = carried
+        return (a * 0.5 + row, b * 0.25 - row), a - b + h * 2
+
+    return scan(step, (h, h), x, dim=0)
+
+
 def one_slice(x: Tensor, h: Tensor) -> Any:
     return scan(lambda c, row: (c + row, row.clone()), h, x[:1], dim=0)
 
@@ -90,7 +98,7 @@ def drawing(x: Tensor, h: Tensor) -> Any:
 
 
 PROGRAMS: tuple[Callable[..., Any], ...] = (
-    running_sum, backwards_along_another, several_are_carried, counting, one_slice, mapped, mapped_with_others,
+    running_sum, backwards_along_another, several_are_carried, carried_twice_and_read, counting, one_slice, mapped, mapped_with_others,
     loops_in_a_loop, a_map_in_a_scan, one_behind_the_other, in_any_order, drawing,
 )  # fmt: skip
 INPUTS = spread(4, 3, 5), spread(3, 5)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -14,13 +13,12 @@ from xdsl.ir import Block
 
 from spyre_mlir.backend.check import check_path
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dialects.spyre.kernel import ComputeOp, KernelOp
+from spyre_mlir.dialects.spyre.kernel import ComputeOp
 from spyre_mlir.frontend import import_program
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import Lowered, lower
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.transforms import plan
-from spyre_mlir.transforms.kernel_plans import sliced_sums
 from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.sliced_sums import SlicedSum, summed_columns
@@ -113,23 +111,6 @@ def test_sums_of_rows_that_one_core_has_stay_whole(rows: int) -> None:
     with torch.device("meta"):
         model, x = nn.Softmax(-1), torch.empty(rows, 4096).half()
     assert len(sums(lower(import_program(model, (x,)).module, make_context()))) == 1
-
-
-def test_a_sum_that_cannot_gain_is_not_priced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All kernels of the small layer take less than a sum in two steps has to gain, those of the large one more."""
-    priced = list[KernelOp]()
-    price = sliced_sums._priced
-
-    def watched(block: Block, op: KernelOp, *given: Any) -> Any:
-        priced.append(op)
-        return price(block, op, *given)
-
-    monkeypatch.setattr(sliced_sums, "_priced", watched)
-    with torch.device("meta"):
-        lower(import_program(Layer(256).half(), (torch.empty(1, 16, 256).half(),)).module, make_context())
-    assert not priced
-    large()
-    assert priced
 
 
 def test_a_sum_in_two_steps_is_rounded_once_and_can_be_undone(monkeypatch: pytest.MonkeyPatch) -> None:

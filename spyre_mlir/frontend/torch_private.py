@@ -9,15 +9,12 @@ precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverl
 (identity of memory, also for tensors without any), `Module._parameters` and `_buffers` (where a module holds its
 tensors), `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
 programs, read as torch reads them), `_export.utils` (how torch finds its composite operators), `distributed_c10d`
-(process groups by the names that graphs have), `_functional_collectives` (and what torch calls in place of other
-collectives), `torch._C._functorch` (levels of derivatives and maps),
+(process groups by the names that graphs have), `torch._C._functorch` (levels of derivatives and maps),
 `torch._C._SetExcludeDispatchKeyGuard` (conjugate views inside of operators that a mode runs),
-`utils._traceback` and `GraphModule.recompile` (code and lines of an export that are not used),
-`_higher_order_ops.scan` (tensors that bodies of loops are traced with), `_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
+`_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
-`torch_compile.dynamo_private` those of Dynamo, which takes a second to load.
-
-Decision: docs/decisions/0201-exports-compile-only-graphs-that-run.md
+`torch_compile.dynamo_private` those of Dynamo, which takes a second to load, `frontend.torch_tracing` and `first_steps`
+what is replaced in a trace.
 """
 
 from __future__ import annotations
@@ -27,10 +24,7 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from pathlib import Path
-from threading import get_ident
-from traceback import FrameSummary, StackSummary
 from typing import Any, cast
-from weakref import WeakSet
 
 import torch
 from torch._export import utils as export_utils
@@ -44,16 +38,15 @@ from torch._subclasses.fake_tensor import (
     is_fake,
 )
 from torch._subclasses.functional_tensor import FunctionalTensor
-from torch.distributed import _functional_collectives, distributed_c10d
+from torch.distributed import distributed_c10d
 from torch.export import ExportedProgram
-from torch.fx import GraphModule
 from torch.fx.experimental.symbolic_shapes import (
     GuardOnDataDependentSymNode,
     PendingUnbackedSymbolNotFound,
     ShapeEnv,
     free_unbacked_symbols,
 )
-from torch.utils import _python_dispatch, _pytree, _traceback
+from torch.utils import _python_dispatch, _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import (
     TreeSpec,
@@ -82,7 +75,6 @@ __all__ = [
     "TorchDispatchMode",
     "TreeSpec",
     "UnsupportedOperatorException",
-    "carried_apart",
     "composites_loaded",
     "disable_modes",
     "expression_of",
@@ -117,7 +109,6 @@ __all__ = [
     "tree_unflatten",
     "treespec_dumps",
     "treespec_loads",
-    "unread_left_out",
     "unregister_dataclass",
     "views_resolved",
 ]
@@ -301,69 +292,6 @@ def composites_loaded() -> Generator[None]:
         private._materialize_cpp_cia_ops = load
 
 
-@contextmanager
-def unread_left_out() -> Generator[None]:
-    """Within the block, graphs of this thread get their Python code at its end, and frames of traces their lines late.
-
-    An export writes the code of a graph after each of its passes, and compiles it; only the last one is run. Of the
-    frames behind an operator a trace keeps those of the model.
-    """
-    graphs, traces = cast(Any, GraphModule), cast(Any, _traceback)
-    thread, recompile, extract = get_ident(), graphs.recompile, traces._extract_symbolized_tb
-    pending = WeakSet[Any]()
-
-    def recompile_later(module: Any) -> Any:
-        if get_ident() != thread:
-            return recompile(module)
-        if (tree := getattr(module.graph._codegen, "pytree_info", None)) is not None:
-            module._in_spec, module._out_spec = tree.in_spec, tree.out_spec
-
-        def forward(called: Any, *args: Any, **kwargs: Any) -> Any:
-            recompile(called)
-            return called.forward(*args, **kwargs)
-
-        type(module).forward = forward
-        pending.add(module)
-        return None
-
-    def frames(traced: Any, skip: int) -> StackSummary:
-        found = [(f["filename"], f["line"], f["name"]) for f in reversed(traced[skip:])]
-        return StackSummary(FrameSummary(*frame, lookup_line=False) for frame in found)
-
-    graphs.recompile, traces._extract_symbolized_tb = recompile_later, frames
-    try:
-        yield
-    finally:
-        graphs.recompile, traces._extract_symbolized_tb = recompile, extract
-    for module in list(pending):  # after an error each gets its code when it is called
-        recompile(module)
-
-
-@contextmanager
-def carried_apart() -> Generator[None]:
-    """Trace bodies of `scan` with a tensor of its own for each argument.
-
-    Torch hands them one tensor for what is carried from a tensor and for the tensor itself, and then takes every use in
-    the body for one of the last argument.
-    """
-    scan = cast(Any, import_module("torch._higher_order_ops.scan"))  # the name in the package is the function
-    traced = scan.reenter_make_fx
-
-    def apart(body: Any, *options: Any, **named: Any) -> Any:
-        def trace(*args: Any) -> Any:
-            tensors = [a if isinstance(a, torch.Tensor) else None for a in args]
-            seen = [t is not None and any(t is before for before in tensors[:n]) for n, t in enumerate(tensors)]
-            return traced(body, *options, **named)(*[a.clone() if s else a for a, s in zip(args, seen, strict=True)])
-
-        return trace
-
-    scan.reenter_make_fx = apart
-    try:
-        yield
-    finally:
-        scan.reenter_make_fx = traced
-
-
 def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:
     """Return the dictionaries that hold the parameters and buffers of a model's modules."""
     found: list[Any] = []
@@ -383,18 +311,6 @@ def group_called(name: str) -> Any:
         return cast(Any, distributed_c10d)._resolve_process_group(name)
     except (RuntimeError, ValueError, LookupError):
         return None
-
-
-@contextmanager
-def collectives_left_alone() -> Generator[None]:
-    """Let torch trace collectives that write to their arguments as calls, which a mode of functions sees."""
-    others: dict[Any, Any] = cast(Any, _functional_collectives).traceable_collective_remaps
-    kept = dict(others)
-    others.clear()
-    try:
-        yield
-    finally:
-        others.update(kept)
 
 
 def pt2_records(path: Path) -> tuple[list[str], Callable[[str], bytes]] | None:

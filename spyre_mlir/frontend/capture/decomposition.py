@@ -26,13 +26,12 @@ from spyre_mlir.frontend.capture.value_memory import Unfollowed
 from spyre_mlir.frontend.locations import place_in, place_of
 from spyre_mlir.frontend.torch_private import (
     Operator,
-    carried_apart,
     composites_loaded,
     functorch_levels_kept,
     is_composite,
     schema_of,
-    unread_left_out,
 )
+from spyre_mlir.frontend.torch_tracing import carried_apart, unread_left_out
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.draws import DRAWING, NAMESPACE
 from spyre_mlir.ops.table import Family

@@ -50,13 +50,12 @@ from spyre_mlir.frontend.torch_private import (
     OpOverload,
     PendingUnbackedSymbolNotFound,
     SpecViolationError,
-    carried_apart,
     holders,
     is_fake,
     schema_of,
     tree_map,
-    unread_left_out,
 )
+from spyre_mlir.frontend.torch_tracing import carried_apart, unread_left_out
 
 
 def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

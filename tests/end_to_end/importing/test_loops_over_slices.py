@@ -98,7 +98,8 @@ def drawing(x: Tensor, h: Tensor) -> Any:
 
 
 PROGRAMS: tuple[Callable[..., Any], ...] = (
-    running_sum, backwards_along_another, several_are_carried, carried_twice_and_read, counting, one_slice, mapped, mapped_with_others,
+    running_sum, backwards_along_another, several_are_carried, carried_twice_and_read, counting, one_slice, mapped,
+    mapped_with_others,
     loops_in_a_loop, a_map_in_a_scan, one_behind_the_other, in_any_order, drawing,
 )  # fmt: skip
 INPUTS = spread(4, 3, 5), spread(3, 5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +13,6 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree
 
 from spyre_mlir.frontend import torch_private
-from spyre_mlir.frontend.capture.export import export_model
 from spyre_mlir.frontend.torch_private import (
     FUSED_ENCODER_LAYER,
     FakeTensorMode,
@@ -30,7 +28,6 @@ from spyre_mlir.frontend.torch_private import (
     return_and_correct_aliasing,
     schema_of,
     storage_identity,
-    unread_left_out,
     unregister_dataclass,
 )
 from tests.unit.frontend.graphs import exported
@@ -174,45 +171,3 @@ def test_real_tensors_have_elements() -> None:
     assert is_real(torch.ones(2, device="meta")) is False
     with FakeTensorMode():
         assert is_real(torch.ones(2)) is False
-
-
-def test_a_graph_gets_its_code_at_the_end_or_when_it_is_called() -> None:
-    module = torch.fx.symbolic_trace(lambda x: x + 1)
-    (added,) = module.graph.find_nodes(op="call_function", target=operator.add)
-    with unread_left_out():
-        added.args = (added.args[0], 2)
-        module.recompile()
-        assert "+ 1" in module.code
-        assert module(torch.tensor(1)) == 3
-        added.args = (added.args[0], 3)
-        module.recompile()
-    assert "+ 3" in module.code
-    assert module(torch.tensor(1)) == 4
-
-
-def test_an_export_compiles_few_graphs_and_its_traces_have_their_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Model(nn.Module):
-        def forward(self, x: torch.Tensor) -> torch.Tensor:
-            x = x.sin()
-            return x.cos()
-
-    compiled = 0
-    recompile = torch.fx.GraphModule.recompile
-
-    def counted(module: torch.fx.GraphModule) -> Any:
-        nonlocal compiled
-        compiled += 1
-        return recompile(module)
-
-    monkeypatch.setattr(torch.fx.GraphModule, "recompile", counted)
-    x = torch.ones(3)
-    with torch.no_grad():
-        usual = torch.export.export(Model(), (x,))
-    most, compiled = compiled, 0
-    ours = export_model(Model(), (x,), {})
-    assert compiled < most / 2
-    assert ours.graph_module.code == usual.graph_module.code
-    traces = [[n.meta.get("stack_trace") for n in program.graph.nodes] for program in (usual, ours)]
-    assert traces[0] == traces[1]
-    assert "x = x.sin()" in str(traces[1])
-    assert torch.equal(ours.module()(x), Model()(x))

@@ -21,7 +21,7 @@ from torch.overrides import TorchFunctionMode
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.locations import line_that_runs
-from spyre_mlir.frontend.torch_private import collectives_left_alone
+from spyre_mlir.frontend.torch_tracing import collectives_left_alone
 from spyre_mlir.ops.native.collectives import REDUCTIONS
 
 Tensor = torch.Tensor

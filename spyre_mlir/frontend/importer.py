@@ -20,6 +20,7 @@ from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
 from spyre_mlir.frontend.capture.control_flow.flex_attention import write_out_flex_attention
 from spyre_mlir.frontend.capture.control_flow.lifted_constants import with_lifted_constants
+from spyre_mlir.frontend.capture.control_flow.merged_arguments import check_arguments_apart
 from spyre_mlir.frontend.capture.effects.checks import check_no_number, drop_checks, explicit_checks
 from spyre_mlir.frontend.capture.export import export_model, load_pt2
 from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
@@ -104,6 +105,7 @@ def _imported(
         raise InputError("specialize_values is for modules: an exported program has no Python", hint="leave it out")
     exported = model if isinstance(model, ExportedProgram) else load_pt2(model)
     check_no_derivative(exported)
+    check_arguments_apart(exported)
     return _import_or_name_sizes(exported, root_class(exported), None)
 
 

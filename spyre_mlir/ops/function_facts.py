@@ -98,6 +98,9 @@ class HardwareFunction:
         converts_integers: whether it converts between float32 and 32-bit integers; a file gives its format as FP32.
         special: which rules of its own it follows, if any.
         eight_bits: whether a copy makes eight-bit floats, in wide numerics too.
+        pole: whether it has no number where its last operand is 0.
+        positive: whether every result is above 0.
+        lifts: whether a result of a positive operand and one that is not negative is positive.
     """
 
     name: str
@@ -127,6 +130,9 @@ class HardwareFunction:
     restickifies: bool = False
     converts_integers: bool = False
     special: Special | None = None
+    pole: bool = False
+    positive: bool = False
+    lifts: bool = False
 
     @property
     def masks_padding(self) -> bool:

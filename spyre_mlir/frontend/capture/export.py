@@ -55,7 +55,7 @@ from spyre_mlir.frontend.torch_private import (
     schema_of,
     tree_map,
 )
-from spyre_mlir.frontend.torch_tracing import carried_apart, unread_left_out
+from spyre_mlir.frontend.torch_tracing import carried_apart
 
 
 def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -220,8 +220,8 @@ def _traced(asked: _Asked, *, strict: bool, derivatives: bool = False) -> Export
             given, sought = model, nullcontext() if strict else DerivativesSought()
             if derivatives:
                 given, sought = Differentiated(model, *clone_examples(fresh_args, fresh_kwargs)), nullcontext()
-            answered, quick, apart = specialized(asked.noted), unread_left_out(), carried_apart()
-            with known, writes, exchanged, sought, answered, quick, apart, settings_noted() as noted:
+            answered, apart = specialized(asked.noted), carried_apart()
+            with known, writes, exchanged, sought, answered, apart, settings_noted() as noted:
                 exported = torch.export.export(
                     given, fresh_args, fresh_kwargs, dynamic_shapes=asked.dynamic_shapes, strict=strict
                 )

@@ -32,15 +32,16 @@ EXCHANGED = "ranks exchange tensors through the host"
 RANKS = GROUP_RANKS.param.name  # argument of our own: global ranks of the group, in order
 _COLLECTIVES = frozenset(f"{space}::{name}" for space in (NAMESPACE, DIFFERENTIATED) for name in NAMES)
 _SEGMENT_BYTES = 2**20  # of gloo, `AllreduceOptions::kMaxSegmentSize`
+# By the names of functions of numpy, which is imported when it is used.
 _FOLDS = {
-    "sum": np.add,
-    "avg": np.add,
-    "product": np.multiply,
-    "min": np.minimum,
-    "max": np.maximum,
-    "band": np.bitwise_and,
-    "bor": np.bitwise_or,
-    "bxor": np.bitwise_xor,
+    "sum": "add",
+    "avg": "add",
+    "product": "multiply",
+    "min": "minimum",
+    "max": "maximum",
+    "band": "bitwise_and",
+    "bor": "bitwise_or",
+    "bxor": "bitwise_xor",
 }
 REDUCTIONS = tuple(_FOLDS)  # of bits: of integers alone
 GROUP = [GROUP_NAME, GROUP_RANKS]
@@ -66,7 +67,7 @@ def _check_reduction(reduce_op: str) -> None:
 
 def _folded(tensors: Ranks, reduce_op: str) -> Lanes:
     """Fold in the order of gloo's ring: a part for each rank, from the rank before it downwards to itself."""
-    fold, count = _FOLDS[reduce_op], len(tensors)
+    fold, count = getattr(np, _FOLDS[reduce_op]), len(tensors)
     flat, each = [tensor.reshape(-1) for tensor in tensors], _elements_of_part(tensors[0], count)
     parts: list[Lanes] = []
     for rank in range(count):

@@ -15,10 +15,9 @@ from xdsl.ir import SSAValue
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, NestOp, body_function
 from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.ops.function_facts import HardwareFunction
+from spyre_mlir.ops.hardware_functions import FUNCTIONS
 from spyre_mlir.transforms.utils.nests.nest_parts import dim_of
-
-# Hardware functions that have no number at 0.
-_POLES = ("realdiv", "reciprocal", "rsqrt", "log")
 
 # A tensor, and its dimension of rows.
 Rows = tuple[SSAValue, int]
@@ -125,8 +124,8 @@ def _connected(found: dict[Rows, str]) -> list[SharedRows]:
 
 def _is_safe(op: NestOp, loop: str) -> bool:
     """Whether a nest computes numbers of rows of zeros: what it divides by is kept away from 0, or has no rows."""
-    entry = body_function(op.body.block)
-    if entry is None or entry.opfunc not in _POLES:
+    function = _function(op)
+    if function is None or not function.pole:
         return True
     index, divisor = op.input_maps[len(op.inputs) - 1], op.inputs[-1]
     return dim_of(index, loop) is None or _is_positive(divisor)
@@ -136,14 +135,20 @@ def _is_positive(value: SSAValue) -> bool:
     """Whether a tensor is a sum with a positive number, at least that, or a sum of exponentials."""
     if not isinstance(op := value.owner, NestOp):
         return False
-    entry = body_function(op.body.block)
-    if op.combine is not None and entry is None:
+    function = _function(op)
+    if op.combine is not None and function is None:
         made = op.inputs[0].owner
-        inner = body_function(made.body.block) if isinstance(made, NestOp) else None
-        return op.combine.data == "arith.addf" and inner is not None and inner.opfunc == "exp"
+        inner = _function(made) if isinstance(made, NestOp) else None
+        return op.combine.data == "arith.addf" and inner is not None and inner.positive
     numbers = [o.value for v in op.inputs if isinstance(o := v.owner, LoopConstantOp)]
     positive = any(isinstance(n, FloatAttr) and n.value.data > 0 for n in numbers)
-    return entry is not None and entry.opfunc in ("add", "maximum", "max") and positive
+    return function is not None and function.lifts and positive
+
+
+def _function(op: NestOp) -> HardwareFunction | None:
+    """The hardware function of a nest; None of one that adds up."""
+    entry = body_function(op.body.block)
+    return None if entry is None or entry.opfunc is None else FUNCTIONS.get(entry.opfunc)
 
 
 __all__ = ["SharedRows", "filled_parts", "shared_rows"]

@@ -26,9 +26,9 @@ def imports(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     found: list[Any] = []
     real = frontend.import_program
 
-    def counted(*args: Any) -> Any:
+    def counted(*args: Any, **options: Any) -> Any:
         found.append(args)
-        return real(*args)
+        return real(*args, **options)
 
     monkeypatch.setattr(frontend, "import_program", counted)
     return found

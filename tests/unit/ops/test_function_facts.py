@@ -45,7 +45,7 @@ def test_a_function_is_plain_unless_told() -> None:
     rules = ("form", "combine", "factor", "lane_order", "special")
     assert {name: facts.pop(name) for name in rules} == dict.fromkeys(rules)
     flags = "nonstick accumulates exact picks selects composed absolute contracts packed eight_bits restickifies"
-    assert facts == dict.fromkeys([*flags.split(), "converts_integers"], False)
+    assert facts == dict.fromkeys([*flags.split(), "converts_integers", "pole", "positive", "lifts"], False)
 
 
 def test_headings_of_the_reference() -> None:

@@ -129,7 +129,7 @@ def _all_gather_into_tensor(group: Any, output_tensor: Tensor, input_tensor: Ten
 
 
 def _all_gather(group: Any, tensor_list: Tensors, tensor: Tensor) -> None:
-    _check_equal(tensor_list, tensor, "all_gather")
+    _check_equal(group, tensor_list, tensor, "all_gather")
     for target, row in zip(tensor_list, _rows_gathered(tensor, group), strict=True):
         target.copy_(row.reshape(target.shape))
 
@@ -143,7 +143,7 @@ def _gather(
 ) -> None:
     rows = _rows_gathered(tensor, group)
     if dist.get_rank(group) == _rank_in(group, dst, group_dst, 0):
-        _check_equal(targets := gather_list or (), tensor, "gather")
+        _check_equal(group, targets := gather_list or (), tensor, "gather")
         for target, row in zip(targets, rows, strict=True):
             target.copy_(row.reshape(target.shape))
 
@@ -158,7 +158,7 @@ def _scatter(
     source = _rank_in(group, src, group_src, 0)
     is_source = dist.get_rank(group) == source
     if is_source:
-        _check_equal(scatter_list or (), tensor, "scatter")
+        _check_equal(group, scatter_list or (), tensor, "scatter")
     parts = scatter_list if is_source and scatter_list else [torch.zeros_like(tensor)] * dist.get_world_size(group)
     sent = functional.broadcast(_joined(parts), source, group)
     tensor.copy_(sent.reshape(len(parts), *tensor.shape)[dist.get_rank(group)])
@@ -170,7 +170,7 @@ def _reduce_scatter_tensor(group: Any, output: Tensor, input: Tensor, op: Any = 
 
 
 def _reduce_scatter(group: Any, output: Tensor, input_list: Tensors, op: Any = dist.ReduceOp.SUM) -> None:
-    _check_equal(input_list, output, "reduce_scatter")
+    _check_equal(group, input_list, output, "reduce_scatter")
     _reduce_scatter_tensor(group, output, _joined(input_list), op)
 
 
@@ -196,8 +196,14 @@ def _joined(tensors: Tensors) -> Tensor:
     return torch.cat([tensor.reshape(-1) for tensor in tensors])
 
 
-def _check_equal(tensors: Tensors, like: Tensor, name: str) -> None:
-    """Raises UnsupportedError if ranks exchange tensors of several sizes by a collective of equal ones."""
+def _check_equal(group: Any, tensors: Tensors, like: Tensor, name: str) -> None:
+    """Raises UnsupportedError unless there is a tensor for each rank, and all are of one size."""
+    if len(tensors) != (count := dist.get_world_size(group)):
+        raise UnsupportedError(
+            _CANNOT.format(f"{name}: {len(tensors)} tensors for {count} ranks"),
+            where=line_that_runs(),
+            hint="give one tensor for each rank of the group",
+        )
     if any(tensor.numel() != like.numel() for tensor in tensors):
         raise UnsupportedError(
             _CANNOT.format(f"{name}: ranks have tensors of several sizes"),

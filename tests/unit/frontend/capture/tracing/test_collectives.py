@@ -45,7 +45,7 @@ def gathered_at_the_first(x: Tensor) -> Any:
 
 
 def scattered(x: Tensor) -> Any:
-    dist.scatter(y := torch.empty_like(x), None, src=1)
+    dist.scatter(y := torch.empty_like(x), None, src=0)
     return y
 
 
@@ -82,7 +82,19 @@ def of_several_sizes(x: Tensor) -> Any:
     return taken
 
 
+def of_nothing(x: Tensor) -> Tensor:
+    dist.scatter(y := torch.empty_like(x), None, src=1)
+    return y
+
+
+def of_too_many(x: Tensor) -> Tensor:
+    dist.scatter(y := torch.empty_like(x), [x, x, x], src=1)
+    return y
+
+
 REFUSED = {
+    of_nothing: "torch.distributed.scatter: 0 tensors for 2 ranks",
+    of_too_many: "torch.distributed.scatter: 3 tensors for 2 ranks",
     received: "torch.distributed.recv: it has no collective form",
     of_several_sizes: "torch.distributed.all_gather: ranks have tensors of several sizes",
 }

@@ -31,6 +31,7 @@ from hypothesis import HealthCheck, settings
 from spyre_mlir.hw.spec import SpyreSpec
 from tests.clients.other_build import mend
 from tests.left_out import mark_left_out, read_list
+from tests.long_tests import is_run_of_everything, mark_long, read_names
 from tests.warm_python import server
 
 # No test takes what another one, or an older compiler, has lowered; those of the cache name a directory.
@@ -225,15 +226,23 @@ def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> LitFile | 
 
 def pytest_configure(config: pytest.Config) -> None:
     """A run of everything checks a share of what tests emit: all of it would take more than half of the time."""
-    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.option.markexpr == "not slow"
-    if everything and "PYTEST_XDIST_WORKER" not in os.environ:
+    default = config.option.markexpr.startswith("not slow")
+    if default and "PYTEST_XDIST_WORKER" not in os.environ and is_run_of_everything(config):
         os.environ.setdefault("SPYRE_TESTS_SHARE", "12")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Workers of xdist are told the files that they collect, whether any were named or not."""
+    node.workerinput["everything"] = is_run_of_everything(node.config)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Before pytest chooses by marks."""
     mark_left_out(items, read_list(), whole=not any("::" in argument for argument in config.args))
+    if is_run_of_everything(config):
+        mark_long(items, read_names())
 
 
 @pytest.hookimpl(wrapper=True)

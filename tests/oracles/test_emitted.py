@@ -88,7 +88,7 @@ class Started:
     """What is read of a run's configuration."""
 
     args_source: pytest.Config.ArgsSource
-    markexpr: str = "not slow"
+    markexpr: str = "not slow and not long"
 
     @property
     def option(self) -> Started:

@@ -19,7 +19,8 @@ from itertools import combinations
 from typing_extensions import override
 from xdsl.dialects import func
 from xdsl.dialects.builtin import AnyFloat, Float8E4M3FNType
-from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.ir import Block, OpResult, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.boxes import box_of, overlap
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
@@ -32,6 +33,7 @@ from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.transforms.aten_to_loop.coalesced_loops import merged
 from spyre_mlir.transforms.aten_to_loop.nests import NestLoops
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
+from spyre_mlir.transforms.utils.nests.nest_parts import nest_like
 
 LANES = DL16.elements_per_stick()
 
@@ -65,7 +67,7 @@ def _forward_whole(copy: NestOp) -> None:
     if first.dest is not None:
         empty = EmptyOp(copy.result.type)
         empty.location = first.dest.owner.location if isinstance(first.dest.owner, EmptyOp) else first.location
-        _insert_before(empty, first)
+        Rewriter.insert_op(empty, InsertPoint.before(first))
         made = empty.result
     for writer in writers:
         made = _rewritten(writer, _composed(copy, places, writer.output_map), copy, made)
@@ -73,7 +75,7 @@ def _forward_whole(copy: NestOp) -> None:
         made.name_hint = copy.result.name_hint
         copy.result.replace_all_uses_with(made)
     for op in (copy, *reversed(writers), *([first.dest.owner] if isinstance(first.dest, OpResult) else [])):
-        _erase(op)
+        Rewriter.erase_op(op)
 
 
 def _writers(value: SSAValue) -> list[NestOp]:
@@ -125,7 +127,7 @@ class _Destination:
         first = computing[order[0]]
         if numbers[self.empty] > numbers[first]:
             self.empty.detach()
-            _insert_before(self.empty, first)
+            Rewriter.insert_op(self.empty, InsertPoint.before(first))
         made: SSAValue = self.empty.result
         for nest in order:
             index, writer = nest.output_map, computing[nest]
@@ -135,9 +137,9 @@ class _Destination:
         made.name_hint = final.name_hint
         final.replace_all_uses_with(made)
         for nest in reversed(self.chain):
-            _erase(nest)
+            Rewriter.erase_op(nest)
         for writer, _ in sources.values():
-            _erase(writer)
+            Rewriter.erase_op(writer)
 
 
 def _forwarded(copy: NestOp) -> tuple[NestOp, dict[str, int]] | None:
@@ -201,10 +203,8 @@ def _composed(copy: NestOp, places: dict[str, int], written: IndexMapAttr) -> In
 def _rewritten(op: NestOp, index: IndexMapAttr, like: NestOp, dest: SSAValue | None) -> SSAValue:
     """Put a nest in place of another one that writes through a map into a tensor of the type of `like`."""
     space, maps = _joined_loops(op, index)
-    made = NestOp(space, op.inputs, maps, like.result.type, op.body.clone(), combine=_combine(op), dest=dest)
-    made.attributes |= op.attributes
-    made.wide, made.location, made.result.name_hint = op.wide, op.location, op.result.name_hint
-    _insert_before(made, op)
+    made = nest_like(op, space, op.inputs, maps, like.result.type, dest)
+    Rewriter.insert_op(made, InsertPoint.before(op))
     return made.result
 
 
@@ -220,18 +220,3 @@ def _joined_loops(op: NestOp, index: IndexMapAttr) -> tuple[SpaceAttr, list[Inde
     loops = NestLoops(tuple((d.name,) for d in op.space.data), tuple((d.extent,) for d in op.space.data), tuple(maps))
     loops, written = merged(loops, index.data)
     return loops.space(), [IndexMapAttr(m) for m in (*loops.maps, written)]
-
-
-def _combine(op: NestOp) -> str | None:
-    return None if op.combine is None else op.combine.data
-
-
-def _insert_before(op: Operation, place: Operation) -> None:
-    if (block := place.parent_block()) is None:
-        raise ValueError("an op outside of a block")
-    block.insert_op_before(op, place)
-
-
-def _erase(op: Operation) -> None:
-    op.detach()
-    op.erase()

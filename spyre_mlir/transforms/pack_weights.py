@@ -28,6 +28,7 @@ from typing_extensions import override
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, TensorType, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.argument_notes import BITS, PREPARED_KINDS, kind_of, new_values, note_of
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
@@ -42,7 +43,7 @@ from spyre_mlir.ops.native import pointwise
 from spyre_mlir.transforms.aten_to_loop.nests import body_of
 from spyre_mlir.transforms.loop_to_kernel.widened_order import HALF_SLICE
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
-from spyre_mlir.transforms.utils.nests.nest_parts import moved, part_of
+from spyre_mlir.transforms.utils.nests.nest_parts import moved, nest_like, part_of
 from spyre_mlir.transforms.utils.nests.weight_reads import WeightRead, WeightStep, converts_whole, weight_reads
 
 # Of smaller weights nobody counts the bytes, and unpacking them is many kernels.
@@ -251,12 +252,9 @@ def _write_as_copied(copy: NestOp) -> None:
         return
     places = {own: LinearExpr.of(name) for name, own in zip(loops[: len(written)], loops[len(written) :], strict=True)}
     index = IndexMapAttr(tuple(e.at(places) for e in copy.output_map.data))
-    made = NestOp(before.space, before.inputs, [*before.input_maps, index], copy.result.type, before.body.clone())
-    made.wide, made.location, made.result.name_hint = before.wide, before.location, copy.result.name_hint
-    made.attributes |= before.attributes
-    block = before.parent_block()
-    assert block is not None
-    block.insert_op_before(made, before)
+    made = nest_like(before, before.space, before.inputs, [*before.input_maps, index], copy.result.type)
+    made.result.name_hint = copy.result.name_hint
+    Rewriter.insert_op(made, InsertPoint.before(before))
     copy.result.replace_all_uses_with(made.result)
     for op in (copy, before):
         op.detach()

@@ -19,6 +19,7 @@ from typing_extensions import override
 from xdsl.dialects import func
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.argument_notes import placed_results
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
@@ -89,16 +90,12 @@ def _most(columns: int, spec: SpyreSpec) -> int:
 
 def _cut(op: NestOp, column: str, first: int) -> None:
     """Replace a product by that of the first columns and that of the others, which fill one tensor."""
-    block = op.parent_block()
-    if block is None:
-        raise ValueError("a nest outside of a block")
     filled: NestOp | EmptyOp = EmptyOp(op.result.type)
     filled.location = op.location
-    block.insert_op_before(filled, op)
+    Rewriter.insert_op(filled, InsertPoint.before(op))
     for start, columns in ((0, first), (first, op.space.extents[column] - first)):
         part = part_of(op, column, slice(start, start + columns), {}, filled.result)
-        block.insert_op_before(part, op)
+        Rewriter.insert_op(part, InsertPoint.before(op))
         filled = part
     op.result.replace_all_uses_with(filled.result)
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)

@@ -21,6 +21,7 @@ from typing_extensions import override
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, TensorType
 from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.boxes import box_of, overlap
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
@@ -30,6 +31,7 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
+from spyre_mlir.transforms.utils.nests.nest_parts import nest_like
 
 
 @dataclass(frozen=True)
@@ -108,9 +110,7 @@ def _join(maker: NestOp, parts: list[NestOp]) -> None:
     constants = [v.owner.clone() for v in first.inputs[1:] if isinstance(v.owner, LoopConstantOp)]
     inputs = [value, *(op.results[0] for op in constants)]
     maps = [index, *first.input_maps[1:], index]
-    made = NestOp(space, inputs, maps, TensorType(element_of(first.result), shape), first.body.clone())
-    made.attributes |= first.attributes
-    made.wide, made.location, made.result.name_hint = first.wide, first.location, first.result.name_hint
+    made = nest_like(first, space, inputs, maps, TensorType(element_of(first.result), shape))
     for op, given in zip(constants, first.inputs[1:], strict=True):
         op.location = given.owner.location if isinstance(given.owner, Operation) else first.location
     block.insert_ops_after([*constants, made], maker)
@@ -124,8 +124,7 @@ def _join(maker: NestOp, parts: list[NestOp]) -> None:
                 [IndexMapAttr(moved) if n == use.index else m for n, m in enumerate(reader.maps.data)]
             )
             reader.operands[use.index] = made.result
-        part.detach()
-        part.erase()
+        Rewriter.erase_op(part)
 
 
 __all__ = ["JoinPartsPass"]

@@ -1,8 +1,8 @@
-"""Nests over a part of one of their loops."""
+"""Nests over a part of one of their loops, and others with the body of a nest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
@@ -11,6 +11,31 @@ from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAtt
 from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.sticks import LinearExpr
+
+
+def nest_like(
+    op: NestOp,
+    space: SpaceAttr,
+    inputs: Sequence[SSAValue],
+    maps: Sequence[IndexMapAttr],
+    kind: TensorType,
+    dest: SSAValue | None = None,
+) -> NestOp:
+    """Return a nest that computes what another does, with its body, its attributes, and its place in the model.
+
+    Args:
+        op: the other one.
+        space: the loops.
+        inputs: tensors that it reads.
+        maps: of the inputs, and of the result.
+        kind: type of the result.
+        dest: a tensor that it fills; None if it makes one.
+    """
+    combine = None if op.combine is None else op.combine.data
+    made = NestOp(space, inputs, maps, kind, op.body.clone(), combine=combine, dest=dest)
+    made.attributes |= op.attributes
+    made.wide, made.location, made.result.name_hint = op.wide, op.location, op.result.name_hint
+    return made
 
 
 def part_of(op: NestOp, name: str, part: slice, made: Mapping[int, SSAValue], dest: SSAValue | None = None) -> NestOp:
@@ -32,13 +57,8 @@ def part_of(op: NestOp, name: str, part: slice, made: Mapping[int, SSAValue], de
     if dest is None:
         steps = [sum(c for n, c in e.terms if n == name) for e in op.output_map.data]
         shape = tuple(extent * by or e for by, e in zip(steps, shape, strict=True))
-    made_type = TensorType(element_of(op.result), shape)
-    combine = None if op.combine is None else op.combine.data
     inputs = [made.get(number, value) for number, value in enumerate(op.inputs)]
-    nest = NestOp(space, inputs, maps, made_type, op.body.clone(), combine=combine, dest=dest)
-    nest.attributes |= op.attributes
-    nest.wide, nest.location, nest.result.name_hint = op.wide, op.location, op.result.name_hint
-    return nest
+    return nest_like(op, space, inputs, maps, TensorType(element_of(op.result), shape), dest)
 
 
 def dim_of(index: IndexMapAttr, name: str) -> int | None:
@@ -52,4 +72,4 @@ def moved(index: IndexMapAttr, name: str, by: int) -> IndexMapAttr:
     return IndexMapAttr(tuple(e.moved(name, by) for e in index.data))
 
 
-__all__ = ["dim_of", "moved", "part_of"]
+__all__ = ["dim_of", "moved", "nest_like", "part_of"]

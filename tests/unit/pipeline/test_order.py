@@ -30,7 +30,7 @@ TO_LOOP = (
     "scale-results,split-products,update-in-place,forward-copies,join-parts,pack-weights,schedule-host-steps"
 )
 TO_KERNEL = (
-    "pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
+    "part-rows,pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
     "view-copies,order-batches,plan,materialize-plan,divide-work,forward-results,inline-loops,place-lx,assign-pool"
 )
 
@@ -91,7 +91,7 @@ def test_passes_that_are_off_are_left_out() -> None:
     [
         ("aten", "place-inputs"),
         ("aten-decomposed", "convert-aten-to-spyre-loop"),
-        ("spyre.loop", "pad-rows"),
+        ("spyre.loop", "part-rows"),
         ("spyre.kernel", "view-copies"),
     ],
 )

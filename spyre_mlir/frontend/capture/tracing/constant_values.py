@@ -285,6 +285,12 @@ def _truth_of(values: ConstantValues, input: torch.Tensor) -> bool | None:
     return values.run(bool, known) if known.numel() == 1 else None
 
 
+def _is_all_true(values: ConstantValues, input: torch.Tensor) -> torch.Tensor:
+    """What `torch.distributions` asks: `all` by another name."""
+    known = values.value(input)
+    return input.all() if known is None else values.constant(values.run(torch.all, known))
+
+
 def _on_host(function: Callable[..., Any]) -> Callable[..., Any]:
     """A step of the host, whatever is known."""
 
@@ -302,6 +308,7 @@ _INSTEAD: dict[str, Callable[..., Any]] = {
     "cov": _covariances,
     "__bool__": _truth_of,
     "__getitem__": _getitem,
+    "_is_all_true": _is_all_true,
     "masked_select": _masked_select,
     "one_hot": _one_hot,
     "repeat_interleave": _repeat_interleave,

@@ -1,4 +1,4 @@
-"""Programs with `assert` about a tensor; pytest would write other code for it in a test file."""
+"""Programs with `assert` and `raise` about a tensor; pytest would write other code for it in a test file."""
 
 from __future__ import annotations
 
@@ -48,7 +48,37 @@ def one_of_two(x: Tensor) -> Tensor:
 def raising(x: Tensor) -> Tensor:
     if not (x > 0).all():
         raise AssertionError("numbers must be positive")
-    return x
+    return x * 2
+
+
+def raising_for_one_of_two(x: Tensor) -> Tensor:
+    kind = "numbers"
+    if x.sum() > 100 or (x <= 0).any():
+        raise ValueError(f"{kind} of {x.shape} must be positive")
+    return x * 2
+
+
+def raising_at_the_end(x: Tensor) -> Tensor:
+    with torch.no_grad():
+        if (x > 0).all():
+            return x * 2
+        raise NotImplementedError
+
+
+def raising_what_is_caught(x: Tensor) -> Tensor:
+    try:
+        if not (x > 0).all():
+            raise ValueError("numbers must be positive")
+    except ValueError:
+        return x * 3
+    return x * 2
+
+
+def raising_after_a_write(x: Tensor) -> Tensor:
+    if not (x > 0).all():
+        y = x.sum()
+        raise ValueError(y)
+    return x * 2
 
 
 def of_a_constant(x: Tensor) -> Tensor:

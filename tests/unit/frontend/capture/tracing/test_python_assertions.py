@@ -1,4 +1,4 @@
-"""`assert` about a tensor in a model: what each call checks, with which text, and which truths are refused."""
+"""`assert` and `raise` about a tensor in a model: what calls check, with which text, and which truths are refused."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ from tests.unit.frontend.capture.tracing.asserting import (
     one_of_two,
     plain,
     raising,
+    raising_after_a_write,
+    raising_at_the_end,
+    raising_for_one_of_two,
+    raising_what_is_caught,
     two_at_once,
     with_text,
     with_text_of_values,
@@ -36,6 +40,9 @@ X = torch.linspace(0.5, 2.0, 24).reshape(4, 6)
         (negated, "zeros and less"),
         (two_at_once, "assert (x < 100).all() and x.sum() > 0"),
         (of_a_number, "all are zeros"),
+        (raising, "numbers must be positive"),
+        (raising_for_one_of_two, "numbers of … must be positive"),
+        (raising_at_the_end, "raise NotImplementedError"),
     ],
     ids=lambda p: getattr(p, "__name__", ""),
 )
@@ -43,14 +50,29 @@ X = torch.linspace(0.5, 2.0, 24).reshape(4, 6)
 def test_each_call_checks(program: Callable[[Tensor], Tensor], text: str) -> None:
     compiled = spyre_mlir.compile(FunctionModel(program), (X,), numerics="exact")
     torch.testing.assert_close(compiled(X), program(X))
-    with pytest.raises(AssertionError):
+    with pytest.raises((AssertionError, ValueError, NotImplementedError)):
         program(-X)
     with pytest.raises(MachineFault) as caught:
         compiled(-X)
     assert text in str(caught.value)
 
 
-@pytest.mark.parametrize("program", [branching, one_of_two, raising], ids=lambda p: p.__name__)
+@pytest.mark.filterwarnings("ignore")
+def test_distributions_check_their_arguments() -> None:
+    def program(x: Tensor) -> Tensor:
+        known = torch.distributions.Normal(0.0, 1.0)
+        return torch.distributions.Normal(x, x).log_prob(x + 1) + known.log_prob(x)
+
+    compiled = spyre_mlir.compile(FunctionModel(program), (X,), numerics="exact")
+    torch.testing.assert_close(compiled(X), program(X))
+    with pytest.raises(MachineFault, match=r"Expected parameter scale \(.* to satisfy the constraint"):
+        compiled(-X)
+    assert {step.op for step in compiled.host_steps} == {"host::holds"}
+
+
+@pytest.mark.parametrize(
+    "program", [branching, one_of_two, raising_what_is_caught, raising_after_a_write], ids=lambda p: p.__name__
+)
 def test_a_truth_that_decides_more_than_an_error_is_refused(program: Callable[[Tensor], Tensor]) -> None:
     with pytest.raises(UnsupportedError, match="decides its control flow or a shape by the values of a tensor"):
         spyre_mlir.compile(FunctionModel(program), (X,))

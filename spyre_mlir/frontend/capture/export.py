@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import zipfile
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,6 +147,7 @@ def export_model(
         ImportProgramError: torch cannot trace the module for these arguments, or it writes to tensors that are not its
             buffers.
     """
+    _check_no_script(model)
     noted = values_of(model, *clone_examples(args, kwargs)) if specialize_values else None
     asked = _Asked(model, args, kwargs, dynamic_shapes, noted)
     with _results_seen(model, see):
@@ -162,6 +163,17 @@ def export_model(
             hint="register the tensor with register_buffer, and write to the buffer",
         )
     return exported
+
+
+def _check_no_script(model: torch.nn.Module) -> None:
+    for name, module in cast("Iterator[tuple[str, torch.nn.Module]]", model.named_modules()):
+        if isinstance(module, torch.jit.ScriptModule):
+            what = "the model" if not name else f"its part {name}"
+            raise ImportProgramError(
+                f"{what} is compiled by TorchScript, which torch.export does not trace",
+                where=str(getattr(module, "original_name", None) or type(module).__name__),
+                hint="compile the model with the modules that torch.jit.script or torch.jit.trace were given",
+            )
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,17 @@ def test_a_write_to_a_tensor_that_nobody_registered_is_refused() -> None:
         exported(FunctionModel(lambda x: table.add_(x[0])), X)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_modules_of_torchscript_are_refused_by_name() -> None:
+    scripted = torch.jit.script(nn.Linear(3, 2))
+    with pytest.raises(ImportProgramError, match="the model is compiled by TorchScript") as whole:
+        export_model(scripted, (X,), {})
+    assert whole.value.where == "Linear"
+    traced = torch.jit.trace(nn.Linear(3, 2), X)
+    with pytest.raises(ImportProgramError, match="its part 1 is compiled by TorchScript"):
+        export_model(nn.Sequential(nn.ReLU(), traced), (X,), {})
+
+
 def test_a_saved_program_is_read(tmp_path: Path) -> None:
     torch.export.save(exported(nn.ReLU(), X), tmp_path / "relu.pt2")
     assert torch.ops.aten.relu.default in [node.target for node in load_pt2(tmp_path / "relu.pt2").graph.nodes]

@@ -93,6 +93,7 @@ def _general(b: Build, x: Value, y: Value) -> Value:
     out = x.lt(0.0).where(below, size)
     at_zero = y.gt(0.0).where(number(b, 0.0, y), inf)
     out = x.eq(0.0).where(at_zero, out)
+    out = y.eq(y).where(out, y)
     one = y.eq(0.0).where(1.0, out)
     return x.eq(1.0).where(1.0, one)
 

@@ -85,6 +85,11 @@ def test_one_is_one_to_the_power_of_nan() -> None:
     agree(result("pow.Scalar", 1.0, np.array([NAN, 2.0])), [1.0, 1.0])
 
 
+def test_zero_to_the_power_of_nan_is_nan() -> None:
+    agree(result("pow.Tensor_Tensor", np.array([0.0, 0.0, 1.0, NAN]), np.array([NAN, 2.0, NAN, 0.0])), [NAN, 0, 1, 1])
+    agree(result("pow.Scalar", 0.0, np.array([NAN, 2.0])), [NAN, 0.0])
+
+
 def test_an_exponent_that_is_a_tensor_of_integers_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="an integer to the power of a tensor\n  try: convert one of them"):
         result("pow.Tensor_Tensor", np.array([2]), np.array([3]))

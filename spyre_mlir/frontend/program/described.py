@@ -27,6 +27,7 @@ _KINDS: dict[str, ArgumentKind] = {
     "constant": "constant",
 }
 _DTYPES = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
+_SAYS_NOTHING = "the program does not say what its arguments and results are"
 _AGAIN = "compile and save the model again"
 
 
@@ -44,11 +45,11 @@ def described_program(module: ModuleOp, values: Mapping[str, torch.Tensor]) -> P
         ReadError: the module does not say how it is called.
     """
     main = SymbolTable.lookup_symbol(module, "main")
-    if not isinstance(main, FuncOp) or main.arg_attrs is None or main.res_attrs is None:
-        raise ReadError("the program does not say what its arguments and results are", hint=_AGAIN)
-    pairs = zip(main.arg_attrs, main.function_type.inputs, strict=True)
+    if not isinstance(main, FuncOp):
+        raise ReadError(_SAYS_NOTHING, hint=_AGAIN)
+    pairs = zip(_entries(main.arg_attrs, main.function_type.inputs), main.function_type.inputs, strict=True)
     arguments = tuple(_argument(entry, kind) for entry, kind in pairs)
-    results = [_words(entry) for entry in main.res_attrs]
+    results = [_words(entry) for entry in _entries(main.res_attrs, main.function_type.outputs)]
     changed = {entry["aten.mutates"] for entry in results if "aten.mutates" in entry}
     outputs = _leaves(module, "aten.output_leaves")
     return Program(
@@ -76,6 +77,13 @@ def _no_model(*_: object, **__: object) -> object:
 
 def _own_memory(_: Mapping[str, torch.Tensor]) -> tuple[ResultMemory, Sequence[Any]]:
     return ResultMemory(frozenset(), {}, ()), ()
+
+
+def _entries(described: ArrayAttr[DictionaryAttr] | None, kinds: ArrayAttr[Attribute]) -> Sequence[DictionaryAttr]:
+    """What is said of arguments or results; a function that has none says nothing."""
+    if described is None and kinds.data:
+        raise ReadError(_SAYS_NOTHING, hint=_AGAIN)
+    return () if described is None else described.data
 
 
 def _words(entry: DictionaryAttr) -> dict[str, str]:

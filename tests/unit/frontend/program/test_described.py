@@ -67,3 +67,14 @@ def test_outputs_without_a_tree_are_a_tuple() -> None:
     module = parse_module(text_of().replace("aten.output_tree", "tree"), make_context(), "m")
     given = described_program(module, {}).unflatten([1, 2, 3])
     assert given == (1, 2, None, "done")
+
+
+class Nothing(nn.Module):
+    def forward(self) -> tuple[()]:
+        return ()
+
+
+def test_a_program_may_have_neither_arguments_nor_results() -> None:
+    text = module_text(import_program(Nothing(), ()).module)
+    found = described_program(parse_module(text, make_context(), "m"), {})
+    assert (found.arguments, found.results, found.unflatten([])) == ((), (), ())

@@ -40,6 +40,7 @@ from torch._subclasses.fake_tensor import (
 from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.distributed import distributed_c10d
 from torch.export import ExportedProgram
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
 from torch.fx.experimental.symbolic_shapes import (
     GuardOnDataDependentSymNode,
     PendingUnbackedSymbolNotFound,
@@ -103,6 +104,7 @@ __all__ = [
     "size_bounds",
     "sizes_from_inputs",
     "storage_identity",
+    "traced_node",
     "tree_flatten",
     "tree_flatten_with_path",
     "tree_map",
@@ -298,6 +300,13 @@ def holders(model: torch.nn.Module) -> list[dict[str, torch.Tensor | None]]:
     for module in model.modules():
         found += [module._parameters, module._buffers]  # pyright: ignore[reportPrivateUsage]
     return found
+
+
+def traced_node(tensor: torch.Tensor) -> torch.fx.Node | None:
+    """Return the node that a tensor of the trace that is going on stands for; None for other tensors."""
+    mode = get_proxy_mode()
+    slot: Any = None if mode is None else get_proxy_slot(tensor, mode.tracer, None)
+    return None if slot is None else slot.proxy.node
 
 
 def group_names() -> list[str]:

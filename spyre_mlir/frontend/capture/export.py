@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import zipfile
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +19,10 @@ from torch.export.graph_signature import InputKind
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
 from spyre_mlir.frontend.capture.archive import check_archive
 from spyre_mlir.frontend.capture.indices.writes import IndexWrites
-from spyre_mlir.frontend.capture.python_state import python_state_kept
+from spyre_mlir.frontend.capture.python_state import python_state_kept, unset_buffers_as_attributes
 from spyre_mlir.frontend.capture.random_draws.seeding import check_settings, settings_noted
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
+from spyre_mlir.frontend.capture.tracing.call_state import CallState, is_same
 from spyre_mlir.frontend.capture.tracing.collectives import collectives_in_place
 from spyre_mlir.frontend.capture.tracing.constant_values import ConstantValues
 from spyre_mlir.frontend.capture.tracing.derivatives import (
@@ -107,13 +108,15 @@ _LOOP_IN_SCAN = "Cannot access data pointer of Tensor"
 
 
 @contextmanager
-def _results_seen(model: torch.nn.Module, see: Callable[[object], None]) -> Generator[None]:
-    """Shows what a model returns to somebody while it is traced."""
+def _calls_seen(
+    model: torch.nn.Module, see: Callable[[tuple[Any, ...], Mapping[str, Any], object], None]
+) -> Generator[None]:
+    """Shows what a model is given and returns to somebody while it is traced."""
 
-    def show(_model: torch.nn.Module, _args: object, output: object) -> None:
-        see(output)
+    def show(_: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: object) -> None:
+        see(args, kwargs, output)
 
-    hook = model.register_forward_hook(show)
+    hook = model.register_forward_hook(show, with_kwargs=True)
     try:
         yield
     finally:
@@ -150,8 +153,18 @@ def export_model(
     _check_no_script(model)
     noted = values_of(model, *clone_examples(args, kwargs)) if specialize_values else None
     asked = _Asked(model, args, kwargs, dynamic_shapes, noted)
-    with _results_seen(model, see):
+    state = CallState(model)
+
+    def look(args: tuple[Any, ...], kwargs: Mapping[str, Any], output: object) -> None:
+        if not torch.compiler.is_dynamo_compiling():
+            state.look(args, kwargs)
+        see(output)
+
+    with _calls_seen(model, look):
         exported = _export(asked, strict=strict)
+    if names := state.changed():
+        with state.left():
+            _check_next_call(asked, exported, names)
     if (node := _mutated_constant(exported)) is not None:
         # Buffers reached through a Python object look like constants; strict export finds the buffers.
         exported = _export(asked, strict=True)
@@ -185,6 +198,17 @@ class _Asked:
     kwargs: Mapping[str, Any]
     dynamic_shapes: Any
     noted: Noted | None
+
+
+def _check_next_call(asked: _Asked, exported: ExportedProgram, names: Sequence[str]) -> None:
+    """Refuse a model of which another call, from the Python state that this one leaves, is another program."""
+    with suppress(UnsupportedError, ImportProgramError):
+        if is_same(exported, _export(asked, strict=False)):
+            return
+    raise UnsupportedError(
+        f"a call of {type(asked.model).__name__} changes what the next one computes: it writes to {', '.join(names)}",
+        hint="call the model once before you compile it, if only the first call differs; or keep it in a buffer",
+    )
 
 
 def _export(asked: _Asked, *, strict: bool) -> ExportedProgram:
@@ -225,7 +249,8 @@ def _traced(asked: _Asked, *, strict: bool, derivatives: bool = False) -> Export
     model = asked.model
     name = type(model).__name__
     try:
-        with torch_noise_hidden(), torch.no_grad(), python_state_kept(model), _fake_instead_of_meta(model) as fake:
+        kept = unset_buffers_as_attributes(model), python_state_kept(model)
+        with torch_noise_hidden(), torch.no_grad(), kept[0], kept[1], _fake_instead_of_meta(model) as fake:
             fresh_args, fresh_kwargs = tree_map(fake, clone_examples(asked.args, asked.kwargs))
             known, writes = (nullcontext(), nullcontext()) if strict else (ConstantValues(), IndexWrites())
             exchanged = nullcontext() if strict else collectives_in_place()

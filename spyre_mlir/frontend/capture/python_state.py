@@ -13,7 +13,7 @@ import torch
 
 from spyre_mlir.frontend.torch_private import is_fake, tree_flatten
 
-_Held = dict[object, object] | list[object]
+Held = dict[object, object] | list[object]
 _DICTIONARIES = (dict, OrderedDict, defaultdict)
 # What has attributes, but is no state of a model; so are objects of these packages, such as loggers.
 _NO_STATE = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType, torch.Tensor)
@@ -31,17 +31,39 @@ def python_state_kept(model: torch.nn.Module, *, always: bool = False) -> Genera
         model: the module.
         always: undo it whatever the call left.
     """
-    before = [(held, held.copy()) for held in _state(model)]
+    before = [(held, held.copy()) for held in held_state(model)]
     try:
         yield
     finally:
         if always or any(_is_traced(held) for held, _ in before):
             for held, values in before:
-                _restore(held, values)
+                restore(held, values)
 
 
-def _state(model: torch.nn.Module) -> Iterator[_Held]:
-    """Every dictionary and list that can be reached from a module, attributes of objects among them, each once."""
+@contextmanager
+def unset_buffers_as_attributes(model: torch.nn.Module) -> Generator[None]:
+    """Makes buffers that are None attributes of modules meanwhile.
+
+    A call may make such a buffer, a table for instance. `torch.export` would write it to an input of the model.
+    """
+    places = [(m, name) for m in model.modules() for name, held in m._buffers.items() if held is None]  # pyright: ignore[reportPrivateUsage]
+    buffers = [(held, held.copy()) for held in {id(m): m._buffers for m, _ in places}.values()]  # pyright: ignore[reportPrivateUsage]
+    added = [(vars(module), name) for module, name in places if name not in vars(module)]
+    try:
+        for module, name in places:
+            del module._buffers[name]  # pyright: ignore[reportPrivateUsage]
+        for attributes, name in added:
+            attributes[name] = None
+        yield
+    finally:
+        for attributes, name in added:
+            attributes.pop(name, None)
+        for held, values in buffers:
+            restore(cast(Held, held), cast(Held, values))
+
+
+def held_state(model: torch.nn.Module) -> Iterator[Held]:
+    """Give every dictionary and list that can be reached from a module, attributes of objects among them, once."""
     found: dict[int, object] = {}
     waiting: list[object] = [model]
     while waiting:
@@ -67,12 +89,13 @@ def _has_state(value: object) -> bool:
     return own and hasattr(value, "__dict__")
 
 
-def _is_traced(held: _Held) -> bool:
+def _is_traced(held: Held) -> bool:
     values = held.values() if isinstance(held, dict) else held
     return any(isinstance(leaf, torch.Tensor) and is_fake(leaf) for v in values for leaf in tree_flatten(v)[0])
 
 
-def _restore(held: _Held, values: _Held) -> None:
+def restore(held: Held, values: Held) -> None:
+    """Give a dictionary or list the values of another."""
     if isinstance(held, list):
         held[:] = values
         return

@@ -52,7 +52,7 @@ STAGES = (
         legality.LOOP,
     ),
     Stage(
-        "part-rows,pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,@spyre.kernel,"
+        "part-rows,pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,share-trips,carry-in-place,@spyre.kernel,"
         "view-copies,order-batches,plan,materialize-plan,divide-work,forward-results,inline-loops,place-lx,assign-pool",
         legality.KERNEL,
     ),

@@ -19,12 +19,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.target import spec_of
-from spyre_mlir.transforms.kernel_plans.divided_blocks import divide_as_usual, divide_block, kernels_in, move_to
+from spyre_mlir.transforms.kernel_plans.divided_blocks import (
+    divide_as_usual,
+    divide_block,
+    divide_trips,
+    kernels_in,
+    move_to,
+)
 from spyre_mlir.transforms.kernel_plans.group_loops import GroupLoops, PutNest
 from spyre_mlir.transforms.kernel_plans.hinted_loops import put_hinted_loops
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
@@ -104,7 +111,9 @@ class PlanPass(ModulePass):
         self, choices: KernelChoices, block: Block, record: PlanRecord, *, search: bool, fits: bool
     ) -> _Planned:
         """Plan a block; without a search only loops that hints ask for are put, and `fits` looks for room."""
-        settle_hints(kernels_in(block), choices.spec)
+        written = [op for op in block.ops if isinstance(op, scf.ForOp)]
+        trips = [op for loop in written for op in kernels_in(loop.body.block)]
+        settle_hints([*kernels_in(block), *trips], choices.spec)
         builder, forms = GroupLoops(choices, record), KernelForms(kernels_in(block))
         if self.together and search and choices.narrow:
             repeat_weights(block, choices.is_widened, forms, choices.spec, choices.parameters)
@@ -124,7 +133,9 @@ class PlanPass(ModulePass):
         loops = LoopSearch(block, builder, forms, self.shortest_us)
         if search:
             loops.put()
-        others_us = divide_block(block, choices, record)
+        others_us = divide_block(block, choices, record) + sum(
+            divide_trips(loop, choices, record) for loop in written if divide_as_usual(loop.body.block, choices)
+        )
         for alloc in without_room(block, choices.spec) if fits else ():
             if hinted_place(alloc.result) != "lx":
                 move_to(alloc.result, "hbm")

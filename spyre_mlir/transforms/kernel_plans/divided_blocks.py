@@ -1,4 +1,7 @@
-"""Divisions of the kernels of one block: of each by itself, and of all together."""
+"""Divisions of the kernels of one block: of each by itself, and of all together.
+
+Decision: docs/decisions/0209-trips-of-loops-over-slices-make-several-steps.md
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,13 @@ from dataclasses import replace
 from math import inf
 from typing import Literal
 
+from xdsl.dialects import scf
 from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
+from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.planning.copies import with_copies
 from spyre_mlir.planning.divisions import divide_within
@@ -46,6 +51,18 @@ def divide_block(block: Block, choices: KernelChoices, record: PlanRecord, total
     return plan.us
 
 
+def divide_trips(loop: scf.ForOp, choices: KernelChoices, record: PlanRecord) -> float:
+    """Divide the kernels of a trip together; return the predicted time of all trips.
+
+    Args:
+        loop: that the program has already; its kernels have a division each.
+        choices: of its kernels.
+        record: of what is divided.
+    """
+    trip_us = divide_block(loop.body.block, choices, record) + choices.parameters.trip_fixed_us
+    return loop_bounds(loop).trips * trip_us
+
+
 def divide_as_usual(block: Block, choices: KernelChoices) -> bool:
     """Divide kernels that have no division yet one by one; return whether all could be, and have a file."""
     ops = kernels_in(block)
@@ -76,4 +93,4 @@ def move_to(buffer: SSAValue, space: Literal["hbm", "lx"]) -> None:
     Rewriter.replace_value_with_new_type(buffer, made)
 
 
-__all__ = ["divide_as_usual", "divide_block", "kernels_in", "move_to"]
+__all__ = ["divide_as_usual", "divide_block", "divide_trips", "kernels_in", "move_to"]

@@ -18,7 +18,7 @@ from tests.end_to_end.importing.against_eager import close, results
 from tests.functions import FunctionModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
-STEPS = 11
+STEPS = 12
 
 
 def spread(*shape: int) -> Tensor:
@@ -39,7 +39,7 @@ class Recurrent(nn.Module):
 
 LAYERS: dict[str, tuple[str, int, int, dict[str, Any]]] = {
     "lstm": ("LSTM", 64, 64, {}),
-    "lstm both ways": ("LSTM", 5, 7, {"bidirectional": True, "num_layers": 2}),
+    "lstm both ways": ("LSTM", 5, 7, {"bidirectional": True}),
     "lstm projected": ("LSTM", 5, 7, {"proj_size": 3, "batch_first": True, "bidirectional": True}),
     "gru": ("GRU", 5, 7, {"batch_first": True}),
     "gru without bias": ("GRU", 64, 64, {"bias": False, "bidirectional": True}),
@@ -203,6 +203,15 @@ def test_layers_in_equal_blocks() -> None:
     model, args = nn.Sequential(*(Block() for _ in range(3))).eval(), (spread(STEPS, 2, 8),)
     compiled = spyre_mlir.compile(model, args, numerics="exact")
     assert loops_of(compiled) == (3, 0)
+    close(results(compiled, args), results(model, args))
+
+
+@pytest.mark.parametrize("steps", [9, 13])
+def test_steps_that_are_left_over(steps: int) -> None:
+    """Trips of several steps, and behind them trips of one."""
+    model, args = Recurrent("LSTM", 8, 8).eval(), (spread(steps, 2, 8),)
+    compiled = spyre_mlir.compile(model, args, numerics="exact")
+    assert loops_of(compiled) == (2, 0)
     close(results(compiled, args), results(model, args))
 
 

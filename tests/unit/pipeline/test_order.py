@@ -31,6 +31,7 @@ TO_LOOP = (
 )
 TO_KERNEL = (
     "part-rows,pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
+    "share-trips,carry-in-place,"
     "view-copies,order-batches,plan,materialize-plan,divide-work,forward-results,inline-loops,place-lx,assign-pool"
 )
 

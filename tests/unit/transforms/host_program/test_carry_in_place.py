@@ -1,0 +1,103 @@
+"""Copies of trips go where kernels can write what is copied, and stay where somebody would read another value."""
+
+from __future__ import annotations
+
+import pytest
+
+from spyre_mlir.dialects.spyre import kernel
+from tests.unit.transforms.levels import ops, passed
+
+T = "!spyre.tensor<[4, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>"
+X = "!spyre.tensor<[8, 4, 64] x SEN169_FP16, order [1, 2, 0], stick 2, hbm>"
+E = "!spyre.tensor<[1, 4, 64] x SEN169_FP16, order [1, 2, 0], stick 2, extents [8, 4, 64], hbm>"
+Y = "!spyre.tensor<[1, 4, 64] x SEN169_FP16, order [1, 2, 0], stick 2, hbm>"
+
+K = "!spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>"
+
+
+def one(function: str, source: str, made: str, more: str = "") -> str:
+    ins = ", ".join(f"%{name}[m, n] : {T}" for name in source.split())
+    return f'spyre.kernel.compute "{function}" [m = 4, n = 64] ins({ins}) outs(%{made}[m, n] : {T}) {more}\n'
+
+
+def copy(source: str, made: str, more: str = "") -> str:
+    return one("identity", source, made, more)
+
+
+def left(body: str, *buffers: str) -> list[str]:
+    """The kernels that are left of a trip that carries two tensors, with the names of its arguments."""
+    allocs = "".join(f"%{name} = spyre.kernel.alloc : {T}\n" for name in buffers)
+    text = f"""
+func.func private @steps(%g: {T}, %h: {T}, %w: {T}, %y: {X}, %k: {K}) {{
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 8 : index
+  %2 = arith.constant 1 : index
+  scf.for %i = %0 to %1 step %2 {{
+    {allocs}{body}
+  }}
+  func.return
+}}
+"""
+    module = passed(text, "carry-in-place")
+    return [f"{op.function_name} {op.output.name_hint}" for op in ops(module, kernel.ComputeOp)]
+
+
+def test_the_last_kernel_writes_what_is_carried() -> None:
+    assert left(one("exp", "h", "a") + one("add", "a g", "b") + copy("b", "h"), "a", "b") == ["exp a", "add h"]
+
+
+def test_a_kernel_may_read_each_element_before_it_writes_it() -> None:
+    assert left(one("add", "h g", "a") + copy("a", "h"), "a") == ["add h"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        one("exp", "g", "a") + one("add", "h a", "g") + copy("a", "h"),  # the old value is read later
+        one("exp", "g", "a") + copy("a", "h", "element f32"),  # the copy rounds
+    ],
+)
+def test_copies_that_stay(body: str) -> None:
+    assert left(body, "a").count("identity h") == 1
+
+
+def test_one_tensor_that_is_carried_twice_is_copied_once() -> None:
+    """Each is a buffer of its own: kernels of the next trip may fill the padding of one."""
+    assert left(one("exp", "w", "a") + copy("a", "g") + copy("a", "h"), "a") == ["exp g", "identity h"]
+
+
+def test_tensors_that_change_places_keep_a_copy() -> None:
+    body = copy("h", "b") + one("exp", "g", "a") + copy("a", "h") + copy("b", "g")
+    assert left(body, "a", "b") == ["identity b", "exp h", "identity g"]
+
+
+def test_the_next_step_reads_what_is_copied() -> None:
+    body = one("exp", "h", "a") + copy("a", "h") + one("tanh", "h", "b") + copy("b", "h")
+    assert left(body, "a", "b") == ["exp a", "tanh h"]
+
+
+def test_what_nobody_reads_goes() -> None:
+    """A step overwrites what the one before carried, and what was computed for that alone."""
+    body = one("exp", "w", "a") + one("tanh", "a", "b") + copy("b", "h") + one("abs", "w", "c") + copy("c", "h")
+    assert left(body, "a", "b", "c") == ["abs h"]
+
+
+def entry(made: str) -> str:
+    return f"""
+%e = spyre.kernel.alloc : {Y}
+{made}
+%tile = spyre.kernel.tile %y dim 0 at %i * 1 : {X} to {E}
+spyre.kernel.compute "identity" [m = 4, n = 64] ins(%e[0, m, n] : {Y}) outs(%tile[0, m, n] : {E})
+"""
+
+
+def test_entries_are_written_at_once() -> None:
+    made = f'spyre.kernel.compute "exp" [m = 4, n = 64] ins(%w[m, n] : {T}) outs(%e[0, m, n] : {Y})'
+    assert left(entry(made)) == ["exp tile"]
+    assert left(entry(made) + made) == ["exp e", "identity tile", "exp e"]
+
+
+def test_products_write_entries_to_the_scratchpads_first() -> None:
+    operands = f"ins(%w[m, k] : {T}, %k[k, n] : {K}) outs(%e[0, m, n] : {Y})"
+    made = f'spyre.kernel.compute "batchmatmul" [m = 4, n = 64, k = 64] {operands}'
+    assert left(entry(made)) == ["batchmatmul e", "identity tile"]

@@ -1,0 +1,58 @@
+"""Steps of a loop over slices share trips: as few as there can be, each entry once and in order."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects import scf
+
+from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp
+from spyre_mlir.dialects.spyre.static_loop import loop_bounds
+from spyre_mlir.transforms.host_program.share_trips import steps_of_trip
+from tests.unit.transforms.levels import ops, passed
+
+
+def steps(trips: int, tile: str) -> str:
+    t, x = (f"!spyre.tensor<[{n}4, 64] x SEN169_FP16, order [{o}" for n, o in (("", "1, 0"), (f"{trips}, ", "1, 2, 0")))
+    t, x, e = f"{t}], stick 1, hbm>", f"{x}], stick 2, hbm>", f"{x}], stick 2, extents [{trips}, 4, 64], hbm>"
+    e = e.replace(f"<[{trips},", "<[1,")
+    return f"""
+func.func private @steps(%h: {t}, %x: {x}) {{
+  %0 = arith.constant 0 : index
+  %1 = arith.constant {trips} : index
+  %2 = arith.constant 1 : index
+  scf.for %i = %0 to %1 step %2 {{
+    %3 = spyre.kernel.tile %x dim 0 at %i * {tile} : {x} to {e}
+    spyre.kernel.compute "add" [m = 4, n = 64] ins(%h[m, n] : {t}, %3[0, m, n] : {e}) outs(%h[m, n] : {t})
+  }}
+  func.return
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("trips", "most", "several"), [(16, 5, 4), (13, 5, 4), (9, 8, 8), (9, 1, 1), (9, 0, 1), (11, 5, 5), (512, 8, 8)]
+)
+def test_the_fewest_trips(trips: int, most: int, several: int) -> None:
+    assert steps_of_trip(trips, most) == several
+
+
+@pytest.mark.parametrize(
+    ("trips", "most", "tile"), [(9, 2, "1"), (9, 2, "-1 from 8"), (12, 5, "1"), (13, 4, "-1 from 12"), (9, 1, "1")]
+)
+def test_entries_come_once_and_in_order(trips: int, most: int, tile: str) -> None:
+    module = passed(steps(trips, tile), "share-trips", steps=most)
+    met = list[int]()
+    for loop in ops(module, scf.ForOp):
+        inside = [op for op in loop.body.block.ops if isinstance(op, TileOp)]
+        adds = [op for op in loop.body.block.ops if isinstance(op, kernel.ComputeOp)]
+        assert [op.inputs[1] for op in adds] == [op.result for op in inside]
+        met += [op.first_element + i * op.step.value.data for i in loop_bounds(loop).values for op in inside]
+    assert met == (list(range(trips)) if tile == "1" else list(range(trips - 1, -1, -1)))
+
+
+def test_kernels_of_a_trip_are_bounded() -> None:
+    module = passed(steps(12, "1"), "share-trips", kernels=3)
+    (loop,) = ops(module, scf.ForOp)
+    assert len(ops(loop, kernel.ComputeOp)) == 3
+    assert loop_bounds(loop).trips == 4

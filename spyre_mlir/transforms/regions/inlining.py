@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.traits import SymbolTable
 
@@ -30,14 +31,17 @@ def inline_all(module: ModuleOp) -> None:
 
 
 def inline_single_calls(module: ModuleOp) -> None:
-    """Replace calls of private functions that are called once by their ops, and drop these functions."""
+    """Replace calls of private functions that are called once by their ops, and drop these functions.
+
+    Such ops keep their places in the model: no other call has them.
+    """
     calls = [op for op in module.walk() if isinstance(op, func.CallOp)]
     names = Counter(call.callee.root_reference.data for call in calls)
     for call in calls:
         name = call.callee.root_reference.data
         callee = SymbolTable.lookup_symbol(call, name)
         if names[name] == 1 and isinstance(callee, func.FuncOp) and callee.body.blocks and _is_private(callee):
-            _replace(call, callee)
+            _replace(call, callee, lambda location: location)
             callee.detach()
             callee.erase()
 
@@ -61,12 +65,12 @@ def _inline(function: func.FuncOp, called: set[str], open_: tuple[str, ...]) -> 
             )
         _inline(callee, called, (*open_, name))
         called.add(name)
-        _replace(op, callee)
+        _replace(op, callee, Rebase.of(callee.body.block.ops, op, callee).location)
 
 
-def _replace(call: func.CallOp, callee: func.FuncOp) -> None:
+def _replace(call: func.CallOp, callee: func.FuncOp, place: Callable[[LocationAttr], LocationAttr]) -> None:
     values: dict[SSAValue, SSAValue] = dict(zip(callee.body.block.args, call.arguments, strict=True))
-    home, place = call.parent_block(), Rebase.of(callee.body.block.ops, call, callee)
+    home = call.parent_block()
     for op in callee.body.block.ops:
         if isinstance(op, func.ReturnOp):
             for old, new in zip(call.results, op.operands, strict=True):
@@ -74,7 +78,7 @@ def _replace(call: func.CallOp, callee: func.FuncOp) -> None:
         elif home is not None:
             copy = op.clone(value_mapper=values)
             for inner in copy.walk():
-                inner.location = place.location(inner.location)
+                inner.location = place(inner.location)
             home.insert_op_before(copy, call)
     call.detach()
     call.erase()

@@ -79,6 +79,12 @@ def test_equal_operations_of_equal_layers_are_one_row() -> None:
     assert "layers.*.0" in {pair.module for pair in found}
 
 
+def test_kernels_of_a_loop_belong_to_their_operation() -> None:
+    program = import_program(nn.RNN(8, 8).eval(), (torch.randn(9, 2, 8),))
+    found = beside_rival(program.name, program.module, CompileOptions())
+    assert {pair.name for pair in found.operations} == {"aten.rnn_tanh.input"}
+
+
 def test_printed_it_has_totals_and_the_largest_differences(both: BesideRival, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     text = str(both)

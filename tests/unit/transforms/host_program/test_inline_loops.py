@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from spyre_mlir.dialects.places import numbered, source_of
+from spyre_mlir.dialects.spyre.kernel import ComputeOp
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms.host_program.inline_loops import InlineLoopsPass
 from spyre_mlir.universe import make_context
@@ -37,3 +39,10 @@ def test_one_call_is_replaced() -> None:
 
 def test_two_calls_stay() -> None:
     assert names(2) == ["func.func", "func.call", "func.call", "func.func", "spyre.kernel.compute"]
+
+
+def test_kernels_keep_the_operation_that_they_are_for() -> None:
+    module = parse_module(text(1), make_context())
+    numbered(op for op in module.walk() if isinstance(op, ComputeOp))
+    InlineLoopsPass().apply(make_context(), module)
+    assert [source_of(op.location).number for op in module.walk() if isinstance(op, ComputeOp)] == [1]

@@ -131,6 +131,7 @@ def test_every_level_is_eager(program: Callable[..., Any]) -> None:
     model = FunctionModel(program)
     compiled = spyre_mlir.compile(model, INPUTS, numerics="exact")
     assert loops_of(compiled) == (PROGRAMS[program], 0)
+    assert ("backwards" in compiled.mlir("spyre.loop")) == (program is backwards_along_another)
     close(results(compiled, INPUTS), results(model, INPUTS))
     verification = compiled.verify(*INPUTS)
     assert verification, str(verification)

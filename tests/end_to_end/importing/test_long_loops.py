@@ -207,7 +207,7 @@ def test_layers_in_equal_blocks() -> None:
     close(results(compiled, args), results(model, args))
 
 
-@pytest.mark.parametrize("steps", [9, 13])
+@pytest.mark.parametrize("steps", [11, 13])
 def test_steps_that_are_left_over(steps: int) -> None:
     """Trips of several steps, and behind them trips of one."""
     model, args = Recurrent("LSTM", 8, 8).eval(), (spread(steps, 2, 8),)

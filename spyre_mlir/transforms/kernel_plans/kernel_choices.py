@@ -24,7 +24,7 @@ from spyre_mlir.dialects.spyre.hints import HINT, HintError, hint_of
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.superdsc.model.work import WorkByDivision
 from spyre_mlir.hw.cost import Work, arithmetic_us, filled_by, roofline_us, total_us
-from spyre_mlir.hw.cost_parameters import CALIBRATED, SHORTEST_MEASURED_US, CostParameters
+from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
 from spyre_mlir.hw.division import Refusal, divide, divisions, divisors, judged_divisions
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.agreement import with_spare
@@ -39,8 +39,9 @@ from spyre_mlir.transforms.utils.kernels.loops import columns_first, footprints,
 from spyre_mlir.transforms.utils.kernels.widened_weights import KernelCounts, is_widened
 
 # A division that takes so many times the quickest one's time is not considered. Kernels that are shorter than anything
-# a choice could change much have the usual one, or one over more cores.
-SLOW, SHORT_US, SHORT_IN_LOOP_US = 4.0, 5.0, 1.0
+# a choice could change much have the usual one, or one over more cores: products are so from a lower time on, as a
+# division decides how often their operands are read, and so are kernels that run in every trip of a loop.
+SLOW, SHORT_US, SHORTEST_US = 4.0, 5.0, 1.0
 # Part of the usual cores that has to be busy, unless fewer let a kernel without a product agree with others.
 BUSY = 7 / 8
 # Why a legal division is no candidate.
@@ -196,7 +197,7 @@ class KernelChoices:
             work = works.work({placed.labels[name]: split for name, split in splits.items()})
             return total_us(work, self.parameters, scratchpad=False, local=held)
 
-        if us(usual, frozenset()) < SHORT_IN_LOOP_US:
+        if us(usual, frozenset()) < SHORTEST_US:
             return us(usual, local)
         return min(us(splits, local) for splits in divisions(loops, (), prod(usual.values()), self.spec))
 
@@ -376,13 +377,9 @@ def shape_of(op: kernel.KernelOp, splits: Mapping[str, int]) -> Hashable:
 
 
 def _least_us(op: kernel.KernelOp) -> float:
-    """Return the time of a kernel from which on other divisions are considered.
-
-    Nothing is known of how cards divide products that run once and are shorter than any that was measured.
-    """
-    if not isinstance(op.parent_op(), func.FuncOp):
-        return SHORT_IN_LOOP_US  # it runs in every trip
-    return SHORTEST_MEASURED_US if op.is_product else SHORT_US
+    """Return the time of a kernel from which on other divisions are considered."""
+    runs_once = isinstance(op.parent_op(), func.FuncOp)
+    return SHORT_US if runs_once and not op.is_product else SHORTEST_US
 
 
 def _asked_for(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:

@@ -98,6 +98,16 @@ def test_short_kernels_may_have_more_cores() -> None:
     assert splits == [[(25, 1)], *[[(25, 1), (4, 8), (8, 4)]] * 2, [(25, 1)], [(25, 1), (4, 8), (8, 4)]]
 
 
+def test_short_products_may_have_other_slices() -> None:
+    """32 cores that divide 64 rows read the whole weight each; four that divide them leave eight to divide columns."""
+    choices, found = chosen(product(64, weight="f16", columns=1024))
+    op = next(op for op in found if op.is_product)
+    choices.divide(op)
+    times = {tuple(c.splits.items()): choices.prices.us(c, frozenset()) for c in choices.candidates(op)}
+    usual, few = (("m", 32), ("n", 1), ("k", 1)), (("m", 4), ("n", 8), ("k", 1))
+    assert next(iter(times)) == usual and times[few] < times[usual] / 1.5 < kernel_choices.SHORT_US
+
+
 def test_the_floor_is_the_time_with_everything_at_hand() -> None:
     choices, found = chosen(passed(softmax(8192, 1024), "divide-work"))
     outside = sum(choices.floor_us(op, frozenset()) for op in found)

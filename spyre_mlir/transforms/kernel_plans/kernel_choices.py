@@ -13,7 +13,6 @@ from functools import lru_cache
 from itertools import count
 from math import prod
 
-from xdsl.dialects import func
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.places import placed
@@ -38,10 +37,10 @@ from spyre_mlir.transforms.utils.kernels.launches import Launches, one_launch
 from spyre_mlir.transforms.utils.kernels.loops import columns_first, footprints, loops_of
 from spyre_mlir.transforms.utils.kernels.widened_weights import KernelCounts, is_widened
 
-# A division that takes so many times the quickest one's time is not considered. Kernels that are shorter than anything
-# a choice could change much have the usual one, or one over more cores: products are so from a lower time on, as a
-# division decides how often their operands are read, and so are kernels that run in every trip of a loop.
-SLOW, SHORT_US, SHORTEST_US = 4.0, 5.0, 1.0
+# A division that takes more time than this, and so many times that of the quickest, is not considered.
+SLOW_US, SLOW = 5.0, 4.0
+# Shorter kernels have the usual division, or one over more cores: no choice could change much.
+SHORT_US = 1.0
 # Part of the usual cores that has to be busy, unless fewer let a kernel without a product agree with others.
 BUSY = 7 / 8
 # Why a legal division is no candidate.
@@ -197,7 +196,7 @@ class KernelChoices:
             work = works.work({placed.labels[name]: split for name, split in splits.items()})
             return total_us(work, self.parameters, scratchpad=False, local=held)
 
-        if us(usual, frozenset()) < SHORTEST_US:
+        if us(usual, frozenset()) < SHORT_US:
             return us(usual, local)
         return min(us(splits, local) for splits in divisions(loops, (), prod(usual.values()), self.spec))
 
@@ -241,7 +240,7 @@ class KernelChoices:
         facts = [
             (isinstance(value.owner, TileOp), hinted_place(value), self.is_widened(value)) for value in op.operands
         ]
-        return (shape_of(op, op.space_splits()), _least_us(op), self.narrow, *held, *facts), held
+        return (shape_of(op, op.space_splits()), self.narrow, *held, *facts), held
 
     def refusals(
         self, op: kernel.KernelOp, considered: Sequence[DividedKernel], given: str = ""
@@ -258,7 +257,7 @@ class KernelChoices:
         least = int(prod(usual.splits.values()) * BUSY)
         hint = hint_of(op)
         given = GIVEN if op in self.fixed else HINTED if hint is not None and hint.division else given
-        other = given or (TOO_SHORT if self.prices.us(usual, frozenset()) < _least_us(op) else TOO_SLOW)
+        other = given or (TOO_SHORT if self.prices.us(usual, frozenset()) < SHORT_US else TOO_SLOW)
         found = list[tuple[Mapping[str, int], str]]()
         for splits, refusal in judged_divisions(loops, footprints(op, loops), 1, self.spec):
             if frozenset(splits.items()) in known:
@@ -278,7 +277,7 @@ class KernelChoices:
             if splits not in known:
                 work = works.work({placed.labels[name]: split for name, split in splits.items()})
                 found.append(DividedKernel(splits, work, *slices.of(splits)))
-        most_us = max(SLOW * min(self._all_held_us(c) for c in considered), SHORT_US)
+        most_us = max(SLOW * min(self._all_held_us(c) for c in considered), SLOW_US)
         return tuple(c for c in found if self._all_held_us(c) <= most_us)
 
     def _found(self, op: kernel.KernelOp, held: Sequence[bool]) -> tuple[DividedKernel, ...]:
@@ -296,7 +295,7 @@ class KernelChoices:
             return (first, *(DividedKernel(splits, work(splits), *slices.of(splits)) for splits in wishes))
         # What keeps a buffer there may be slow.
         wanted = any(hinted_place(value) == "lx" or self.is_widened(value) for value in op.operands)
-        short = self.prices.us(first, frozenset()) < _least_us(op) and not wanted
+        short = self.prices.us(first, frozenset()) < SHORT_US and not wanted
         if short and (op.is_product or prod(usual.values()) == self.spec.cores_per_card):
             return (first,)
         least = 1 if wanted else prod(usual.values()) + 1 if short else int(prod(usual.values()) * BUSY)
@@ -309,7 +308,7 @@ class KernelChoices:
             others.append(alone)
         found = [DividedKernel(splits, work(splits), *nowhere) for splits in others]
         least = min(self._all_held_us(c) for c in (first, *found))
-        kept = [c for c in found if wanted or self._all_held_us(c) <= max(SLOW * least, SHORT_US)]
+        kept = [c for c in found if wanted or self._all_held_us(c) <= max(SLOW * least, SLOW_US)]
         numbered = ((c, splits) for c in (first, *kept) for splits in _numbered(op, c.splits))
         return (first, *(DividedKernel(s, c.work, *slices.of(s)) for c, s in numbered if s is not usual))
 
@@ -374,12 +373,6 @@ def shape_of(op: kernel.KernelOp, splits: Mapping[str, int]) -> Hashable:
     family = op.entry.family if isinstance(op, kernel.ComputeOp) else None
     loops = tuple([(d.name, d.extent, splits[d.name]) for d in op.space.data])
     return type(op), family, loops, *said.items(), *[value.type for value in op.operands], op.attributes.get(HINT)
-
-
-def _least_us(op: kernel.KernelOp) -> float:
-    """Return the time of a kernel from which on other divisions are considered."""
-    runs_once = isinstance(op.parent_op(), func.FuncOp)
-    return SHORT_US if runs_once and not op.is_product else SHORTEST_US
 
 
 def _asked_for(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:

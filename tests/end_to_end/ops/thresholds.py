@@ -413,7 +413,7 @@ NO_FORM = {
     "transforms.planned_loops.loop_search.CLEAR_GAIN": "whether a loop is quicker; test_plan.py has both",
     "transforms.kernel_plans.kernel_choices.SLOW": "which divisions are considered",
     "transforms.kernel_plans.kernel_choices.SHORT_US": "which divisions are considered",
-    "transforms.kernel_plans.kernel_choices.SHORTEST_US": "which divisions are considered",
+    "transforms.kernel_plans.kernel_choices.SLOW_US": "which divisions are considered",
     "transforms.planned_loops.loop_search.MOST_TRIPS": "in how many trips a sum grows; test_running_sums.py has both",
     "transforms.kernel_plans.running_sums.MOST_TRIPS": "in how many trips a sum grows; test_running_sums.py has both",
     "transforms.kernel_plans.repeated_weights._LEAST_GAIN_US": (

@@ -385,16 +385,3 @@ class LayoutPlanner:
         self.step(SELECT, dims, through, (buffer, last))
         buffer.filled[dim] = fill
         return use
-
-    def cleared_rows(self, use: Use, dim: int, extent: int) -> Use:
-        """Return the operand with rows of zeros behind `extent` along `dim`, up to a whole number of sticks."""
-        lanes = use[0].lanes
-        buffer = self.with_room(use[0], {dim: lanes})
-        use = buffer, use[1]
-        if extent % lanes == 0 or buffer.behind(dim) == 0:
-            return use
-        dims, own = elements_of(buffer.shape, dim, round_up(extent, lanes) - extent)
-        behind = tuple(e.shifted(extent) if d == dim else e for d, e in enumerate(own))
-        self.step(COPY, dims, [(self.number(0.0), ())], (buffer, behind))
-        buffer.filled[dim] = 0.0
-        return use

@@ -1,17 +1,25 @@
-"""Nests of loops as planned kernels: element-wise ops, reductions, products."""
+"""Nests of loops as planned kernels: element-wise ops, reductions, products.
+
+Decision: docs/decisions/0206-rows-become-zero-in-place.md
+"""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+from xdsl.ir import SSAValue
+
+from spyre_mlir.dialects.boxes import box_of
 from spyre_mlir.dialects.spyre import loop
 from spyre_mlir.dialects.spyre.loop import body_function, combiner
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw.formats import DL16, FP32
 from spyre_mlir.hw.legality import may_write, stick_for
-from spyre_mlir.hw.sticks import UNIT
+from spyre_mlir.hw.sticks import UNIT, LinearExpr, round_up
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.ops.native import contractions, floor_division, pointwise, reductions
-from spyre_mlir.transforms.loop_to_kernel.buffers import Use
+from spyre_mlir.transforms.loop_to_kernel.buffers import Use, elements_of
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
     lane_for,
 )
@@ -112,7 +120,7 @@ def _lower_product(p: LayoutPlanner, op: loop.NestOp) -> None:
     stick = next(d for d, e in enumerate(left[1]) if any(n == summed for n, _ in e.terms))
     rows = next(d for d, e in enumerate(right[1]) if any(n == summed for n, _ in e.terms))
     left = p.filled_tail(left, stick, extents[summed], 0.0)
-    right = p.cleared_rows(right, rows, extents[summed])
+    right = cleared_rows(p, right, rows, extents[summed])
     if not may_write(op.output_map.data, shape_of(op.result), column, extents, lanes_of(p.of(op.result).format)):
         raise LoweringError(
             f"the result of a product cannot have {column} in its lanes",
@@ -132,9 +140,46 @@ def _whole_along(p: LayoutPlanner, op: loop.NestOp, operand: int, summed: str, l
     covers = len(index[dim].terms) == 1 and index[dim].const == 0 and extent == versions.shape[dim]
     if extent % lanes_of(versions.format) == 0 or covers:
         return p.operand(versions, index, lane, op.space.data)
+    plain = index[dim] == LinearExpr.of(summed)
+    if lane != summed and plain and _may_be_cleared(p, op.inputs[operand], dim, extent):
+        return p.operand(versions, index, lane, op.space.data)
     copied, own = p.copied(versions, index, op.space.data)
     stick = stick_for(own, lane, lanes_of(copied.format))
     return p.buffer(copied, UNIT if stick is None else stick), own
 
 
-__all__ = ["COLUMNS", "lower_nest"]
+def cleared_rows(p: LayoutPlanner, use: Use, dim: int, extent: int) -> Use:
+    """Return the operand with rows of zeros from `extent` on, up to a whole number of sticks."""
+    lanes = use[0].lanes
+    buffer, last = p.with_room(use[0], {dim: lanes}), round_up(extent, lanes)
+    shape = buffer.shape
+    if extent == last or (extent == shape[dim] and buffer.behind(dim) == 0):
+        return buffer, use[1]
+    # What is written from inside of a tensor to behind it would count as another tensor.
+    for start, end in pairwise(sorted({extent, min(shape[dim], last), last})):
+        dims, own = elements_of(shape, dim, end - start)
+        behind = tuple(e.shifted(start) if d == dim else e for d, e in enumerate(own))
+        p.step(COPY, dims, [(p.number(0.0), ())], (buffer, behind))
+    if last >= shape[dim]:
+        buffer.filled[dim] = 0.0
+    return buffer, use[1]
+
+
+def _may_be_cleared(p: LayoutPlanner, value: SSAValue, dim: int, first: int) -> bool:
+    """Whether a nest makes a tensor, with buffers of its own, of which other nests read the rows before one alone."""
+    nest, forms = value.owner, p.of(value)
+    if not isinstance(nest, loop.NestOp) or nest.dest is not None:
+        return False
+    if forms.format != DL16.name or forms.host is not None or forms.constant is not None or forms.origin is not None:
+        return False  # what the host sends, or is converted, may be that of others
+    if forms.block is not None or any(one is forms for other, one in p.versions.items() if other is not value):
+        return False
+    return all(
+        isinstance(reader := use.operation, loop.NestOp)
+        and use.index < len(reader.inputs)
+        and box_of(reader, reader.input_maps[use.index])[dim][1] < first
+        for use in value.uses
+    )
+
+
+__all__ = ["COLUMNS", "cleared_rows", "lower_nest"]

@@ -280,21 +280,6 @@ def test_a_number_behind_the_elements() -> None:
     assert len(steps(p)) == 2
 
 
-def test_rows_of_zeros_behind_the_elements() -> None:
-    p = LayoutPlanner()
-    buffer = p.fresh((70, 64), DL16, 1)
-    use = p.cleared_rows((buffer, (A, B)), 0, 70)
-    assert use == (buffer, (A, B)) and buffer.layout.extents == (128, 64) and buffer.filled == {0: 0.0}
-    (step,) = steps(p)
-    assert step.function == "identity" and step.inputs[0][0] is p.number(0.0)
-    assert step.output == (buffer, (LinearExpr(70, (("d0", 1),)), LinearExpr.of("d1")))
-    assert [(d.name, d.extent) for d in step.space] == [("d0", 58), ("d1", 64)]
-    assert p.cleared_rows((buffer, (A, B)), 0, 70) == use
-    whole = p.fresh((128, 64), DL16, 1), (A, B)
-    assert p.cleared_rows(whole, 0, 128) == whole
-    assert len(steps(p)) == 1
-
-
 def test_no_room_for_more_padding_makes_a_copy() -> None:
     p = LayoutPlanner()
     buffer = p.fresh((100, 64), DL16, 1)

@@ -2,6 +2,7 @@
 
 Used: `torch._subclasses` (which tensors are fake, or stand for others in a trace, and what they cannot do),
 `torch._export.verifier` and `symbolic_shapes` (what export and capture raise, and expressions of symbolic sizes),
+`proxy_tensor` (nodes that tensors of a trace stand for),
 `ExportedProgram._guards_code` (what an export takes for granted), `torch.utils._pytree`
 (argument and output trees, and which classes torch sees into), `torch.utils._python_dispatch` (running in double
 precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose`
@@ -95,8 +96,10 @@ __all__ = [
     "is_tree_node",
     "is_wrapped",
     "is_wrapper",
+    "names_of_parts",
     "negated_view",
     "parts_of",
+    "parts_of_tree",
     "pt2_records",
     "register_dataclass",
     "return_and_correct_aliasing",
@@ -108,6 +111,7 @@ __all__ = [
     "tree_flatten",
     "tree_flatten_with_path",
     "tree_map",
+    "tree_of_named",
     "tree_unflatten",
     "treespec_dumps",
     "treespec_loads",
@@ -193,6 +197,24 @@ def parts_of(value: torch.Tensor) -> list[torch.Tensor]:
 def is_tree_node(kind: type) -> bool:
     """Return whether torch flattens instances of a class."""
     return kind in _pytree.SUPPORTED_NODES
+
+
+def parts_of_tree(tree: TreeSpec) -> tuple[Any, Any, list[TreeSpec]]:
+    """Return the class of a structure, what torch keeps of an instance, and what is inside; a leaf has no class."""
+    return tree.type, cast(Any, tree)._context, tree.children()
+
+
+def names_of_parts(kind: Any) -> list[str] | None:
+    """Return what a named tuple, or a result of torch such as that of `sort`, calls its parts; None for others."""
+    if _pytree.is_namedtuple_class(kind):
+        return list(kind._fields)
+    return list(kind.__match_args__) if _pytree.is_structseq_class(kind) else None
+
+
+def tree_of_named(kind: Any, children: list[TreeSpec]) -> TreeSpec:
+    """Return the structure of a class whose parts have names."""
+    named = (cast(Any, _pytree).namedtuple, kind) if _pytree.is_namedtuple_class(kind) else (kind, None)
+    return TreeSpec(*named, children)
 
 
 def register_dataclass(kind: type) -> None:

@@ -15,7 +15,7 @@ from xdsl.traits import SymbolTable
 from spyre_mlir.dialects.aten_arguments import to_value
 from spyre_mlir.errors import ReadError
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
-from spyre_mlir.frontend.program.plain_trees import tree_of_text
+from spyre_mlir.frontend.program.plain_trees import Unknown, tree_of_text
 from spyre_mlir.frontend.program.program import Argument, ArgumentKind, Program, TreeConstant
 from spyre_mlir.frontend.program.result_memory import ResultMemory
 from spyre_mlir.frontend.torch_private import TreeSpec, tree_flatten
@@ -27,6 +27,7 @@ _KINDS: dict[str, ArgumentKind] = {
     "constant": "constant",
 }
 _DTYPES = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
+_LEAF = tree_flatten(0)[1]
 _SAYS_NOTHING = "the program does not say what its arguments and results are"
 _AGAIN = "compile and save the model again"
 
@@ -34,8 +35,8 @@ _AGAIN = "compile and save the model again"
 def described_program(module: ModuleOp, values: Mapping[str, torch.Tensor]) -> Program:
     """Return the program of a module that says what its arguments and results are, as those of `import_program` do.
 
-    Results have memory of their own, without the strides that the model gave them. Classes of the outputs that torch
-    does not know in this process become tuples.
+    Results have memory of their own, without the strides that the model gave them. Classes of the outputs that this
+    process has not loaded become tuples.
 
     Args:
         module: of any level; host programs of bundles as well.
@@ -140,16 +141,21 @@ def _input_tree(module: ModuleOp) -> TreeSpec:
     tree = _tree(module, "aten.input_tree", len(_leaves(module, "aten.input_leaves")))
     if tree is None:
         raise ReadError(
-            "the arguments of the program are of classes that torch cannot read back",
+            "the arguments of the program are of classes that are not loaded",
             hint="import what defines them, or run the directory with spyre-run",
         )
     return tree
 
 
 def _output_tree(module: ModuleOp, leaves: int) -> TreeSpec:
-    return _tree(module, "aten.output_tree", leaves) or tree_flatten(tuple(range(leaves)))[1]
+    tree = _tree(module, "aten.output_tree", leaves, _tuple)
+    return _tuple([_LEAF] * leaves) if tree is None else tree
 
 
-def _tree(module: ModuleOp, name: str, leaves: int) -> TreeSpec | None:
+def _tuple(children: list[TreeSpec]) -> TreeSpec:
+    return TreeSpec(tuple, None, children)
+
+
+def _tree(module: ModuleOp, name: str, leaves: int, unknown: Unknown | None = None) -> TreeSpec | None:
     text = module.attributes.get(name)
-    return tree_of_text(text.data, leaves) if isinstance(text, StringAttr) else None
+    return tree_of_text(text.data, leaves, unknown) if isinstance(text, StringAttr) else None

@@ -2,17 +2,28 @@
 
 Two usual ones have a word. Others are written as Python writes values, with `_` for a leaf, such as
 ``{'logits': _, 'past': [(_, _)]}`` and ``package.Output(logits=_, past=_)``. What Python cannot spell is written as
-torch does.
+torch does. Named tuples, results such as that of `sort`, and dataclasses need no name that torch knows: they are found
+in the modules that are loaded when the text is read.
 """
 
 from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass
 from typing import Any, cast
 
-from spyre_mlir.frontend.torch_private import TreeSpec, tree_flatten, treespec_dumps, treespec_loads
+from spyre_mlir.frontend.torch_private import (
+    TreeSpec,
+    names_of_parts,
+    parts_of_tree,
+    tree_flatten,
+    tree_of_named,
+    treespec_dumps,
+    treespec_loads,
+)
 
 POSITIONAL = "positional"
 SINGLE = "single"
@@ -25,34 +36,101 @@ _PROTOCOL = 1  # of torch's serialisation; it stands in front of the tree
 _UNREADABLE = (NotImplementedError, ValueError, TypeError, KeyError, AttributeError, ImportError)
 
 Node = dict[str, Any]
+Unknown = Callable[[list[TreeSpec]], TreeSpec]
+_LEAF_NODE: Node = {"type": None, "context": None, "children_spec": []}
 
 
 def text_of_tree(tree: TreeSpec) -> str | None:
-    """Return the text of a structure; None if it has classes that torch cannot serialise."""
+    """Return the text of a structure; None if it has classes of other kinds."""
     if (word := word_of_tree(tree)) is not None:
         return word
     try:
-        serialised = treespec_dumps(tree)
+        node = _node_of(tree)
     except (NotImplementedError, TypeError, ValueError):
         return None
-    text = ast.unparse(_expression(json.loads(serialised)[1]))
-    return text if tree_of_text(text, tree.num_leaves) == tree else serialised
+    text = ast.unparse(_expression(node))
+    if tree_of_text(text, tree.num_leaves) == tree:
+        return text
+    try:
+        return treespec_dumps(tree)
+    except (NotImplementedError, TypeError, ValueError):
+        return text  # of a class of a function, which is nowhere to be found
 
 
-def tree_of_text(text: str, leaves: int) -> TreeSpec | None:
+def tree_of_text(
+    text: str, leaves: int, unknown: Callable[[list[TreeSpec]], TreeSpec] | None = None
+) -> TreeSpec | None:
     """Return the structure that a text stands for; None if nothing can be made of it.
 
     Args:
         text: as `text_of_tree` writes it, or torch's own.
         leaves: how many there are.
+        unknown: makes the structure of a class that is not loaded, from what is inside.
     """
     if (tree := tree_of_word(text, leaves)) is not None:
         return tree
     try:
         node = _node(ast.parse(text, mode="eval").body)
-        return treespec_loads(text if node is None else json.dumps([_PROTOCOL, node]))
+        return treespec_loads(text) if node is None else _tree_of(node, unknown)
     except (SyntaxError, *_UNREADABLE):
         return None
+
+
+def _node_of(tree: TreeSpec) -> Node:
+    """A node of torch's JSON, with the names of classes in the place of names that torch would need."""
+    kind, context, children = parts_of_tree(tree)
+    if kind is None:
+        return _LEAF_NODE
+    inside = [_node_of(child) for child in children]
+    named = context if isinstance(context, type) else kind
+    if (names := names_of_parts(named)) is not None:
+        return _named_node(named, names, inside)
+    try:
+        return json.loads(treespec_dumps(_shallow(kind, context, len(inside))))[1] | {"children_spec": inside}
+    except NotImplementedError:
+        if not is_dataclass(kind):
+            raise
+        return _named_node(kind, context, inside)
+
+
+def _named_node(kind: Any, context: object, inside: list[Node]) -> Node:
+    name = f"{kind.__module__}.{kind.__qualname__}".replace("<locals>", "locals")
+    return {"type": name, "context": json.dumps(context), "children_spec": inside}
+
+
+def _tree_of(node: Node, unknown: Unknown | None) -> TreeSpec:
+    name, children = node["type"], [_tree_of(child, unknown) for child in node["children_spec"]]
+    if name is None:
+        return tree_flatten(0)[1]
+    try:
+        alone = {**node, "children_spec": [_LEAF_NODE] * len(children)}
+        kind, context, _ = parts_of_tree(treespec_loads(json.dumps([_PROTOCOL, alone])))
+        return TreeSpec(kind, context, children)
+    except _UNREADABLE:
+        kind, context = _loaded_class(name), json.loads(node["context"])
+        if is_dataclass(kind):
+            return TreeSpec(kind, context, children)
+        if context is not None and names_of_parts(kind) == context:
+            return tree_of_named(kind, children)
+        if unknown is None:
+            raise
+        return unknown(children)
+
+
+def _shallow(kind: object, context: object, parts: int) -> TreeSpec:
+    return TreeSpec(kind, context, [tree_flatten(0)[1]] * parts)
+
+
+def _loaded_class(name: str) -> object:
+    """The class of a dotted name in a module that is loaded; None if there is none."""
+    words = name.split(".")
+    modules = (n for n in range(len(words) - 1, 0, -1) if ".".join(words[:n]) in sys.modules)
+    if (at := next(modules, None)) is None:
+        return None
+    found: object = sys.modules[".".join(words[:at])]
+    for word in words[at:]:
+        found = getattr(found, word, None)
+    return found if isinstance(found, type) else None
 
 
 def word_of_tree(tree: TreeSpec) -> str | None:
@@ -104,7 +182,7 @@ def _node(expression: ast.expr) -> Node | None:
     """Return the node of torch's JSON that an expression stands for; None if it is in another form."""
     match expression:
         case ast.Name(id=word) if word == _LEAF:
-            return {"type": None, "context": None, "children_spec": []}
+            return _LEAF_NODE
         case ast.Tuple(elts=parts):
             return _with_children(_TUPLE, None, parts)
         case ast.List(elts=parts):

@@ -53,7 +53,7 @@ def test_a_module_says_all_that_a_call_needs() -> None:
         ("@main", "@other", "does not say what its arguments and results are"),
         ("aten.input_leaves", "leaves", "the program has no aten.input_leaves"),
         ('aten.input_leaves = ["x"', 'aten.input_leaves = ["y"', "the program has no argument y"),
-        ("aten.input_tree", "tree", "of classes that torch cannot read back"),
+        ("aten.input_tree", "tree", "of classes that are not loaded"),
     ],
 )
 def test_what_does_not_say_so_is_refused(old: str, new: str, message: str) -> None:

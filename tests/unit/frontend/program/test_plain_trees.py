@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils._pytree import tree_flatten, treespec_dumps
+from torch.utils._pytree import TreeSpec, tree_flatten, treespec_dumps
 
 import spyre_mlir
 from spyre_mlir.frontend.program.plain_trees import text_of_tree, tree_of_text, tree_of_word, word_of_tree
@@ -23,6 +23,15 @@ class Found:
 
 
 torch.export.register_dataclass(Found, serialized_type_name="shop.Found")
+
+
+@dataclass
+class Unnamed:
+    a: Any
+    b: Any = None
+
+
+torch.export.register_dataclass(Unnamed)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +77,32 @@ def test_other_structures_are_written_as_python_writes_values(value: Any, text: 
     tree = tree_flatten(value)[1]
     assert text_of_tree(tree) == text
     assert tree_of_text(text, tree.num_leaves) == tree
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Point(1, [Point(2, 3)]), "HERE.Point(x=_, y=[HERE.Point(x=_, y=_)])"),
+        ((1, torch.ones(2).sort()), "(_, torch.return_types.sort(values=_, indices=_))"),
+        ({"k": Unnamed(1)}, "{'k': HERE.Unnamed(_, context=[['a'], ['b']])}"),
+    ],
+)
+def test_classes_are_found_where_they_are_loaded(value: Any, text: str) -> None:
+    tree, spelled = tree_flatten(value)[1], text.replace("HERE", __name__)
+    assert text_of_tree(tree) == spelled
+    read = tree_of_text(spelled, tree.num_leaves)
+    assert read == tree
+    assert isinstance(read, TreeSpec)
+    assert type(read.unflatten([1] * tree.num_leaves)) is type(value)
+
+
+def test_a_class_that_is_nowhere_is_what_the_reader_makes_of_it() -> None:
+    local = namedtuple("local", ["x", "y"])
+    text = text_of_tree(tree_flatten([1, local(2, (3,))])[1])
+    assert text is not None
+    assert tree_of_text(text, 3) is None
+    found = tree_of_text(text, 3, lambda parts: TreeSpec(tuple, None, parts))
+    assert found == tree_flatten([1, (2, (3,))])[1]
 
 
 def test_results_of_transformers_are_calls_of_their_class() -> None:

@@ -27,7 +27,7 @@ from spyre_mlir.frontend.capture.unsupported import HIGHER, UnsupportedNode
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.program import Argument, ArgumentKind, TreeConstant
-from spyre_mlir.frontend.symbolic.sizes import Sizes
+from spyre_mlir.frontend.symbolic.sizes import Sizes, known_extent
 from spyre_mlir.frontend.torch_private import TreeSpec, is_real, storage_identity, tree_flatten, tree_flatten_with_path
 
 _KINDS: dict[InputKind, ArgumentKind] = {
@@ -203,7 +203,8 @@ def _slot(
 ) -> PlaceholderSlot:
     example = cast(torch.Tensor, node.meta["val"])
     name = rename(node.name) if spec.target is None else spec.target
-    shape = tuple(DYNAMIC_INDEX if isinstance(extent, torch.SymInt) else extent for extent in example.shape)
+    known = (known_extent(extent) for extent in example.shape)
+    shape = tuple(DYNAMIC_INDEX if extent is None else extent for extent in known)
     kept = spec.kind is InputKind.PARAMETER or (spec.kind is InputKind.BUFFER and bool(spec.persistent))
     is_complex = node.name in exported.complex_inputs
     argument = Argument(name, _KINDS[spec.kind], shape, example.dtype, mutated, persistent=kept, is_complex=is_complex)

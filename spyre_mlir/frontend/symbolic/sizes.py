@@ -115,10 +115,8 @@ class Sizes:
         return tuple(self._extent(extent) for extent in tensor.shape)
 
     def _extent(self, extent: object) -> int | str:
-        if not isinstance(extent, torch.SymInt):
-            return cast(int, extent)
-        expression: Any = expression_of(extent)
-        return int(expression) if expression.is_Integer else self.text(extent)
+        known = known_extent(extent)
+        return self.text(extent) if known is None else known
 
     def type_of(self, tensor: torch.Tensor) -> TensorType[Attribute]:
         """Return the MLIR type of a tensor."""
@@ -143,6 +141,14 @@ class Sizes:
         """
         spelled = self.spelled(value)
         return to_attribute(spelled) if isinstance(spelled, SizeAttr) else spelled
+
+
+def known_extent(extent: object) -> int | None:
+    """Return a size that is a number, also a symbolic one that an export made static; None for others."""
+    if not isinstance(extent, torch.SymInt):
+        return cast(int, extent)
+    expression: Any = expression_of(extent)
+    return int(expression) if expression.is_Integer else None
 
 
 def is_symbolic_node(node: Node) -> bool:
@@ -171,7 +177,7 @@ def _has_symbols(value: object) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_has_symbols, cast("Sequence[object]", value)))
     if isinstance(value, torch.Tensor):
-        return any(isinstance(extent, torch.SymInt) for extent in value.shape)
+        return any(known_extent(extent) is None for extent in value.shape)
     return isinstance(value, SYMBOLIC)
 
 

@@ -9,9 +9,17 @@ import torch
 from torch import nn
 from torch.export import Dim, ExportedProgram
 
+import spyre_mlir
 from spyre_mlir.dialects.aten_sizes import SizeAttr, SymbolRange
-from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number, is_symbolic_node, same_shape, spell_expression
+from spyre_mlir.errors import InputError, UnsupportedError
+from spyre_mlir.frontend.symbolic.sizes import (
+    Sizes,
+    gives_number,
+    is_symbolic_node,
+    known_extent,
+    same_shape,
+    spell_expression,
+)
 from spyre_mlir.frontend.torch_private import expression_of
 
 
@@ -94,3 +102,16 @@ def test_a_number_that_the_model_makes_static_is_a_number() -> None:
     assert isinstance(number, torch.SymInt)
     leaf = Sizes.of(made).leaf(number)
     assert type(leaf) is int and leaf == 1
+
+
+def test_a_size_that_torch_makes_static_is_a_number() -> None:
+    """Torch rounds up the length of the result, for which it asks what the length of the input is."""
+    model, x = nn.MaxPool1d(3, 2, ceil_mode=True), torch.arange(14.0).reshape(1, 2, 7)
+    made = torch.export.export(model, (x,), dynamic_shapes=({2: Dim.AUTO},))
+    extents = next(iter(made.graph.nodes)).meta["val"].shape
+    assert isinstance(extents[2], torch.SymInt)
+    assert [known_extent(n) for n in extents] == [1, 2, 7]
+    compiled = spyre_mlir.compile(model, (x,), dynamic_shapes=({2: Dim.AUTO},), numerics="exact")
+    assert compiled(x).tolist() == [[[2.0, 4.0, 6.0], [9.0, 11.0, 13.0]]]
+    with pytest.raises(InputError, match=r"expected float32\[1, 2, 7\], got float32\[1, 2, 6\]"):
+        compiled(x[..., :6])

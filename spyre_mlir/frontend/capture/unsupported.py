@@ -28,6 +28,7 @@ PLACES_SHOWN = 4
 DATA = "sizes and branches must not depend on the values of tensors: use masks or torch.where"
 SIZES = "compile(model, example inputs) divides a model where data decides a size; else use masks or torch.where"
 EVAL = "call model.eval(), or pass the random numbers as an input"
+_PLAIN_TYPE = "use a plain float or integer type"
 HIGHER = "write the operation with plain tensor operations"
 MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it is a view of"
 REAL = "compute with real and imaginary parts as two real tensors"
@@ -155,7 +156,7 @@ def _tensor_reason(value: torch.Tensor) -> tuple[str, str] | None:
     if value.is_complex():
         return None  # left only beside what has no form on pairs of real tensors, which is said by its operator
     if value.dtype not in ELEMENT_TYPES:
-        return f"element type {value.dtype} has no form", "use a plain float or integer type"
+        return f"element type {value.dtype} has no form", _PLAIN_TYPE
     if value.layout is not torch.strided:
         return f"layout {value.layout} has no form", "use dense tensors"
     return None
@@ -165,6 +166,8 @@ def _odd_argument(node: torch.fx.Node) -> tuple[str, str] | None:
     for leaf in _leaves([*node.args, *node.kwargs.values()]):
         if not isinstance(leaf, (*_SPELLED, *_SYMBOLS, complex, torch.fx.Node)):
             return f"an argument of type {type(leaf).__name__} has no form", HIGHER
+        if isinstance(leaf, torch.dtype) and leaf not in ELEMENT_TYPES and not leaf.is_complex:
+            return f"element type {leaf} has no form", _PLAIN_TYPE
     return None
 
 

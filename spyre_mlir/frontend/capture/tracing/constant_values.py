@@ -16,6 +16,7 @@ from typing import Any, cast
 import torch
 from torch.overrides import TorchFunctionMode
 
+from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.tracing import host_calls, python_assertions
 from spyre_mlir.frontend.capture.tracing.python_truths import allclose, equal, is_nonzero
 from spyre_mlir.frontend.host_operators import HOST
@@ -37,6 +38,7 @@ _PURE = frozenset(
 )
 # Calls whose results, if all they read is known, are known too, and have shapes that only values say.
 _BY_VALUE = frozenset({"nonzero", "argwhere", "unique", "unique_consecutive", "bincount"})
+_DATA, _SETS_DATA = cast(Any, torch.Tensor.data).__get__, cast(Any, torch.Tensor.data).__set__
 _TRUTH = (torch.bool, torch.uint8)
 
 
@@ -59,6 +61,14 @@ class ConstantValues(TorchFunctionMode):
             }  # where the weights of a model on meta are said to be while it is traced
         if name in _SIZED:
             args = tree_map(self._number, args)
+        if func == _DATA:
+            # Torch makes `x.data` outside of the trace. It has the memory of `x`, as this has.
+            return args[0].detach()
+        if func == _SETS_DATA:
+            raise UnsupportedError(
+                "the model gives a tensor other memory: it assigns to its `data`",
+                hint="write to the tensor: x.copy_(y)",
+            )
         if _writes(name, kwargs):
             self._known.clear()
             return func(*args, **kwargs)

@@ -253,6 +253,14 @@ def test_a_collective_without_a_form_is_named() -> None:
     assert "all_gather_into_tensor" in message
 
 
+def test_quantized_tensors_are_refused() -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        return torch.quantize_per_tensor(x, 0.1, 0, torch.qint8).dequantize()
+
+    with pytest.raises(UnsupportedError, match=r"element type torch\.qint8 has no form"):
+        import_program(FunctionModel(program), (torch.ones(2),))
+
+
 def test_sparse_tensors_are_refused() -> None:
     assert "aten._to_sparse: layout torch.sparse_coo has no form" in refused(FunctionModel(lambda x: x.to_sparse()), X)
 

@@ -156,3 +156,32 @@ def test_nothing_of_torch_is_left_changed() -> None:
     before = torch.overrides._get_current_function_mode_stack()
     spyre_mlir.compile(FunctionModel(rows), (X,))
     assert torch.overrides._get_current_function_mode_stack() == before
+
+
+class UsingData(nn.Linear):
+    """As models written before `detach` do: what is read and written is the memory of the tensor."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        y = input @ self.weight.data
+        y.data[0] = 3.0
+        input.data.add_(1)
+        return y * 2 + self.bias.data
+
+
+def test_data_of_a_tensor_has_its_memory() -> None:
+    model, x, own = UsingData(3, 3), torch.ones(2, 3), torch.ones(2, 3)
+    compiled = spyre_mlir.compile(model, (x.clone(),), numerics="exact")
+    with torch.no_grad():
+        torch.testing.assert_close(compiled(x), model(own))
+    assert x.equal(own)
+    assert x.tolist() == [[2.0] * 3] * 2
+
+
+def test_other_memory_for_a_tensor_is_refused() -> None:
+    def program(x: Tensor) -> Tensor:
+        y = x * 1
+        y.data = x * 3
+        return y
+
+    with pytest.raises(UnsupportedError, match="it assigns to its `data`\n  try: write to the tensor"):
+        spyre_mlir.compile(FunctionModel(program), (torch.ones(2),))

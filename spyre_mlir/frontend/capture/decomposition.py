@@ -16,7 +16,7 @@ from torch.export import ExportedProgram
 
 from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.arguments import bind, draws_on_host
-from spyre_mlir.frontend.capture.control_flow.kept import is_kept, nodes_within
+from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs, nodes_within
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram, functional_program
 from spyre_mlir.frontend.capture.operator_tracing import Tables
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
@@ -183,7 +183,7 @@ def _with_graphs(nodes: Iterable[torch.fx.Node]) -> Iterator[torch.fx.Node]:
     """The nodes of a graph, and those of the graphs that its control flow calls."""
     for node in nodes:
         yield node
-        if is_kept(node):
+        if calls_graphs(node):
             yield from _with_graphs(nodes_within(node))
 
 

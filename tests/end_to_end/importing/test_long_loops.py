@@ -114,14 +114,10 @@ def one_behind_the_other(x: Tensor, h: Tensor) -> Any:
     return map_slices(torch.relu, rows), rows[3]
 
 
-def drawing(x: Tensor, h: Tensor) -> Any:
-    return scan(lambda c, row: (c + torch.rand_like(row), torch.bernoulli(torch.sigmoid(row))), h, x, dim=0)
-
-
-# Programs, with their loops in the bundle: those that draw are unrolled.
+# Programs, with their loops in the bundle.
 PROGRAMS: dict[Callable[..., Any], int] = {
     running_sum: 1, backwards_along_another: 1, exchanged: 1, kept_and_forgotten: 1, numbers: 1, mapped_with_others: 1,
-    one_behind_the_other: 2, drawing: 0,
+    one_behind_the_other: 2,
 }  # fmt: skip
 INPUTS = spread(STEPS, 3, 5), spread(3, 5)
 
@@ -149,17 +145,45 @@ def decomposing(x: Tensor, h: Tensor) -> Any:
     return scan(lambda c, row: (c * 0.5 + torch.linalg.qr(row)[1].sum(), c + row), h, x, dim=0)
 
 
-@pytest.mark.parametrize("program", [counting, decomposing])
+def drawing(x: Tensor, h: Tensor) -> Any:
+    return scan(lambda c, row: (c + torch.rand_like(row), torch.bernoulli(torch.sigmoid(row))), h, x, dim=0)
+
+
+def with_a_loop(x: Tensor, h: Tensor) -> Any:
+    """The inner loop is one of the bundle."""
+
+    def step(carried: Tensor, row: Tensor) -> Any:
+        end, sums = scan(lambda c, part: (c * 0.5 + part, c + 1), carried, row.expand(STEPS, 3, 5), dim=0)
+        return end, sums.mean(0)
+
+    return scan(step, h, x, dim=0)
+
+
+def deciding(x: Tensor, h: Tensor) -> Any:
+    def step(carried: Tensor, row: Tensor) -> Any:
+        return torch.cond(carried.sum() > 0, torch.add, torch.sub, (carried, row)), carried * 2
+
+    return scan(step, h, x, dim=0)
+
+
+# Programs whose bodies need the host, with their loops in the bundle.
+ON_HOST: dict[Callable[..., Any], int] = {counting: 0, decomposing: 0, drawing: 0, with_a_loop: 1, deciding: 0}
+
+
+@pytest.mark.parametrize("program", ON_HOST, ids=lambda p: p.__name__)
 def test_loops_with_steps_of_the_host(program: Callable[..., Any]) -> None:
-    """The host calls a body that computes with integers, or that it runs a part of; what is carried stays."""
+    """The host calls a body that computes with integers, draws, or decides; what is carried stays on the device.
+
+    It does not where a loop of the bundle writes it: it is sent and fetched then.
+    """
     model = FunctionModel(program)
     compiled = spyre_mlir.compile(model, INPUTS, numerics="exact")
-    assert loops_of(compiled) == (0, 1)
+    assert loops_of(compiled) == (ON_HOST[program], 1)
     close(results(compiled, INPUTS), results(model, INPUTS))
     verification = compiled.verify(*INPUTS)
     assert verification, str(verification)
     (call,) = (line for line in compiled.mlir("spyre.kernel").splitlines() if "control.for_loop" in line)
-    assert "!spyre.tensor<[3, 5] x SEN169_FP16" in call.split(" : (")[1]
+    assert ("!spyre.tensor<[3, 5] x SEN169_FP16" in call.split(" : (")[1]) == (program is not with_a_loop)
 
 
 class Tagger(nn.Module):

@@ -1,4 +1,4 @@
-"""Loops over slices that the program keeps: those of many slices, whose bodies have no effects.
+"""Loops over slices that the program keeps: those of many slices, whose bodies have no effects but draws.
 
 Decision: docs/decisions/0197-loops-over-slices-are-loops-of-the-bundle.md
 """
@@ -9,11 +9,11 @@ import operator
 from typing import cast
 
 import torch
-from torch.fx import Node
+from torch.fx import GraphModule, Node
 
 from spyre_mlir.frontend.arguments import is_random, runs_unread
 from spyre_mlir.frontend.capture.call_writer import value_of
-from spyre_mlir.frontend.capture.control_flow.kept import given_to_loop, nodes_within, operands_of
+from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs, given_to_loop, nodes_within, operands_of
 from spyre_mlir.frontend.symbolic.sizes import is_symbolic_node
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of, tree_flatten
 from spyre_mlir.ops.composed.nn.recurrent import MOST_UNROLLED
@@ -28,7 +28,8 @@ def number_of_slices(loop: Node) -> object:
 def stays_loop(loop: Node) -> bool:
     """Return whether a loop over slices is one of the program; others are unrolled.
 
-    Its body calls operators of real numbers alone, none of which writes, draws, checks or exchanges.
+    Its body, with all graphs that control flow in it calls, has operators of real numbers alone, none of which writes,
+    checks or exchanges.
     """
     count = number_of_slices(loop)
     if type(count) is not int or count <= MOST_UNROLLED or not all(map(_is_plain, operands_of(loop)[1])):
@@ -46,6 +47,8 @@ def _is_plain(operand: object) -> bool:
 
 def _is_free(node: Node) -> bool:
     """Whether a node of a body can be a part of a function that runs once per slice."""
+    if node.op == "get_attr":
+        return isinstance(getattr(node.graph.owning_module, str(node.target), None), GraphModule)
     if node.op == "output":
         return all(map(_is_plain, tree_flatten(node.args[0])[0]))
     if node.op == "placeholder":
@@ -55,9 +58,13 @@ def _is_free(node: Node) -> bool:
     target: object = node.target
     if target is operator.getitem:
         return True
-    if not isinstance(target, OpOverload) or target.namespace not in ("aten", "prims"):
+    if calls_graphs(node):
+        return all(map(_is_free, nodes_within(node)))
+    if not isinstance(target, OpOverload):
         return False
-    return not (schema_of(cast(Operator, target)).is_mutable or is_random(node) or runs_unread(node))
+    if target.namespace not in ("aten", "prims") or schema_of(cast(Operator, target)).is_mutable:
+        return False
+    return is_random(node) or not runs_unread(node)
 
 
 def _is_complex(value: object) -> bool:

@@ -67,14 +67,15 @@ class _Unroll:
         self._graphs = 0
 
     def within(self, module: GraphModule) -> None:
-        """Unroll the loops of a graph, then those of the graphs that it calls."""
+        """Unroll the loops of the graphs that a graph calls, which may make loops around them stay, then its own."""
+        for node in module.graph.find_nodes(op="get_attr"):
+            if isinstance(inner := getattr(module, str(node.target), None), GraphModule):
+                self.within(inner)
         while (loop := _wanted(module, self._symbolic)) is not None:
             replace_results(loop, self._results(loop))
         for node in module.graph.find_nodes(op="get_attr"):
             if not node.users:
                 module.graph.erase_node(node)
-            elif isinstance(inner := getattr(module, str(node.target), None), GraphModule):
-                self.within(inner)
         module.recompile()
 
     def _results(self, loop: Node) -> list[Node]:

@@ -1,4 +1,4 @@
-"""Loops that the program keeps are those of many slices whose bodies are calls of real numbers without effects."""
+"""Loops that the program keeps are those of many slices whose bodies are calls of real numbers that at most draw."""
 
 from __future__ import annotations
 
@@ -33,6 +33,10 @@ def of_complex_numbers(x: Tensor, h: Tensor) -> Any:
     return scan(lambda c, row: (torch.complex(c, row).abs(), c * 2), h, x, dim=0)
 
 
+def writing(x: Tensor, h: Tensor) -> Any:
+    return scan(lambda c, row: (c + row, torch.empty_like(c).normal_()), h, x, dim=0)
+
+
 def with_a_loop(x: Tensor, h: Tensor) -> Any:
     return scan(lambda c, row: (c + row, map_slices(torch.exp, c)), h, x, dim=0)
 
@@ -40,8 +44,8 @@ def with_a_loop(x: Tensor, h: Tensor) -> Any:
 @pytest.mark.parametrize(
     ("program", "slices", "stays"),
     [
-        (plain, 9, True), (plain, 8, False), (mapped, 9, True), (drawing, 9, False), (of_complex_numbers, 9, False),
-        (with_a_loop, 9, False),
+        (plain, 9, True), (plain, 8, False), (mapped, 9, True), (drawing, 9, True), (of_complex_numbers, 9, False),
+        (with_a_loop, 9, True), (writing, 9, False),
     ],
 )  # fmt: skip
 def test_loops_that_stay(program: Callable[..., Any], slices: int, stays: bool) -> None:

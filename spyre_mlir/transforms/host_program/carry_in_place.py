@@ -25,7 +25,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.hints import hint_of
-from spyre_mlir.dialects.spyre.kernel_loop import TileOp, is_written
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp, is_written, uses_with_tiles
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.ops.hardware_functions import COPY
@@ -56,22 +56,24 @@ class CarryInPlacePass(FunctionPass):
 def _carrying_copies(body: Block) -> dict[SSAValue, list[kernel.ComputeOp]]:
     """The copies of a trip to each buffer that the loop carries, in order; each copies a buffer of its own."""
     found, sources = defaultdict[SSAValue, list[kernel.ComputeOp]](list), set[SSAValue]()
+    order = _order(body)
     for op in body.ops:
         if not _is_copy(op) or op.inputs[0] in sources:
             continue
         source, home = op.inputs[0], op.output
         inside = isinstance(source.owner, kernel.AllocOp) and source.owner.parent is body
         kernels = all(isinstance(use.operation, kernel.KernelOp) for use in source.uses)
-        if inside and kernels and source.type == home.type and _is_carried(home, body):
+        final = not any(is_written(use) and order[use.operation] > order[op] for use in source.uses)
+        if inside and kernels and final and source.type == home.type and _is_carried(home, body):
             sources.add(source)
             found[home].append(op)
     return found
 
 
 def _is_carried(value: SSAValue, body: Block) -> bool:
-    """Whether a buffer is one from outside of a trip, which only kernels use in it, and as a whole."""
+    """Whether a buffer is one of the caller, which only kernels use in a trip, and as a whole."""
     inside = [use.operation for use in value.uses if use.operation.parent is body]
-    return _is_outside(value, body) and all(isinstance(op, kernel.KernelOp) for op in inside)
+    return _is_of_caller(value, body) and all(isinstance(op, kernel.KernelOp) for op in inside)
 
 
 def _carry_by_name(home: SSAValue, copies: Sequence[kernel.ComputeOp], body: Block) -> kernel.ComputeOp:
@@ -123,7 +125,8 @@ def _write_entry(copy: Operation) -> None:
     writer = uses[0].operation if len(uses) == 1 and is_written(uses[0]) else None
     if not isinstance(writer, kernel.ComputeOp) or writer.is_product or writer.parent is not block:
         return
-    if not tile.result.has_one_use() or not _is_outside(tile.source, block):
+    others = [use for use in uses_with_tiles(tile.source) if use.operation.parent is block]
+    if not tile.result.has_one_use() or not _is_of_caller(tile.source, block) or not all(map(is_written, others)):
         return
     tile.detach()
     block.insert_op_before(tile, writer)
@@ -166,10 +169,8 @@ def _walks(index: LinearExpr, extent: int, extents: Mapping[str, int]) -> bool:
     return index == LinearExpr.of(names[0]) and extents[names[0]] == extent
 
 
-def _is_outside(value: SSAValue, body: Block) -> bool:
-    owner = value.owner
-    block = owner if isinstance(owner, Block) else owner.parent_block()
-    return not isinstance(owner, TileOp) and block is not body
+def _is_of_caller(value: SSAValue, body: Block) -> bool:
+    return isinstance(value.owner, Block) and value.owner is not body
 
 
 def _erase(op: Operation) -> None:

@@ -55,6 +55,7 @@ def test_a_kernel_may_read_each_element_before_it_writes_it() -> None:
     [
         one("exp", "g", "a") + one("add", "h a", "g") + copy("a", "h"),  # the old value is read later
         one("exp", "g", "a") + copy("a", "h", "element f32"),  # the copy rounds
+        one("exp", "g", "a") + copy("a", "h") + one("abs", "w", "a") + one("add", "a w", "g"),  # %a is used again
     ],
 )
 def test_copies_that_stay(body: str) -> None:
@@ -95,6 +96,15 @@ def test_entries_are_written_at_once() -> None:
     made = f'spyre.kernel.compute "exp" [m = 4, n = 64] ins(%w[m, n] : {T}) outs(%e[0, m, n] : {Y})'
     assert left(entry(made)) == ["exp tile"]
     assert left(entry(made) + made) == ["exp e", "identity tile", "exp e"]
+
+
+def test_entries_that_are_read_stay_until_they_are_copied() -> None:
+    made = f'spyre.kernel.compute "exp" [m = 4, n = 64] ins(%w[m, n] : {T}) outs(%e[0, m, n] : {Y})'
+    old = f"""
+%old = spyre.kernel.tile %y dim 0 at %i * 1 : {X} to {E}
+spyre.kernel.compute "abs" [m = 4, n = 64] ins(%old[0, m, n] : {E}) outs(%g[m, n] : {T})
+"""
+    assert left(entry(made + old)) == ["exp e", "abs g", "identity tile"]
 
 
 def test_products_write_entries_to_the_scratchpads_first() -> None:

@@ -22,6 +22,7 @@ from spyre_mlir.frontend.capture.control_flow.flex_attention import write_out_fl
 from spyre_mlir.frontend.capture.control_flow.lifted_constants import with_lifted_constants
 from spyre_mlir.frontend.capture.control_flow.merged_arguments import check_arguments_apart
 from spyre_mlir.frontend.capture.effects.checks import check_no_number, drop_checks, explicit_checks
+from spyre_mlir.frontend.capture.effects.texts import check_texts
 from spyre_mlir.frontend.capture.export import export_model, load_pt2
 from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
 from spyre_mlir.frontend.capture.liveness import live_nodes
@@ -110,6 +111,7 @@ def _imported(
 
 
 def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
+    check_texts(exported)
     exported = with_lifted_constants(write_out_flex_attention(exported))  # first, as torch writes neither to a file
     try:
         return _import(exported, name, reference)

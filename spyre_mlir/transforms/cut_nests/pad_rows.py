@@ -24,7 +24,8 @@ from typing import assert_never
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FloatAttr, ModuleOp, TensorType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.argument_notes import is_prepared
 from spyre_mlir.dialects.ir.modules import copy_of, take_apart
@@ -40,7 +41,7 @@ from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing
 from spyre_mlir.transforms.cut_nests.cut_columns import CutColumnsPass
 from spyre_mlir.transforms.cut_nests.cut_rows import CutRowsPass
 from spyre_mlir.transforms.loop_to_kernel.conversion import PlansLayouts
-from spyre_mlir.transforms.utils.nests.nest_parts import part_of
+from spyre_mlir.transforms.utils.nests.nest_parts import nest_like, part_of
 from spyre_mlir.transforms.utils.nests.shared_rows import SharedRows, filled_parts, shared_rows
 from spyre_mlir.transforms.utils.rebuild import functions
 
@@ -200,9 +201,9 @@ class _Padding:
                     padded[value] = _longer(value, dim, self.rows, op, self.sources[value], self._whole(value))
                 op.operands[number] = padded[value]
             made = part_of(op, loop, slice(0, self.rows), {})
-            _insert_before(made, op)
+            Rewriter.insert_op(made, InsertPoint.before(op))
             op.result.replace_all_uses_with(made.result)
-            _erase(op)
+            Rewriter.erase_op(op)
 
     def _whole(self, value: SSAValue) -> int:
         """How many rows are copied at once: of a tensor on the card, as many as all cores share equally."""
@@ -218,7 +219,7 @@ def _longer(value: SSAValue, dim: int, rows: int, reader: NestOp, source: _Sourc
             assert isinstance(value.owner, LoopConstantOp)
             constant = LoopConstantOp(value.owner.value, kind)
             constant.location = value.owner.location
-            _insert_before(constant, reader)
+            Rewriter.insert_op(constant, InsertPoint.before(reader))
             return constant.result
         case _Source.FILLED:
             return _refilled(value, dim, kind)
@@ -236,24 +237,21 @@ def _refilled(value: SSAValue, dim: int, kind: TensorType) -> SSAValue:
         raise ValueError("parts of no tensor")
     larger = EmptyOp(kind)
     larger.location = empty.owner.location
-    _insert_before(larger, empty.owner)
+    Rewriter.insert_op(larger, InsertPoint.before(empty.owner))
     filled: SSAValue = larger.result
     for part in parts:
         filled = _into(part, filled)
     filled = _with_zeros(filled, dim, shape_of(value)[dim], parts[-1])
     value.replace_all_uses_with(filled)
     for op in (*reversed(parts), empty.owner):
-        _erase(op)
+        Rewriter.erase_op(op)
     return filled
 
 
 def _into(op: NestOp, dest: SSAValue) -> SSAValue:
     """Let a nest fill its part of a larger tensor."""
-    combine = None if op.combine is None else op.combine.data
-    made = NestOp(op.space, op.inputs, op.maps.data, dest.type, op.body.clone(), combine=combine, dest=dest)
-    made.attributes |= op.attributes
-    made.wide, made.location, made.result.name_hint = op.wide, op.location, op.result.name_hint
-    _insert_before(made, op)
+    made = nest_like(op, op.space, op.inputs, op.maps.data, dest.type, dest)
+    Rewriter.insert_op(made, InsertPoint.before(op))
     return made.result
 
 
@@ -261,7 +259,7 @@ def _copied(value: SSAValue, dim: int, kind: TensorType, reader: NestOp, first: 
     """A copy of a tensor with rows of zeros behind it, in front of its first reader; the first rows by themselves."""
     empty = EmptyOp(kind)
     empty.location = reader.location
-    _insert_before(empty, reader)
+    Rewriter.insert_op(empty, InsertPoint.before(reader))
     copy, shape = empty.result, shape_of(value)
     for start, end in ((0, first), (first, shape[dim])):
         if start < end:
@@ -275,7 +273,7 @@ def _with_zeros(value: SSAValue, dim: int, first: int, place: NestOp) -> SSAValu
     """A tensor with zeros in all rows from the first one on."""
     zero = LoopConstantOp(FloatAttr(0.0, 64), TensorType(element_of(value), ()))
     zero.location = place.location
-    _insert_before(zero, place)
+    Rewriter.insert_op(zero, InsertPoint.before(place))
     space, index = _loops(tuple(e - first if d == dim else e for d, e in enumerate(shape_of(value))))
     written = IndexMapAttr(tuple(e if d != dim else LinearExpr(first, e.terms) for d, e in enumerate(index.data)))
     return _copy(zero.result, space, (IndexMapAttr(()), written), value, place)
@@ -288,7 +286,7 @@ def _copy(
     body.add_op(YieldOp(operands=[[body.args[0]]]))
     made = NestOp(space, [value], maps, dest.type, Region(body), dest=dest)
     made.location = place.location
-    _insert_before(made, place)
+    Rewriter.insert_op(made, InsertPoint.before(place))
     return made.result
 
 
@@ -296,17 +294,6 @@ def _loops(shape: tuple[int, ...]) -> tuple[SpaceAttr, IndexMapAttr]:
     """Loops over a tensor, and its map."""
     index = IndexMapAttr(tuple(LinearExpr.of(f"d{d}") if e > 1 else LinearExpr() for d, e in enumerate(shape)))
     return SpaceAttr(tuple(IterDim(f"d{d}", e) for d, e in enumerate(shape) if e > 1)), index
-
-
-def _erase(op: Operation) -> None:
-    op.detach()
-    op.erase()
-
-
-def _insert_before(op: Operation, place: Operation) -> None:
-    if (block := place.parent_block()) is None:
-        raise ValueError("an op outside of a block")
-    block.insert_op_before(op, place)
 
 
 __all__ = ["PadRowsPass"]

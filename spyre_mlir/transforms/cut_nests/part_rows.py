@@ -25,6 +25,7 @@ from typing_extensions import override
 from xdsl.dialects import func
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
@@ -34,6 +35,7 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.transforms.aten_to_loop.coalesced_loops import MOST_LOOPS
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
+from spyre_mlir.transforms.utils.nests.nest_parts import nest_like
 
 # Products of fewer rows per batch take longer than those of flat rows, even if these need other layouts around them.
 PRODUCT_ROWS = 8
@@ -86,15 +88,12 @@ class _Parts:
         made, old = dict[SSAValue, SSAValue](), [nest for nest in nests if nest in self.loops]
         for nest in old:
             new = self._parted(nest, made)
-            if (block := nest.parent_block()) is None:
-                raise ValueError("a nest outside of a block")
-            block.insert_op_before(new, nest)
+            Rewriter.insert_op(new, InsertPoint.before(nest))
             made[nest.result] = new.result
             if nest.result not in self.rows:
                 nest.result.replace_all_uses_with(new.result)
         for nest in reversed(old):
-            nest.detach()
-            nest.erase()
+            Rewriter.erase_op(nest)
 
     def _parted(self, nest: NestOp, made: Mapping[SSAValue, SSAValue]) -> NestOp:
         """The nest over batches and rows; it reads the new tensors."""
@@ -120,12 +119,8 @@ class _Parts:
         kind = nest.result.type
         if (rows := self.rows.get(nest.result)) is not None:
             kind = TensorType(element_of(nest.result), (first // rows, rows, *others))
-        combine = None if nest.combine is None else nest.combine.data
         inputs = [made.get(v, v) if v in self.rows else v for v in nest.inputs]
-        new = NestOp(space, inputs, maps, kind, nest.body.clone(), combine=combine, dest=nest.dest)
-        new.attributes |= nest.attributes
-        new.wide, new.location, new.result.name_hint = nest.wide, nest.location, nest.result.name_hint
-        return new
+        return nest_like(nest, space, inputs, maps, kind, nest.dest)
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import NestOp
@@ -18,7 +18,7 @@ def nest_like(
     space: SpaceAttr,
     inputs: Sequence[SSAValue],
     maps: Sequence[IndexMapAttr],
-    kind: TensorType,
+    kind: Attribute,
     dest: SSAValue | None = None,
 ) -> NestOp:
     """Return a nest that computes what another does, with its body, its attributes, and its place in the model.

@@ -58,7 +58,8 @@ def with_rows(rows: int) -> str:
         (250, 256),
         (200, 200),  # 25 cores: little to gain
         (29, 29),  # one row for each of 29 cores
-        (67, 67),  # 72 rows are predicted to take longer
+        (67, 72),
+        (33, 33),  # 40 rows are predicted to take longer
     ],
 )
 def test_rows_are_padded_where_that_gains(rows: int, padded: int) -> None:

@@ -31,12 +31,9 @@ def test_a_report_names_time_bound_bytes_and_source() -> None:
     assert report.timeline is not None and report.timeline.total_us > 0
     text = str(report)
     line = next(line for line in text.splitlines() if "batchmatmul" in line)
-    # 64 x 256 and 256 x 128 numbers of two bytes, in MB; the result stays in the scratchpads.
+    # 64 x 256, 256 x 128 and 64 x 128 numbers of two bytes, in MB.
     assert (
-        "64x128x256" in line
-        and "memory" in line
-        and " 0.0983 " in line
-        and line.split()[-1] == f"test_timing.py:{LINE}"
+        "64x128x256" in line and "memory" in line and " 0.115 " in line and line.split()[-1] == f"test_timing.py:{LINE}"
     )
     assert "roofline" in text and "if cores loaded their own copies" in text and "least certain" in text
     peak = compiled.report(profile="peak").timeline

@@ -117,8 +117,8 @@ def test_more_kernels_than_are_explained_at_once(layers: CompiledModel) -> None:
     assert "8 more go by 'exp': " + ", ".join(found.more) in str(found)
 
 
-def test_a_short_kernel_has_its_usual_division(gated: CompiledModel) -> None:
-    (exp,) = kernels(gated, "sdsc_5")
+def test_a_short_kernel_has_its_usual_division(layers: CompiledModel) -> None:
+    exp, *_ = kernels(layers, "exp")
     reasons = [entry.reason for entry in exp.refused]
     assert "the kernel is too short for another that is on no more cores" in reasons and exp.considered == 1
 

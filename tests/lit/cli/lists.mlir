@@ -3,6 +3,7 @@
 
 // PASSES: {{^}}pass{{.}}from{{.}}options{{.}}meaning
 // PASSES-NEXT: assign-pool{{.}}spyre
+// PASSES-NEXT: carry-in-place{{.}}spyre
 // PASSES-NEXT: choose-layouts{{.}}spyre
 // PASSES: {{^}}convert-spyre-kernel-to-superdsc{{.}}spyre{{.}}addresses=symbolic|concrete
 // PASSES: {{^}}cse{{.}}xdsl

@@ -59,9 +59,9 @@ def test_each_call_checks(program: Callable[[Tensor], Tensor], text: str) -> Non
 
 @pytest.mark.filterwarnings("ignore")
 def test_distributions_check_their_arguments() -> None:
-    def program(x: Tensor) -> Tensor:
-        known = torch.distributions.Normal(0.0, 1.0)
-        return torch.distributions.Normal(x, x).log_prob(x + 1) + known.log_prob(x)
+    def program(x: Tensor) -> Tensor:  # Dynamo ends these checks for the whole process, unless they are asked for
+        known = torch.distributions.Normal(0.0, 1.0, validate_args=True)
+        return torch.distributions.Normal(x, x, validate_args=True).log_prob(x + 1) + known.log_prob(x)
 
     compiled = spyre_mlir.compile(FunctionModel(program), (X,), numerics="exact")
     torch.testing.assert_close(compiled(X), program(X))

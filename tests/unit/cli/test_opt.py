@@ -155,7 +155,7 @@ def test_the_help_names_our_passes_and_where_all_others_are(
     monkeypatch.setenv("COLUMNS", "500")
     assert main(["--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "passes, separated by commas; ours are assign-pool, choose-layouts," in text
+    assert "passes, separated by commas; ours are assign-pool, carry-in-place," in text
     assert "xDSL's are in --list-passes" in text
     assert "convert-arith-to-riscv-snitch" not in text
 

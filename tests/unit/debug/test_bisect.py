@@ -226,7 +226,8 @@ def test_a_right_program_has_no_divergence(llama: tuple[CompiledModel, torch.Ten
 
 class Attention(torch.nn.Module):
     def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-        return torch.softmax(q @ k.transpose(-1, -2), -1) @ v
+        with spyre_mlir.hint(tile={0: 4}):
+            return torch.softmax(q @ k.transpose(-1, -2), -1) @ v
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "tests" / "long_tests.txt"
-SECONDS = 2.0
+SECONDS = 1.0
 QUICK_SECONDS = 0.1
 
 

@@ -21,6 +21,7 @@ from itertools import pairwise
 from typing_extensions import TypeIs, override
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre import kernel
@@ -83,7 +84,7 @@ def _carry_by_name(home: SSAValue, copies: Sequence[kernel.ComputeOp], body: Blo
         for use in list(home.uses):
             if use.operation in order and order[copy] < order[use.operation] < order[behind]:
                 use.operation.operands[use.index] = copy.inputs[0]
-        _erase(copy)
+        Rewriter.erase_op(copy)
     return copies[-1]
 
 
@@ -97,9 +98,9 @@ def _write_home(copy: kernel.ComputeOp, home: SSAValue, body: Block) -> None:
     if any(use.operation is first and not _reads_where_it_writes(first, use.index) for use in inside):
         return
     source.replace_all_uses_with(home)
-    _erase(copy)
+    Rewriter.erase_op(copy)
     if isinstance(source.owner, kernel.AllocOp):
-        _erase(source.owner)
+        Rewriter.erase_op(source.owner)
 
 
 def _order(body: Block) -> dict[Operation, int]:
@@ -136,8 +137,8 @@ def _write_entry(copy: Operation) -> None:
     except (StickError, VerifyException):  # it cannot walk through the whole tensor
         writer.operands[uses[0].index] = source
         return
-    _erase(copy)
-    _erase(alloc)
+    Rewriter.erase_op(copy)
+    Rewriter.erase_op(alloc)
 
 
 def _drop_unread(body: Block) -> None:
@@ -146,7 +147,7 @@ def _drop_unread(body: Block) -> None:
         users = [use.operation for use in alloc.result.uses]
         if all(isinstance(op, kernel.KernelOp) and op.output is alloc.result for op in users):
             for op in (*dict.fromkeys(users), alloc):
-                _erase(op)
+                Rewriter.erase_op(op)
 
 
 def _is_copy(op: Operation) -> TypeIs[kernel.ComputeOp]:
@@ -171,8 +172,3 @@ def _walks(index: LinearExpr, extent: int, extents: Mapping[str, int]) -> bool:
 
 def _is_of_caller(value: SSAValue, body: Block) -> bool:
     return isinstance(value.owner, Block) and value.owner is not body
-
-
-def _erase(op: Operation) -> None:
-    op.detach()
-    op.erase()

@@ -93,18 +93,18 @@ def _write(body: Block, block: Block, several: int, step: int) -> None:
     for op in body.ops:
         if isinstance(op, scf.YieldOp):
             continue
-        copy = op.clone(value_mapper=values)
         if isinstance(op, TileOp) and op.index is body.args[0]:
-            copy = _moved(op, copy, several, step)
+            copy = _moved(op, values.get(op.source, op.source), block.args[0], several, step)
             values[op.result] = copy.result
+        else:
+            copy = op.clone(value_mapper=values)
         copy.location = op.location
         block.add_op(copy)
 
 
-def _moved(op: TileOp, copy: Operation, several: int, step: int) -> TileOp:
+def _moved(op: TileOp, source: SSAValue, index: SSAValue, several: int, step: int) -> TileOp:
     """The tile of a step: its trips are `several` steps apart."""
     apart = op.step.value.data
-    source, index = copy.operands
     first = op.first_element + step * apart
     return TileOp(source, op.dim.value.data, index, several * apart, op.result.type, first=first)
 

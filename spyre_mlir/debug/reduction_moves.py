@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import Rewriter
 from xdsl.traits import IsTerminator
 
 _EXTENT = re.compile(r"(?<=[<x])\d+(?=x)")
@@ -41,8 +42,7 @@ def drop_ops(module: ModuleOp, low: int, high: int, *, keep_operands: bool) -> b
             if replacement is None:
                 return False
             result.replace_all_uses_with(replacement)
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
     return bool(chosen)
 
 
@@ -87,8 +87,7 @@ def drop_results(module: ModuleOp, function: int, low: int, high: int) -> bool:
         return False
     kept = [value for number, value in enumerate(back.operands) if not low <= number < high]
     block.insert_op_before(ReturnOp(*kept), back)
-    back.detach()
-    back.erase()
+    Rewriter.erase_op(back)
     if changed.res_attrs is not None:
         changed.res_attrs = _without(changed.res_attrs, range(low, high))
     changed.update_function_type()

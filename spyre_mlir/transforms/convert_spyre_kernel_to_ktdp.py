@@ -16,6 +16,7 @@ from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.ir.control import refuse_control_flow
 from spyre_mlir.dialects.spyre import kernel
@@ -96,8 +97,7 @@ class ConvertSpyreKernelToKtdpPass(ModulePass):
         op.attributes.clear()
         op.sym_name = None
         for old in reversed(list(op.body.block.ops)):
-            old.detach()
-            old.erase(safe_erase=False)
+            Rewriter.erase_op(old, safe_erase=False)
         op.body.block.add_ops(written)
 
     def _convert(self, function: func.FuncOp, spec: SpyreSpec) -> list[func.FuncOp]:

@@ -173,12 +173,10 @@ def _erase(read: WeightRead) -> None:
     chain = [step.nest for step in read.chain]
     for op in (read.product, *reversed(chain)):
         unread = [v.owner for v in op.operands if isinstance(v.owner, NestOp) and v.uses.get_length() == 1]
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
         for other in unread:
             if other not in chain:
-                other.detach()
-                other.erase()
+                Rewriter.erase_op(other)
 
 
 def _cut(step: WeightStep, taken: slice) -> dict[int, SSAValue]:
@@ -257,8 +255,7 @@ def _write_as_copied(copy: NestOp) -> None:
     Rewriter.insert_op(made, InsertPoint.before(before))
     copy.result.replace_all_uses_with(made.result)
     for op in (copy, before):
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
 
 
 __all__ = ["LEAST_ELEMENTS", "PackWeightsPass"]

@@ -31,6 +31,7 @@ from xdsl.dialects.builtin import (
     i8,
 )
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import NestOp, body_function
@@ -187,8 +188,7 @@ def _put(made: Sequence[NestOp], product: NestOp) -> None:
     while unread:
         op = unread.pop()
         owners = [v.owner for v in op.operands if isinstance(v.owner, NestOp)]
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
         unread += [o for o in dict.fromkeys(owners) if not any(r.uses.get_length() for r in o.results)]
 
 

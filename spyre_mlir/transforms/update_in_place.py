@@ -24,6 +24,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, ModuleOp, TensorType, f32
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.argument_notes import BOUNDS, kind_of, new_values, note_of
 from spyre_mlir.dialects.ir.control import called_by_control
@@ -180,8 +181,7 @@ def _insert(ops: Sequence[Operation], at: Operation) -> None:
 def _erase(op: Operation) -> None:
     """Erases an op that nothing reads, and what it alone read."""
     owners = [v.owner for v in op.operands]
-    op.detach()
-    op.erase()
+    Rewriter.erase_op(op)
     for owner in dict.fromkeys(owners):
         if isinstance(owner, Operation) and not any(result.uses.get_length() for result in owner.results):
             _erase(owner)

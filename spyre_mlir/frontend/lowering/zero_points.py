@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 import torch
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
@@ -49,8 +50,7 @@ def drop_zero_points(block: Block, numbers: Iterable[int], has_zeros: Callable[[
         for op in differences:
             op.results[0].replace_all_uses_with(op.operands[0])
         for op in reversed([op for op in block.ops if op in users]):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
         dropped[number] = StringAttr(differences[0].name)
     return dropped
 

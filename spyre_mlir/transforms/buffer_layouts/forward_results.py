@@ -19,6 +19,7 @@ from typing_extensions import override
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre import kernel
@@ -97,13 +98,11 @@ def _forward(copy: kernel.ComputeOp, product: kernel.ComputeOp, parameters: Cost
     if not gains:
         product.operands[place], product.maps = source, maps
         return
-    copy.detach()
-    copy.erase()
+    Rewriter.erase_op(copy)
     buffer.detach()
     block.insert_op_before(buffer, product)
     if isinstance(made := source.owner, kernel.AllocOp):
-        made.detach()
-        made.erase()
+        Rewriter.erase_op(made)
 
 
 def _us(op: kernel.KernelOp, parameters: CostParameters) -> float:

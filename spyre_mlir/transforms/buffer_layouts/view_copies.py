@@ -20,6 +20,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre import kernel
@@ -105,13 +106,11 @@ def _view(copy: kernel.ComputeOp, product: kernel.ComputeOp, spec: SpyreSpec, pa
         gains = False
     if not gains:
         product.operands[0], product.space = result, loops
-        view.detach()
-        view.erase()
+        Rewriter.erase_op(view)
         return
     for op in (copy, result.owner):
         if isinstance(op, kernel.ComputeOp | kernel.AllocOp):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
 
 
 def _batch_outermost(product: kernel.ComputeOp) -> SpaceAttr:

@@ -19,6 +19,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.argument_notes import placed_arguments
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
@@ -133,8 +134,7 @@ class _Group:
         for value, full in filled.items():
             value.replace_all_uses_with(full)
         for op in reversed(list(self.loops)):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
         return parts
 
     def _copies(self, rows: int, spec: SpyreSpec) -> dict[SSAValue, NestOp]:

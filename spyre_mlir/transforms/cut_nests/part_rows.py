@@ -111,8 +111,7 @@ class _Parts:
             exprs = tuple(e.at(places) for e in index.data)
             if value in self.rows:
                 both = _batch_and_row(exprs[0], space.extents, self.rows[value])
-                if both is None:
-                    raise ValueError("a part of no batch")
+                assert both is not None, "groups hold tensors that go batch by batch alone"
                 exprs = (*both, *exprs[1:])
             maps.append(IndexMapAttr(exprs))
         first, *others = shape_of(nest.result) or (1,)

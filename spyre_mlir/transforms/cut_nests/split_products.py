@@ -23,6 +23,7 @@ from typing_extensions import override
 from xdsl.dialects import func
 from xdsl.dialects.builtin import AnyFloat, ArrayAttr, Float8E4M3FNType
 from xdsl.ir import BlockArgument, SSAValue, Use
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.boxes import box_of
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
@@ -134,8 +135,7 @@ def _split(nest: NestOp, name: str, parts: list[slice]) -> None:
         for use, (first, last) in uses:
             if part.start <= first and last < part.stop:
                 _read_part(use, made.result, dim, part.start)
-    nest.detach()
-    nest.erase()
+    Rewriter.erase_op(nest)
 
 
 def _read_part(use: Use, part: SSAValue, dim: int, start: int) -> None:

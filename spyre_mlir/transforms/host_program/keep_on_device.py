@@ -21,6 +21,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, Use
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of
 from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, carried_inputs, varying_inputs, with_types
@@ -280,9 +281,7 @@ def _insert_first(block: Block, made: Operation) -> None:
 
 
 def _replace(op: kernel.ToDeviceOp, value: SSAValue) -> None:
-    op.result.replace_all_uses_with(value)
-    op.detach()
-    op.erase()
+    Rewriter.replace_op(op, [], [value])
 
 
 def _note(function: func.FuncOp, number: int, *, keep: bool, more: int) -> None:
@@ -296,5 +295,4 @@ def _note(function: func.FuncOp, number: int, *, keep: bool, more: int) -> None:
 def _drop_unread(block: Block) -> None:
     for op in list(block.ops):
         if isinstance(op, kernel.FromDeviceOp) and not op.result.uses:
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)

@@ -20,6 +20,7 @@ from typing import Self
 
 from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, IterDim, SpaceAttr
@@ -96,8 +97,7 @@ class PartedSum:
             buffer = self._places[-1][0].owner
             self.weight.erase()
             if isinstance(buffer, kernel.AllocOp):
-                buffer.detach()
-                buffer.erase()
+                Rewriter.erase_op(buffer)
 
     def undo(self) -> None:
         """Put the products back."""
@@ -109,8 +109,7 @@ class PartedSum:
             else:
                 block.insert_op_before(whole, following)
         for part in reversed(self.made):
-            part.detach()
-            part.erase()
+            Rewriter.erase_op(part)
 
     @property
     def _wholes(self) -> list[kernel.KernelOp]:

@@ -18,6 +18,7 @@ from math import gcd, prod
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Block, SSAValue
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
@@ -269,8 +270,7 @@ def _repeat(made: _MadeWeight, copies: int) -> None:
         assert block is not None
         block.insert_op_before(new, old)
         value.replace_all_uses_with(new.result)
-        old.detach()
-        old.erase()
+        Rewriter.erase_op(old)
 
 
 def _at(index: IndexMapAttr, places: Mapping[str, LinearExpr]) -> IndexMapAttr:

@@ -14,6 +14,7 @@ from functools import partial
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, IterDim, SpaceAttr
@@ -144,8 +145,7 @@ def _buffers(value: SSAValue, dim: int, blocks: int) -> Sequence[kernel.AllocOp]
 
 def _erase(ops: Iterable[Operation]) -> None:
     for op in ops:
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
 
 
 __all__ = ["cut_rows", "is_settled", "is_widened_product", "lanes_behind", "rows_loop"]

@@ -16,6 +16,7 @@ from math import inf
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
@@ -152,8 +153,7 @@ class SlicedSum:
         assert block is not None
         block.insert_op_before(self.op, self.made[0])
         for made in reversed(self.made):
-            made.detach()
-            made.erase()
+            Rewriter.erase_op(made)
 
 
 def _steps(op: kernel.ComputeOp, loop: str, parts: int) -> list[Operation]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ArrayAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
@@ -117,8 +118,7 @@ class TiledBody:
     def drop(self) -> None:
         """Erase the body."""
         for op in reversed(list(self.block.ops)):
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
         if self.total is not None:
             self.total.drop()
 
@@ -203,12 +203,10 @@ def install(bodies: Sequence[TiledBody]) -> None:
     for body in bodies:
         block.insert_ops_before(body.loop(), first)
     for op in reversed(group.ops):
-        op.detach()
-        op.erase()
+        Rewriter.erase_op(op)
     for value in internal:
         if isinstance(alloc := value.owner, kernel.AllocOp):
-            alloc.detach()
-            alloc.erase()
+            Rewriter.erase_op(alloc)
 
 
 def _with(values: Sequence[int], place: int, value: int) -> tuple[int, ...]:

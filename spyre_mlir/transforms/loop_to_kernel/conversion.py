@@ -13,6 +13,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments
@@ -83,8 +84,7 @@ class FunctionPlan:
         """Take the parts of nests that were made for the plan out of the function."""
         for part in reversed(self.planner.chosen.split):
             if part.parent is not None:
-                part.detach()
-                part.erase()
+                Rewriter.erase_op(part)
 
     def write(self) -> None:
         """Replace the body by kernels."""

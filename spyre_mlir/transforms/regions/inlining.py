@@ -8,6 +8,7 @@ from collections.abc import Callable
 from xdsl.dialects import func
 from xdsl.dialects.builtin import LocationAttr, ModuleOp
 from xdsl.ir import SSAValue
+from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.places import Rebase
@@ -26,8 +27,7 @@ def inline_all(module: ModuleOp) -> None:
         _inline(function, called, ())
     for function in functions(module):
         if function.sym_name.data in called and _is_private(function):
-            function.detach()
-            function.erase()
+            Rewriter.erase_op(function)
 
 
 def inline_single_calls(module: ModuleOp) -> None:
@@ -42,8 +42,7 @@ def inline_single_calls(module: ModuleOp) -> None:
         callee = SymbolTable.lookup_symbol(call, name)
         if names[name] == 1 and isinstance(callee, func.FuncOp) and callee.body.blocks and _is_private(callee):
             _replace(call, callee, lambda location: location)
-            callee.detach()
-            callee.erase()
+            Rewriter.erase_op(callee)
 
 
 def _is_private(function: func.FuncOp) -> bool:
@@ -80,5 +79,4 @@ def _replace(call: func.CallOp, callee: func.FuncOp, place: Callable[[LocationAt
             for inner in copy.walk():
                 inner.location = place(inner.location)
             home.insert_op_before(copy, call)
-    call.detach()
-    call.erase()
+    Rewriter.erase_op(call)

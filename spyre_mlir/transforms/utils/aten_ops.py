@@ -81,11 +81,7 @@ def replace(op: AtenOp, overload: str, bound: Mapping[str, Any]) -> AtenOp:
         ValueError: the table has no such overload.
     """
     made = aten_op(overload, bound, op, [result.type for result in op.results])
-    Rewriter.insert_op(made, InsertPoint.before(op))
-    for result, old in zip(made.results, op.results, strict=True):
-        old.replace_all_uses_with(result)
-    op.detach()
-    op.erase()
+    Rewriter.replace_op(op, made)
     return made
 
 
@@ -125,8 +121,7 @@ def erase_unread(op: Operation) -> None:
         if any(result.uses for result in unread.results):
             continue
         waiting += [v.owner for v in unread.operands if isinstance(v.owner, Operation)]
-        unread.detach()
-        unread.erase()
+        Rewriter.erase_op(unread)
 
 
 __all__ = ["AtenWriter", "arguments_of", "aten_op", "erase_unread", "is_open", "replace"]

@@ -31,15 +31,13 @@ def drop_unread_parts(function: func.FuncOp, among: Collection[Operation] | None
     for op in reversed(list(function.body.block.ops)):
         if op in freed and is_trivially_dead(op):
             freed |= _makers(op.operands)
-            op.detach()
-            op.erase()
+            Rewriter.erase_op(op)
         elif isinstance(op, NestOp) and op.dest is not None and op not in seen:
             writers = _writers(op)
             seen.update(writers)
             for unread in _dropped(writers, among):
                 freed |= _makers(unread.inputs)
-                unread.detach()
-                unread.erase()
+                Rewriter.erase_op(unread)
 
 
 def _makers(values: Iterable[SSAValue]) -> set[Operation]:

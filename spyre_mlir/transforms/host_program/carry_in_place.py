@@ -99,8 +99,6 @@ def _write_home(copy: kernel.ComputeOp, home: SSAValue, body: Block) -> None:
         return
     source.replace_all_uses_with(home)
     Rewriter.erase_op(copy)
-    if isinstance(source.owner, kernel.AllocOp):
-        Rewriter.erase_op(source.owner)
 
 
 def _order(body: Block) -> dict[Operation, int]:
@@ -138,11 +136,10 @@ def _write_entry(copy: Operation) -> None:
         writer.operands[uses[0].index] = source
         return
     Rewriter.erase_op(copy)
-    Rewriter.erase_op(alloc)
 
 
 def _drop_unread(body: Block) -> None:
-    """Erase what computes buffers that no kernel reads: of what is carried unread, only the last step's stays."""
+    """Erase buffers that no kernel reads and what computes them: of what is carried unread, the last step's stays."""
     for alloc in [op for op in reversed(body.ops) if isinstance(op, kernel.AllocOp)]:
         users = [use.operation for use in alloc.result.uses]
         if all(isinstance(op, kernel.KernelOp) and op.output is alloc.result for op in users):

@@ -11,7 +11,7 @@ T = "!spyre.tensor<[4, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>"
 X = "!spyre.tensor<[8, 4, 64] x SEN169_FP16, order [1, 2, 0], stick 2, hbm>"
 E = "!spyre.tensor<[1, 4, 64] x SEN169_FP16, order [1, 2, 0], stick 2, extents [8, 4, 64], hbm>"
 Y = "!spyre.tensor<[1, 4, 64] x SEN169_FP16, order [1, 2, 0], stick 2, hbm>"
-
+PART = "!spyre.tensor<[1, 64] x SEN169_FP16, order [1, 0], stick 1, extents [4, 64], hbm>"
 K = "!spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>"
 
 
@@ -39,7 +39,9 @@ func.func private @steps(%g: {T}, %h: {T}, %w: {T}, %y: {X}, %k: {K}) {{
 }}
 """
     module = passed(text, "carry-in-place")
-    return [f"{op.function_name} {op.output.name_hint}" for op in ops(module, kernel.ComputeOp)]
+    kernels = ops(module, kernel.ComputeOp)
+    assert all(alloc.result.uses for alloc in ops(module, kernel.AllocOp)), "a buffer of no kernel"
+    return [f"{op.function_name} {op.output.name_hint}" for op in kernels]
 
 
 def test_the_last_kernel_writes_what_is_carried() -> None:
@@ -50,12 +52,21 @@ def test_a_kernel_may_read_each_element_before_it_writes_it() -> None:
     assert left(one("add", "h g", "a") + copy("a", "h"), "a") == ["add h"]
 
 
+def row(of: str, function: str) -> str:
+    """A kernel that writes the first row of a buffer through a tile."""
+    return f"""
+%row = spyre.kernel.tile %{of} dim 0 at %i * 0 : {T} to {PART}
+spyre.kernel.compute "{function}" [n = 64] ins(%w[0, n] : {T}) outs(%row[0, n] : {PART})
+"""
+
+
 @pytest.mark.parametrize(
     "body",
     [
         one("exp", "g", "a") + one("add", "h a", "g") + copy("a", "h"),  # the old value is read later
         one("exp", "g", "a") + copy("a", "h", "element f32"),  # the copy rounds
         one("exp", "g", "a") + copy("a", "h") + one("abs", "w", "a") + one("add", "a w", "g"),  # %a is used again
+        one("exp", "g", "a") + copy("a", "h") + row("a", "abs"),  # and here in part
     ],
 )
 def test_copies_that_stay(body: str) -> None:
@@ -96,6 +107,12 @@ def test_entries_are_written_at_once() -> None:
     made = f'spyre.kernel.compute "exp" [m = 4, n = 64] ins(%w[m, n] : {T}) outs(%e[0, m, n] : {Y})'
     assert left(entry(made)) == ["exp tile"]
     assert left(entry(made) + made) == ["exp e", "identity tile", "exp e"]
+
+
+def test_entries_that_lie_otherwise_are_copied() -> None:
+    other = Y.replace("order [1, 2, 0], stick 2", "order [2, 1, 0], stick 2")
+    made = f'spyre.kernel.compute "exp" [m = 4, n = 64] ins(%w[m, n] : {T}) outs(%e[0, m, n] : {other})'
+    assert left(entry(made).replace(Y, other)) == ["exp e", "identity tile"]
 
 
 def test_entries_that_are_read_stay_until_they_are_copied() -> None:

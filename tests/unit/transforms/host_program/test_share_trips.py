@@ -12,10 +12,11 @@ from spyre_mlir.transforms.host_program.share_trips import steps_of_trip
 from tests.unit.transforms.levels import ops, passed
 
 
-def steps(trips: int, tile: str) -> str:
+def steps(trips: int, tile: str, adds: int = 1) -> str:
     t, x = (f"!spyre.tensor<[{n}4, 64] x SEN169_FP16, order [{o}" for n, o in (("", "1, 0"), (f"{trips}, ", "1, 2, 0")))
     t, x, e = f"{t}], stick 1, hbm>", f"{x}], stick 2, hbm>", f"{x}], stick 2, extents [{trips}, 4, 64], hbm>"
     e = e.replace(f"<[{trips},", "<[1,")
+    add = f'spyre.kernel.compute "add" [m = 4, n = 64] ins(%h[m, n] : {t}, %3[0, m, n] : {e}) outs(%h[m, n] : {t})\n'
     return f"""
 func.func private @steps(%h: {t}, %x: {x}) {{
   %0 = arith.constant 0 : index
@@ -23,7 +24,7 @@ func.func private @steps(%h: {t}, %x: {x}) {{
   %2 = arith.constant 1 : index
   scf.for %i = %0 to %1 step %2 {{
     %3 = spyre.kernel.tile %x dim 0 at %i * {tile} : {x} to {e}
-    spyre.kernel.compute "add" [m = 4, n = 64] ins(%h[m, n] : {t}, %3[0, m, n] : {e}) outs(%h[m, n] : {t})
+    {add * adds}
   }}
   func.return
 }}
@@ -51,8 +52,9 @@ def test_entries_come_once_and_in_order(trips: int, most: int, tile: str) -> Non
     assert met == (list(range(trips)) if tile == "1" else list(range(trips - 1, -1, -1)))
 
 
-def test_kernels_of_a_trip_are_bounded() -> None:
-    module = passed(steps(12, "1"), "share-trips", kernels=3)
+@pytest.mark.parametrize(("adds", "most", "several"), [(1, 3, 3), (2, 7, 3), (2, 1, 1), (1, 64, 6)])
+def test_kernels_of_a_trip_are_bounded(adds: int, most: int, several: int) -> None:
+    module = passed(steps(12, "1", adds), "share-trips", kernels=most)
     (loop,) = ops(module, scf.ForOp)
-    assert len(ops(loop, kernel.ComputeOp)) == 3
-    assert loop_bounds(loop).trips == 4
+    assert len(ops(loop, kernel.ComputeOp)) == several * adds
+    assert loop_bounds(loop).trips == 12 // several

@@ -6,6 +6,7 @@ integers in floats has room for all of them where the long double of the host ha
 
 Decision: docs/decisions/0099-exact-is-eagers-arithmetic.md
 Decision: docs/decisions/0101-exact-integers.md
+Decision: docs/decisions/0201-what-eager-gives-for-special-values.md
 """
 
 from __future__ import annotations

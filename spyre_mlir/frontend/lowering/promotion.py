@@ -57,7 +57,12 @@ def operand_dtype(entry: OpEntry, node: Node, bound: Mapping[str, BoundArgument]
 
 
 def held(value: T, dtype: torch.dtype | None) -> T | int:
-    """Return a number wrapped to an integer element type, as torch wraps numbers combined with a tensor."""
+    """Return a number wrapped to an integer element type, as torch wraps numbers combined with a tensor.
+
+    Among truth values a float is one of them.
+    """
+    if dtype is torch.bool and type(value) is float:
+        return value != 0
     if type(value) is not int or dtype is None or dtype.is_floating_point or dtype is torch.bool:
         return value
     limits = torch.iinfo(dtype)

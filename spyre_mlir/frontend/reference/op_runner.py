@@ -269,12 +269,13 @@ def _by_operator(
     """
     tensors = _tensors(call, operands, floats)
     arguments = {name: _filled(value, tensors) for name, value in call.arguments.items()}
+    numbers = floats or (torch.float64 if any(t.dtype is torch.float64 for t in tensors) else torch.float32)
     by_schema: dict[str, object] = {}
     for parameter in operator._schema.arguments:
         name = torch_name(parameter.name, arguments)
         given = None if name is None else arguments[name]
         if given is not None:
-            by_schema[parameter.name] = _in_torch(parameter, given, floats)
+            by_schema[parameter.name] = _in_torch(parameter, given, floats, numbers)
         elif not parameter.has_default_value():
             by_schema[parameter.name] = None  # a program does not spell what is None
     if by_schema.get("dtype", 0) is None and draws(call.overload):  # not torch's default of the moment
@@ -293,14 +294,15 @@ def _tensor(values: Array, type_: TensorType[Attribute], floats: torch.dtype | N
     return tensor.reshape(values.shape).to(floats if floats is not None and dtype.is_floating_point else dtype)
 
 
-def _in_torch(parameter: Any, value: object, floats: torch.dtype | None) -> object:
+def _in_torch(parameter: Any, value: object, floats: torch.dtype | None, numbers: torch.dtype) -> object:
     """An argument as torch spells it: a type, a layout or a memory format is a number to its schema.
 
-    A number in a tensor's place is one of a constant without dimensions, which decides no dtype.
+    A number in a tensor's place is one of a constant without dimensions, which decides no dtype; a float is held in
+    the type `numbers`.
     """
     kind = str(parameter.real_type)
     if "Tensor" in kind and isinstance(value, int | float):
-        return torch.tensor(value)
+        return torch.tensor(value, dtype=numbers if isinstance(value, float) else None)
     found = in_torch(parameter, value)
     return floats if isinstance(found, torch.dtype) and floats is not None and found.is_floating_point else found
 

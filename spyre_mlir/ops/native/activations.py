@@ -13,7 +13,11 @@ _TABLE = "published OpFunc tables of torch-spyre and the interface specification
 _LIST = "published OpFunc list of the interface specification alone; likely"
 
 
-@ATEN.pointwise(aten=["relu"], opfunc="relufwd", fp32=True, source=_TABLE)
+def _relu(self: Value) -> Value | None:
+    return None if self.is_float else self.maximum(0)
+
+
+@ATEN.pointwise(aten=["relu"], opfunc="relufwd", fp32=True, source=_TABLE, decompose=_relu)
 def relu(self: Lanes) -> Lanes:
     """The element if positive, else 0."""
     return np.maximum(self, 0.0)

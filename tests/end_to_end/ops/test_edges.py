@@ -17,6 +17,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning"),
     pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8"),
 ]
+INF = float("inf")
 ZERO = torch.tensor(0)
 TABLE = torch.randn(10, 8, generator=torch.Generator().manual_seed(1))
 INDICES, OFFSETS = torch.tensor([1, 2, 4, 5, 4, 3]), torch.tensor([0, 3, 3])
@@ -128,3 +129,17 @@ def test_blocks_with_scales_of_their_own_are_a_host_step_which_torch_has_on_othe
     assert [step.op for step in compiled.report().host_steps] == ["aten._scaled_mm_v2"]
     with pytest.raises(MachineFault, match="torch refuses _scaled_mm_v2: Invalid scaling configuration"):
         compiled(*args)
+
+
+def test_numbers_among_truth_values() -> None:
+    def function(x: Tensor, at: Tensor) -> tuple[Tensor, ...]:
+        return (
+            x.masked_fill(x, -INF),
+            x.masked_fill(x, 0.0),
+            x.index_fill(0, at, 2.5),
+            x.scatter(0, at, 0.5),
+        )
+
+    x, at = torch.tensor([True, False, False]), torch.tensor([1])
+    found = spyre_mlir.compile(FunctionModel(function), (x, at), numerics="exact")(x, at)
+    assert [f.tolist() for f in found] == [w.tolist() for w in function(x, at)]

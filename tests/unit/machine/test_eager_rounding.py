@@ -100,6 +100,7 @@ INTEGERS: dict[str, tuple[Function, torch.Tensor]] = {
     "short sign wraps": (lambda a: -a, torch.tensor([-(2**31), 5], dtype=torch.int32)),
     "long wraps": (lambda a: a * a, torch.tensor([2**40, 3 * 2**31 + 1])),
     "long sum wraps": (lambda a: a.sum(), torch.full((3,), 2**62)),
+    "not below zero": (torch.relu, torch.tensor([2**63 - 1, 2**53 + 1, -5, -(2**63)])),
 }
 
 

@@ -64,7 +64,7 @@ def scatter_src(b: Build, self: Value, index: Value, src: Value, *, dim: int) ->
     return _on_part(b, self, index, dim, lambda part, hits: written(b, part, hits, values))
 
 
-@ATEN.composed(aten=["scatter.value"], ulps=1)
+@ATEN.composed(aten=["scatter.value"], promote=True, ulps=1)
 def scatter_value(b: Build, self: Value, index: Value, value: Value, *, dim: int) -> Value:
     """`self` with a number at the places along `dim` that `index` names."""
     return _on_part(b, self, index, dim, lambda part, hits: covered(b, hits).where(value, part))
@@ -76,7 +76,7 @@ def scatter_reduced(b: Build, self: Value, index: Value, src: Value, *, dim: int
     return _reduced(b, self, index, src, dim, _REDUCTIONS[reduce], include_self=True)
 
 
-@ATEN.composed(aten=["scatter.value_reduce"])
+@ATEN.composed(aten=["scatter.value_reduce"], promote=True)
 def scatter_value_reduced(b: Build, self: Value, index: Value, value: Value, *, dim: int, reduce: str) -> Value:
     """As `scatter.reduce`, with one number."""
     every = b.full(index.shape, float(known(value)), self.element)
@@ -193,7 +193,7 @@ def index_reduce(
     return _along(b, self, index, dim, change)
 
 
-@ATEN.composed(aten=["index_fill.int_Scalar", "index_fill.int_Tensor"], ulps=1)
+@ATEN.composed(aten=["index_fill.int_Scalar", "index_fill.int_Tensor"], promote=True, ulps=1)
 def index_fill(b: Build, self: Value, index: Value, value: Value, *, dim: int) -> Value:
     """`self` with the entries of `dim` that `index` names replaced by one number."""
 

@@ -21,7 +21,8 @@ def rsub_scalar(self: Value, other: Value, *, alpha: Number = 1) -> Value:
 def addcmul(self: Value, tensor1: Value, tensor2: Value, *, value: Number = 1) -> Value:
     """self + value * tensor1 * tensor2."""
     product = tensor1 * tensor2
-    return self + (product if value == 1 else product * value)
+    factor = value if self.is_float else int(value)
+    return self + (product if factor == 1 else product * factor)
 
 
 @ATEN.composed(aten=["lerp.Scalar"], promote=True, ulps=4)

@@ -144,7 +144,7 @@ def atanh(self: Value) -> Value:
 def logit(self: Value, *, eps: Number | None = None) -> Value:
     """log(x / (1 - x)), x limited to [eps, 1 - eps] first: with m the smaller of x and 1 - x, log1p(|1 - 2x| / m)."""
     x = self if eps is None else self.maximum(float(eps)).minimum(1.0 - eps)
-    smaller = x.minimum(1.0 - x)
+    smaller = x.minimum(1.0 - x) + 0.0  # -0 is 0
     offset = x * 2.0 - 1.0
     out = log_of_one_plus(abs(offset) / smaller)
     return with_sign_of(offset, out)

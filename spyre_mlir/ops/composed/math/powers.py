@@ -50,9 +50,10 @@ def _power(x: Value, exponent: Number) -> Value:
     whole = floor(exponent)
     if whole == exponent:
         return _whole_power(x, whole)
-    if whole == 0:
-        return _fraction_power(x, exponent)
-    return _whole_power(x, whole) * _fraction_power(x, exponent - whole)
+    fraction = exponent - whole
+    out = _fraction_power(x, fraction) if whole == 0 else _whole_power(x, whole) * _fraction_power(x, fraction)
+    # The logarithm of minus infinity is no number. Its root is none either, and two kernels more would double x^1.5.
+    return out if fraction == 0.5 else x.eq(-inf).where(inf, out)
 
 
 @ATEN.composed(aten=["pow.Tensor_Scalar"], promote=True, ulps=8)
@@ -83,13 +84,15 @@ def _constant_base(b: Build, base: float, exponent: Value) -> Value:
 
 def _general(b: Build, x: Value, y: Value) -> Value:
     """|x|^y by the logarithm, then what a negative or zero base and a zero exponent ask for."""
-    size = (y * abs(x).log()).exp()
+    magnitude = abs(x)
+    size = (y * magnitude.log()).exp()
+    size = magnitude.eq(1.0).where(1.0, size)  # 0 times an infinite exponent is no number
     half = y * 0.5
     odd = half.floor().ne(half)
     signed = odd.where(-size, size)
-    # The logarithm of a negative number is no number: what a broken exponent gives.
+    # A broken exponent gives no number, as does the root of a finite inverse below 0; that of minus infinity is -0.
     whole = y.floor().eq(y)
-    below = whole.where(signed, x.log())
+    below = whole.where(signed, size + x.reciprocal().sqrt())
     out = x.lt(0.0).where(below, size)
     at_zero = y.gt(0.0).where(number(b, 0.0, y), inf)
     out = x.eq(0.0).where(at_zero, out)

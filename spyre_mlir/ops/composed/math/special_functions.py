@@ -7,7 +7,7 @@ from math import pi, sqrt
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composed.math.trigonometry import is_odd
-from spyre_mlir.ops.helpers.approximations import log_of_one_plus, polynomial
+from spyre_mlir.ops.helpers.approximations import log_of_one_plus, polynomial, with_sign_of
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
@@ -56,6 +56,17 @@ _ERFINV_OUTER = (
     0.0009874619545,
 )
 _ERFINV_SPLIT = 5.0
+# erfinv(x) / sqrt(w) in powers of 1 / sqrt(w), up to w = 105: that of the smallest float32 number.
+_ERFINV_FAR = (
+    1.000449936,
+    -0.03322963349,
+    -1.12390102,
+    3.918426675,
+    -8.786980465,
+    14.74124562,
+    -14.89062204,
+    6.317663632,
+)
 # sin(pi r) / r for |r| <= 0.5.
 _SINE_OF_HALF_TURNS = (3.141592637, -5.167709681, 2.550069623, -0.5982413641, 0.07755866652)
 # What the fits leave in exact arithmetic.
@@ -137,29 +148,39 @@ def log_ndtr(self: Value) -> Value:
     return self.lt(0.0).where(below, above)
 
 
-def inverse_error_function(x: Value, rest: Value) -> Value:
-    """erfinv(x), given `rest` = 1 - x²: x times a polynomial of -log(rest), or of its root near the ends."""
-    w = -rest.log()
-    inner = polynomial(w - _ERFINV_SPLIT / 2, _ERFINV_INNER)
-    outer = polynomial(w.sqrt() - 3.0, _ERFINV_OUTER)
-    out = x * w.lt(_ERFINV_SPLIT).where(inner, outer)
-    ends = rest.eq(0.0)  # not where x is rounded to 1
-    return ends.where(x * float("inf"), out)
+def _inverse_near_zero(w: Value) -> Value:
+    """erfinv(x) / x where w = -log(1 - x²) is below the split."""
+    return polynomial(w - _ERFINV_SPLIT / 2, _ERFINV_INNER)
+
+
+def _with_ends(x: Value, rest: Value, out: Value) -> Value:
+    """Infinities where `rest`, 1 - x², is 0; not where x is rounded to 1."""
+    return rest.eq(0.0).where(x * float("inf"), out)
 
 
 @ATEN.composed(aten=["erfinv"], promote=True, ulps=4, tolerance=_INVERSE_FIT)
 def erfinv(self: Value) -> Value:
-    """The inverse of the error function on (-1, 1)."""
+    """The inverse of the error function on (-1, 1): x times a polynomial of -log(1 - x²), or of its root."""
     rest = (1.0 - self) * (self + 1.0)
-    return inverse_error_function(self, rest)
+    w = -rest.log()
+    outer = polynomial(w.sqrt() - 3.0, _ERFINV_OUTER)
+    out = self * w.lt(_ERFINV_SPLIT).where(_inverse_near_zero(w), outer)
+    return _with_ends(self, rest, out)
 
 
 @ATEN.composed(aten=["special_ndtri"], promote=True, ulps=4, tolerance=_INVERSE_FIT)
 def ndtri(self: Value) -> Value:
-    """The inverse of `ndtr`, sqrt(2) erfinv(2 x - 1); 4 x (1 - x) is what 1 - (2 x - 1)² rounds away near 0."""
+    """The inverse of `ndtr`, sqrt(2) erfinv(2 x - 1); 4 x (1 - x) is what 1 - (2 x - 1)² rounds away near 0.
+
+    So w = -log(4 x (1 - x)) reaches far beyond that of `erfinv`.
+    """
     doubled = self * 2.0
     rest = doubled * (2.0 - doubled)
-    return inverse_error_function(doubled - 1.0, rest) * sqrt(2.0)
+    x, w = doubled - 1.0, -rest.log()
+    root = w.maximum(1.0).sqrt()
+    far = with_sign_of(x, root * polynomial(root.reciprocal(), _ERFINV_FAR))
+    out = w.lt(_ERFINV_SPLIT).where(x * _inverse_near_zero(w), far)
+    return _with_ends(x, rest, out) * sqrt(2.0)
 
 
 @ATEN.composed(aten=["sinc"], promote=True, ulps=8, tolerance=_FIT)

@@ -14,7 +14,7 @@ from spyre_mlir.ops.value import Value
 # Pi in three parts (Cody and Waite). The first two have few bits, so that their products with whole numbers up to
 # a hundred are exact in narrow formats too, up to a million in float32, and so are the differences: an angle is of the
 # size of its multiple of pi.
-PI_PARTS = (3.0, 0.140625, pi - 3.140625)
+PI_PARTS = (3.0, 0.140625, 9.6765358979323846e-4)
 # sin(r) / r in powers of r squared for |r| <= 1.75: more than half of pi, as a rounded count of periods needs. Up to 3
 # it stays between -1 and 1. At half of pi it is 1 to the last bit of float64, for the floor and the ceiling of cos 0.
 _WIDEST = 3.0

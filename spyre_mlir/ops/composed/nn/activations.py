@@ -31,6 +31,8 @@ def relu6(self: Value) -> Value:
 def leaky_relu(self: Value, *, negative_slope: Number = 0.01) -> Value:
     """The element where positive, else `negative_slope` times it: the larger of both, for slopes up to 1."""
     sloped = self * float(negative_slope)
+    if negative_slope == 0:  # 0 times infinity is no number
+        return self.gt(0.0).where(self, sloped)
     return self.maximum(sloped) if negative_slope <= 1 else self.minimum(sloped)
 
 

@@ -104,6 +104,8 @@ def test_a_predicate_that_gives_integers_is_not_that_of_the_table() -> None:
         (5, torch.int64, 5),
         (300, torch.float16, 300),
         (3, torch.bool, 3),
+        (float("-inf"), torch.bool, True),
+        (0.0, torch.bool, False),
         (300, None, 300),
         (True, torch.uint8, True),
         (2.5, torch.uint8, 2.5),
@@ -111,7 +113,7 @@ def test_a_predicate_that_gives_integers_is_not_that_of_the_table() -> None:
 )
 def test_a_number_wraps_as_an_integer_type_holds_it(value: object, dtype: torch.dtype | None, kept: object) -> None:
     found = held(value, dtype)
-    assert (found, type(found)) == (kept, type(value))
+    assert (found, type(found)) == (kept, type(kept))
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,16 @@ def test_numbers_in_a_tensors_place_decide_no_dtype() -> None:
     assert np.array_equal(found, X / 2)
 
 
+def test_numbers_have_the_digits_of_the_floats_beside_them() -> None:
+    for element, dtype in (("f64", np.float64), ("f32", np.float32)):
+        (found,) = called(
+            "add.Tensor", [np.array([0.2], dtype)], element, element=element, self=OperandSlot(0), other=0.1
+        )
+        assert found.tolist() == [float(dtype(0.2) + dtype(0.1))]
+    (found,) = called("add.Tensor", [np.array([0.2])], "f16", element="f16", wide=True, self=OperandSlot(0), other=0.1)
+    assert found.tolist() == [0.2 + 0.1]
+
+
 def test_types_and_formats_are_spelled_as_text() -> None:
     (found,) = called("_to_copy", [X], "i32", self=OperandSlot(0), dtype="i32")
     assert (found.dtype, found.tolist()) == (np.int32, X.astype(int).tolist())

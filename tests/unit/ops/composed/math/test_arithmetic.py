@@ -20,6 +20,9 @@ def test_reversed_difference_scales_what_is_taken_off() -> None:
 def test_a_product_is_added_once_or_scaled() -> None:
     agree(result("addcmul", X, Y, X), X + Y * X)
     agree(result("addcmul", X, Y, X, value=-0.5), X - 0.5 * Y * X)
+    whole = np.array([3, -4])
+    agree(result("addcmul", whole, whole, whole, value=0.5), whole)
+    agree(result("addcmul", whole, whole, whole, value=-1.5), [-6, -20])
 
 
 @pytest.mark.parametrize("weight", [0.25, -0.25, 0.5, 0.75, 2.0, -1.5])

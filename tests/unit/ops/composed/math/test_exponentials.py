@@ -79,6 +79,10 @@ def test_a_negative_zero_stays_one(overload: str) -> None:
     assert np.signbit(result(overload, np.array([-0.0, 0.0]))).tolist() == [True, False]
 
 
+def test_the_logit_of_both_zeros_is_minus_infinity() -> None:
+    agree(result("logit", np.array([0.0, -0.0, -0.5, 1.0])), [-INF, -INF, NAN, INF])
+
+
 def test_a_limit_keeps_the_logit_finite() -> None:
     x = np.array([0.0, 0.05, 0.3, 0.97, 1.0])
     agree(result("logit", x, eps=0.1), logit(np.clip(x, 0.1, 0.9)), rtol=1e-12)

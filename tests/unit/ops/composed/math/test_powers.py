@@ -90,6 +90,18 @@ def test_zero_to_the_power_of_nan_is_nan() -> None:
     agree(result("pow.Scalar", 0.0, np.array([NAN, 2.0])), [NAN, 0.0])
 
 
+def test_minus_infinity_is_the_largest_magnitude() -> None:
+    for exponent, wanted in ((1.75, INF), (0.3, INF), (-1.25, 0.0)):
+        agree(result("pow.Tensor_Scalar", np.array([-INF, INF]), exponent=exponent), [wanted, wanted])
+    base = np.array([-INF, -INF, -INF, -INF, -2.0])
+    agree(result("pow.Tensor_Tensor", base, np.array([1.5, -1.5, 3.0, INF, 1.5])), [INF, 0.0, -INF, INF, NAN])
+
+
+def test_minus_one_to_an_infinite_power_is_one() -> None:
+    base = np.array([-1.0, -1.0, 1.0, -2.0, 0.5])
+    agree(result("pow.Tensor_Tensor", base, np.array([INF, -INF, INF, -INF, INF])), [1.0, 1.0, 1.0, 0.0, 0.0])
+
+
 def test_an_exponent_that_is_a_tensor_of_integers_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="an integer to the power of a tensor\n  try: convert one of them"):
         result("pow.Tensor_Tensor", np.array([2]), np.array([3]))

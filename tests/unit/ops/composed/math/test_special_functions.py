@@ -72,6 +72,11 @@ def test_ends_and_zeros(overload: str) -> None:
     agree(result(overload, np.array(given)), wanted, rtol=5e-7, atol=1e-15)
 
 
+def test_tails_of_any_size_have_their_quantiles() -> None:
+    tails = [1e-6, 1e-10, 1e-20, 1e-30, 1e-38, 1e-45]
+    agree(result("special_ndtri", np.array(tails)), [NORMAL.inv_cdf(x) for x in tails], rtol=5e-7)
+
+
 @pytest.mark.parametrize("factor", [1.0, -1.0, -0.5])
 def test_exponentials_of_squares_are_exact_where_the_square_is_not(factor: float) -> None:
     x = round_trip(np.linspace(0.0, 3.1, 200))

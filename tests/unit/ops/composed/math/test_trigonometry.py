@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,8 @@ def test_parts_of_pi_have_few_bits_and_add_up() -> None:
     first, second, third = PI_PARTS
     assert (first, second * 64) == (3, 9)
     assert first + second + third == np.pi
+    pi_less_both = Fraction(314159265358979323846264338327950288, 10**35) - Fraction(first) - Fraction(second)
+    assert abs(Fraction(third) - pi_less_both) < Fraction(1, 2**63)
 
 
 def test_many_turns_are_taken_off_without_loss() -> None:

@@ -67,6 +67,10 @@ def test_what_is_no_number_stays_so() -> None:
         agree(result(overload, np.array([NAN])), [NAN])
 
 
+def test_infinity_stays_so_where_nothing_is_left_below_zero() -> None:
+    agree(result("leaky_relu", np.array([INF, 2.0, -3.0, NAN]), negative_slope=0.0), [INF, 2.0, 0.0, NAN])
+
+
 def test_no_large_number_overflows_under_the_logarithm_of_the_sigmoid() -> None:
     agree(result("log_sigmoid", np.array([-800.0, 800.0, -INF])), [-800.0, 0.0, -INF])
 

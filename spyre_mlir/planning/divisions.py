@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import accumulate, product
+from functools import cached_property, lru_cache
+from itertools import product
 from math import inf
 
 from spyre_mlir.planning.divided_kernels import OUTSIDE, DividedKernel, Kernel, Prices, with_local
-from spyre_mlir.planning.later_losses import lost_later
+from spyre_mlir.planning.later_losses import Reader, lost_later
+from spyre_mlir.planning.least_times import ROUNDING, latest_us, possible_slices
 
-ROUNDING = 1e-12
 # Combinations that the search keeps from one kernel to the next. Where a buffer may have many slices at equal times,
 # few combinations would leave out those that later kernels need, so it keeps more where the kernels are few.
 WIDTH, MOST_WIDTH, COMBINATIONS = 24, 64, 2048
@@ -112,7 +112,7 @@ def divide_within(
 def _divided(kernels: tuple[Kernel, ...], most_us: float, prices: Prices, width: int) -> Division | None:
     """The same; plans of one program ask for the same kernels again and again."""
     search = _Search(kernels, most_us, prices)
-    states = [_State()]
+    states = [_State()] if search.begin_us >= 0 else []
     for number in range(len(kernels)):
         best: dict[Hashable, _State] = {}
         for state in states:
@@ -186,10 +186,15 @@ class _Search:
         self._known_choices: dict[Hashable, dict[Hashable, list[int]]] = {}
         self._known_additions: dict[Hashable, list[_Addition]] = {}
         self._lost: dict[Hashable, float] = {}
-        self.possible = _possible(kernels)
-        self.readers = lost_later(kernels, prices)
-        # Behind each kernel, the most time that leaves enough for those that follow.
-        self.most_us = [inf] * len(kernels) if most_us == inf else _latest(kernels, most_us, prices)
+        self.possible = possible_slices(kernels)
+        latest = [inf] * (len(kernels) + 1) if most_us == inf else latest_us(kernels, most_us, self.possible, prices)
+        # Before the first kernel, and behind each, the most time that leaves enough for those that follow.
+        self.begin_us, self.most_us = latest[0], latest[1:]
+
+    @cached_property
+    def readers(self) -> Mapping[int, list[Reader]]:
+        """By buffer the kernels that use it, with what each loses by the buffer's slices."""
+        return lost_later(self.kernels, self.prices)
 
     def later_us(self, number: int, held: Held) -> float:
         """Return about how much a later kernel loses by a division that suits what is held behind kernel `number`."""
@@ -345,30 +350,6 @@ def _room(kernels: Sequence[Kernel], first: Mapping[int, int], usable: int) -> l
 _NOTHING = _Addition({}, 0, 0.0)
 _NOTHING_OWED: Mapping[int, float] = {}
 _NONE_OWED = frozenset[tuple[int, float]]()
-
-
-def _latest(kernels: Sequence[Kernel], most_us: float, prices: Prices) -> list[float]:
-    """Behind each kernel, the most time that leaves enough for those that follow."""
-    least = [
-        min(prices.floors_us(k.candidates, frozenset([n for n, b in enumerate(k.operands) if b != OUTSIDE])))
-        for k in kernels
-    ]
-    behind = list(accumulate(reversed(least[1:]), initial=0.0))
-    # Sums of the same times in another order may differ in the last digit.
-    return [(most_us - us) * (1 + ROUNDING) for us in reversed(behind)]
-
-
-def _possible(kernels: Sequence[Kernel]) -> Mapping[int, frozenset[Hashable]]:
-    """Slices of each buffer that every kernel that uses it can see."""
-    found: dict[int, frozenset[Hashable]] = {}
-    for kernel in kernels:
-        for place, buffer in enumerate(kernel.operands):
-            seen = frozenset(c.views[place] for c in kernel.candidates if c.views[place] is not None)
-            # A kernel that sees a copy differently reads the original.
-            found[buffer] = (
-                found.get(buffer, seen) & seen if place not in kernel.copied else seen | found.get(buffer, seen)
-            )
-    return found
 
 
 __all__ = ["OUTSIDE", "DividedKernel", "Division", "Kernel", "Prices", "divide_together", "divide_within", "with_local"]

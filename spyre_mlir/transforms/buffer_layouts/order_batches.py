@@ -83,7 +83,7 @@ def _order(product: kernel.ComputeOp, number: int, spec: SpyreSpec, parameters: 
     _lay_out(allocs, replace(layout, order=order))
     try:
         gains = _products_ns(ops, spec, parameters) < before
-        for op in ops:
+        for op in ops if gains else ():
             op.verify_()
             describe_kernel(op, 0)
             divide(loops := loops_of(op), footprints(op, loops), spec)

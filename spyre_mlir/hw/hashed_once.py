@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, cast
 
-_HASH = "_hash"
 _Value = TypeVar("_Value")
 
 
@@ -16,11 +15,12 @@ def hashed_once(kind: type[_Value]) -> type[_Value]:
     """
     compute = kind.__hash__
 
-    def hash_once(self: _Value) -> int:
-        kept = vars(self)
-        if _HASH not in kept:
-            kept[_HASH] = compute(self)
-        return cast(int, kept[_HASH])
+    def hash_once(self: Any) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            vars(self)["_hash"] = made = compute(self)
+            return made
 
     cast(Any, kind).__hash__ = hash_once
     return kind

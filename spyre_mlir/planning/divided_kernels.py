@@ -68,6 +68,7 @@ class Prices:
         self._us: dict[tuple[DividedKernel, frozenset[int]], float] = {}
         self._floors: dict[tuple[DividedKernel, frozenset[int]], float] = {}
         self._all_floors: dict[tuple[tuple[DividedKernel, ...], frozenset[int]], Sequence[float]] = {}
+        self._least: dict[tuple[tuple[DividedKernel, ...], tuple[frozenset[Hashable], ...]], float] = {}
         self._copies: dict[tuple[DividedKernel, int], float] = {}
 
     def us(self, candidate: DividedKernel, local: frozenset[int]) -> float:
@@ -90,6 +91,19 @@ class Prices:
         key = candidates, local
         if (known := self._all_floors.get(key)) is None:
             known = self._all_floors[key] = [self.floor_us(candidate, local) for candidate in candidates]
+        return known
+
+    def least_us(self, candidates: tuple[DividedKernel, ...], possible: tuple[frozenset[Hashable], ...]) -> float:
+        """Return a time that no division of a kernel is below; equal kernels share theirs.
+
+        Args:
+            candidates: its divisions.
+            possible: per operand, the slices in which the scratchpads may hold it.
+        """
+        key = candidates, possible
+        if (known := self._least.get(key)) is None:
+            held = [frozenset([n for n, s in enumerate(possible) if c.views[n] in s]) for c in candidates]
+            known = self._least[key] = min([self.floor_us(*pair) for pair in zip(candidates, held, strict=True)])
         return known
 
     def copy_us(self, candidate: DividedKernel, operand: int) -> float:

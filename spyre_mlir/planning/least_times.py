@@ -14,6 +14,8 @@ from itertools import accumulate
 from spyre_mlir.planning.divided_kernels import OUTSIDE, Kernel, Prices
 
 ROUNDING = 1e-12
+_NONE = frozenset[Hashable]()
+
 Slices = Mapping[int, frozenset[Hashable]]
 """By buffer, the slices in which the scratchpads may hold it."""
 
@@ -44,16 +46,11 @@ def latest_us(kernels: Sequence[Kernel], most_us: float, possible: Slices, price
         possible: slices in which buffers may be held.
         prices: predicted times.
     """
-    behind = accumulate([_least_us(kernel, possible, prices) for kernel in reversed(kernels)], initial=0.0)
+    seen = [tuple([_NONE if b == OUTSIDE else possible[b] for b in k.operands]) for k in kernels]
+    least = [prices.least_us(k.candidates, slices) for k, slices in zip(kernels, seen, strict=True)]
+    behind = accumulate(reversed(least), initial=0.0)
     # Sums of the same times in another order may differ in the last digit.
     return [most_us * (1 + ROUNDING) - us for us in behind][::-1]
-
-
-def _least_us(kernel: Kernel, possible: Slices, prices: Prices) -> float:
-    """The least time of a kernel that finds in the scratchpads what can be there in the slices that it sees."""
-    places = [(n, possible[b]) for n, b in enumerate(kernel.operands) if b != OUTSIDE]
-    held = [frozenset([n for n, slices in places if c.views[n] in slices]) for c in kernel.candidates]
-    return min([prices.floor_us(c, local) for c, local in zip(kernel.candidates, held, strict=True)])
 
 
 __all__ = ["ROUNDING", "Slices", "latest_us", "possible_slices"]

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, SpaceAttr
+from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.planning.trips import TripSpan
@@ -89,10 +89,7 @@ class TiledBody:
             walked = 0 if dim is None else dict(index.data[dim].terms)[loop] * op.space.extents[loop]
             values.append(self._value(value, dim, walked, value in internal, op) if copy is None else copy.source)
             maps.append(index if copy is None else copy.index(index.data))
-        dims = [
-            replace(d, extent=self.span.extent(d.extent) if d.name == loop else d.extent, split=1)
-            for d in op.space.data
-        ]
+        dims = [IterDim(d.name, self.span.extent(d.extent) if d.name == loop else d.extent) for d in op.space.data]
         if not repeated.keys().isdisjoint(op.operands):
             # One row, which is all that a trip has: without its loop a product has one loop of columns.
             first = {d.name: LinearExpr() if d.name == loop else LinearExpr.of(d.name) for d in dims}

@@ -72,7 +72,7 @@ class PadRowsPass(PlansLayouts):
     numbers: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Pad every function that gains by it."""
+        """Pad every function that gains by it; none if what is padded cannot be planned."""
         spec = spec_of(ctx, op)
         if self.keep_float32_in or not any(_paddings(function, spec) for function in functions(op)):
             return
@@ -80,24 +80,25 @@ class PadRowsPass(PlansLayouts):
         for function in functions(after):
             for padding in _paddings(function, spec):
                 padding.pad()
-        times = [self._us(ctx, module) for module in (before, after)]
+        times = [us for us in (self._us(ctx, module) for module in (before, after)) if us is not None]
+        if len(times) < 2:
+            return
         for function, before_us, after_us in zip(functions(op), *times, strict=True):
             if after_us * GAIN <= before_us:
                 for padding in _paddings(function, spec):
                     padding.pad()
 
-    def _us(self, ctx: Context, module: ModuleOp) -> list[float]:
-        """Predicted times of the functions of a module, which is used up; 0 if they cannot be planned."""
-        count = len(list(functions(module)))
+    def _us(self, ctx: Context, module: ModuleOp) -> list[float] | None:
+        """Predicted times of the functions of a module, which is used up; None if one cannot be planned."""
         try:
             for pass_ in (CutRowsPass(), CutColumnsPass()):
                 pass_.apply(ctx, module)
             planned = self.planned(ctx, module, checked=False)
-            times = LayoutPricing(ctx, self.numbers).without_loops(module, planned)
+            return LayoutPricing(ctx, self.numbers).without_loops(module, planned)
         except SpyreError:
-            times = None
-        take_apart(module)
-        return [0.0] * count if times is None else times
+            return None
+        finally:
+            take_apart(module)
 
 
 class _Source(Enum):

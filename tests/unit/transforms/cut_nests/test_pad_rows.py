@@ -14,6 +14,7 @@ import spyre_mlir
 from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline.order import made_passes, passes_to
+from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.levels import ops, passed
 
@@ -64,6 +65,16 @@ def with_rows(rows: int) -> str:
 )
 def test_rows_are_padded_where_that_gains(rows: int, padded: int) -> None:
     assert longest(with_rows(rows)) == padded
+
+
+def test_rows_stay_where_longer_ones_cannot_be_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[list[float] | None] = [None, [100.0]]
+
+    def priced(*_: object) -> list[float] | None:
+        return answers.pop()
+
+    monkeypatch.setattr(LayoutPricing, "without_loops", priced)
+    assert longest(TEXT) == 257
 
 
 def test_no_form_is_tried_where_parts_keep_float32() -> None:

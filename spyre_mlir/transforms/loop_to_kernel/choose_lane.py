@@ -1,4 +1,7 @@
-"""Choice of the loop in the lanes: the cheapest of the legal ones, counted in sticks moved."""
+"""Choice of the loop in the lanes: the cheapest of the legal ones, counted in sticks moved.
+
+Decision: docs/decisions/0212-estimates-of-layouts.md
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from spyre_mlir.dialects.spyre.attributes import IterDim
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.hw.division import DividedLoop, divide
+from spyre_mlir.hw.division import DividedLoop, divide, most_cores
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.legality import stick_for
 from spyre_mlir.hw.spec import SpyreSpec
@@ -22,7 +25,7 @@ from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import written_block
-from spyre_mlir.transforms.loop_to_kernel.later_reads import weight_of, written_lanes
+from spyre_mlir.transforms.loop_to_kernel.later_reads import weight_of, whole_sticks, written_lanes
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RELAID, LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import Lane, allowed_lanes, check_said
 
@@ -115,11 +118,12 @@ def _by_fewer_cores(
 def _relaid(versions: DeviceForms, stick: int, relaid: float) -> float:
     """Sticks read and written by a restickify, `weight_of` each.
 
-    Where one side is sparse, both have a stick for every element.
+    Rows that become lanes are read in whole sticks. Where one side is sparse, both have a stick for every element.
     """
     source = versions.buffers[0]
     if UNIT not in (stick, source.layout.stick):
-        return weight_of(versions.format, relaid) * (source.sticks + _sticks(versions, stick))
+        read = whole_sticks(versions.shape, versions.format, (source.layout.stick, stick))
+        return weight_of(versions.format, relaid) * (read + _sticks(versions, stick))
     dense = source.sticks if stick == UNIT else _sticks(versions, stick)
     return 2 * dense * lanes_of(versions.format)
 
@@ -144,10 +148,8 @@ def usable_cores(
     space: tuple[IterDim, ...], reduced: tuple[str, ...], lane: str | None, lanes: int, spec: SpyreSpec
 ) -> int:
     """Return the number of usable cores with `lane` in the lanes: whole sticks there, elements elsewhere."""
-    loops = [
-        DividedLoop(d.name, -(-d.extent // lanes) if d.name == lane else d.extent, d.name not in reduced) for d in space
-    ]
-    return prod(divide([lp for lp in loops if lp.kept], [], spec).values())
+    kept = [d for d in space if d.name not in reduced]
+    return most_cores([-(-d.extent // lanes) if d.name == lane else d.extent for d in kept], spec)
 
 
 def lane_of_result(op: loop.NestOp, stick: int, lanes: int) -> str | None:

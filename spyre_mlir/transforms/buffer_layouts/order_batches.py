@@ -63,34 +63,54 @@ def _is_free(value: SSAValue) -> bool:
     if not isinstance(value.owner, kernel.AllocOp) or kernel.device_tensor(value).layout.unit_extent > 1:
         return False
     users = [use.operation for use in value.uses]
-    return all(isinstance(u, kernel.ComputeOp | kernel.ConvertOp | kernel.FreeOp) for u in users)
+    return all(isinstance(u, kernel.ComputeOp | kernel.ConvertOp | kernel.RestickifyOp | kernel.FreeOp) for u in users)
 
 
 def _order(product: kernel.ComputeOp, number: int, spec: SpyreSpec, parameters: CostParameters) -> None:
     """Put dimensions of an operand that batches walk outermost, if its products take less time and all can walk it."""
-    batch, value, index = batch_loops(product), product.operands[number], product.maps.data[number].data
+    value = product.operands[number]
     alloc = value.owner
-    if not batch or not _is_free(value) or not isinstance(alloc, kernel.AllocOp):
+    if not batch_loops(product) or not _is_free(value) or not isinstance(alloc, kernel.AllocOp):
         return
     layout = kernel.device_tensor(value).layout
-    first = [d for d in layout.order if any(name in batch for name, _ in index[d].terms)]
-    order = (*first, *(d for d in layout.order if d not in first))
-    if order == layout.order:
+    orders = [order for order in _orders(product, number) if order != layout.order]
+    if not orders:
         return
     allocs = _alike(alloc)
     ops = {use.operation for a in allocs for use in a.result.uses if isinstance(use.operation, kernel.KernelOp)}
-    before = _products_ns(ops, spec, parameters)
-    _lay_out(allocs, replace(layout, order=order))
+    least, best = _products_ns(ops, spec, parameters), layout
+    for order in orders:
+        _lay_out(allocs, replace(layout, order=order))
+        if (ns := _less_ns(ops, least, spec, parameters)) < least:
+            least, best = ns, replace(layout, order=order)
+    _lay_out(allocs, best)
+
+
+def _orders(product: kernel.ComputeOp, number: int) -> Sequence[tuple[int, ...]]:
+    """Orders of an operand's dimensions in which those of the batch come first.
+
+    Heads that are columns share a dimension with rows of the product: other batches go in front of it.
+    """
+    batch, index = batch_loops(product), product.maps.data[number].data
+    order = kernel.device_tensor(product.operands[number]).layout.order
+    walked = [d for d in order if any(name in batch for name, _ in index[d].terms)]
+    alone = [d for d in walked if all(name in batch for name, _ in index[d].terms)]
+    firsts = walked, [*alone, *(d for d in walked if d not in alone)]
+    return list(dict.fromkeys((*first, *(d for d in order if d not in first)) for first in firsts))
+
+
+def _less_ns(ops: Iterable[kernel.KernelOp], most: float, spec: SpyreSpec, parameters: CostParameters) -> float:
+    """Return the time of products as their operands lie now, if it is below `most` and all kernels can walk them."""
     try:
-        gains = _products_ns(ops, spec, parameters) < before
-        for op in ops if gains else ():
+        if (ns := _products_ns(ops, spec, parameters)) >= most:
+            return most
+        for op in ops:
             op.verify_()
             describe_kernel(op, 0)
             divide(loops := loops_of(op), footprints(op, loops), spec)
     except (LoweringError, SpanError, StickError, VerifyException):
-        gains = False
-    if not gains:
-        _lay_out(allocs, layout)
+        return most
+    return ns
 
 
 def _alike(alloc: kernel.AllocOp) -> list[kernel.AllocOp]:

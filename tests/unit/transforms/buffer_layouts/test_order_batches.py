@@ -49,6 +49,21 @@ def test_values_lie_as_their_product_reads_them() -> None:
     assert last.tensors[1].shape == (1, ROWS, SHARED * HEAD)
 
 
+def test_batches_lie_outside_of_heads_that_are_columns() -> None:
+    """A head's columns of keys are rows of the product of scores: 4 batches lay between them and their neighbours."""
+
+    def scores(x: Tensor, q: Tensor, w: Tensor) -> Tensor:
+        keys = torch.relu(x @ w).view(4, ROWS, 4, 64).transpose(1, 2)
+        return functional.softmax(q @ keys.transpose(2, 3), -1)
+
+    shapes = (4, ROWS, 256), (4, 4, ROWS, 64), (256, 256)
+    module = import_program(FunctionModel(scores), tuple(torch.zeros(*shape).half() for shape in shapes)).module
+    lowered = lower(module, make_context(), until="spyre.kernel").modules["spyre.kernel"]
+    keys = products(lowered)[-1].tensors[1]
+    assert (keys.shape, keys.layout.stick) == ((4, ROWS, 256), 1)
+    assert keys.layout.order == (0, 2, 1)
+
+
 def test_buffers_stay_as_they_are_if_the_rate_is_the_same() -> None:
     rates = ("pe_batched", "pe_batched_one_input", "pe_batched_result")
     numbers = tuple(f"{rate}_mac_per_ns_per_core=1140" for rate in rates)

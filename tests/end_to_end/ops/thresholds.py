@@ -98,6 +98,10 @@ def causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
+def of_heads(x: Tensor, matrix: Tensor) -> Tensor:
+    return x.view(*x.shape[:2], 2, -1).transpose(1, 2) @ matrix
+
+
 def unpooled(x: Tensor, places: Tensor) -> Tensor:
     return functional.max_unpool2d(x, places, 2)
 
@@ -353,6 +357,12 @@ THRESHOLDS: dict[str, Threshold] = {
         drawn((3, 4, 5), (5, 6)),
         (drawn((3, 4, 5), (5, 6)), drawn((2, 3, 4, 5), (5, 6))),
         patched=-1,
+    ),
+    "columns_in_batches": Threshold(
+        ("transforms.aten_to_loop.contractions.MOST_COLUMNS_IN_BATCHES",),
+        of_heads,
+        drawn((2, 3, 10), (5, 3)),
+        (drawn((2, 256, 10), (5, 256)), drawn((2, 257, 10), (5, 257))),
     ),
     "loops_of_batches": Threshold(
         ("transforms.aten_to_loop.contractions.MOST_BATCH_LOOPS",),

@@ -7,7 +7,7 @@ import torch
 
 import spyre_mlir
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre.kernel import RestickifyOp
+from spyre_mlir.dialects.spyre.kernel import ComputeOp, RestickifyOp
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import lower
@@ -128,3 +128,20 @@ def test_every_level_is_eager_to_the_bit(model: torch.nn.Module) -> None:
     compiled = spyre_mlir.compile(model, (x,), numerics="exact")
     assert (outcome := compiled.verify(x)), str(outcome)
     assert torch.equal(compiled(x), model(x))
+
+
+def test_heads_of_batches_are_turned_where_they_lie() -> None:
+    """Three heads of 64 are columns of 2 x 5 rows: no kernel copies them, and the matrix is there twice."""
+
+    def turned(x: torch.Tensor) -> torch.Tensor:
+        return halves(torch.relu(x).view(2, 5, 3, 64).transpose(1, 2))
+
+    x = torch.randn(2, 5, 192, generator=torch.Generator().manual_seed(2)).half()
+    module = lower(import_program(FunctionModel(turned), (x,)).module, make_context(), until="spyre.kernel")
+    kernels = [op for op in module.modules["spyre.kernel"].walk() if isinstance(op, ComputeOp)]
+    assert [op.function_name for op in kernels] == ["relufwd", "identity", "batchmatmul"]
+    assert kernels[1].tensors[-1].shape == (2, 1, 64, 64)
+    assert {d.name: d.extent for d in kernels[2].space.data} == {"b0": 2, "b1": 3, "m": 5, "n": 64, "k": 64}
+    compiled = spyre_mlir.compile(FunctionModel(turned), (x,), numerics="exact")
+    assert (outcome := compiled.verify(x)), str(outcome)
+    assert torch.equal(compiled(x), turned(x))

@@ -90,6 +90,35 @@ def test_rows_of_many_loops_are_one_matrix_if_all_batches_share_the_other() -> N
     assert np.allclose(got, x @ y)
 
 
+def heads(batches: int, rows: int) -> Change:
+    """Two heads of four channels each, which are the columns of `rows` rows."""
+    return lambda view: view.reshape((batches, rows, 2, 4)).permute((0, 2, 1, 3))
+
+
+@pytest.mark.parametrize(
+    ("batches", "rows", "columns", "stay"),
+    [(3, 8, 5, True), (1, 8, 5, True), (3, 8, 257, False)],
+    ids=["a matrix for each batch", "no batches", "many columns"],
+)
+def test_heads_that_are_columns_stay_where_they_are(batches: int, rows: int, columns: int, stay: bool) -> None:
+    """There is a matrix for each batch, unless its columns are many."""
+    loops, got, x, y, _ = product((batches, rows, 8), (4, columns), (heads(batches, rows), plain))
+    assert np.allclose(got, x.reshape(batches, rows, 2, 4).transpose(0, 2, 1, 3) @ y)
+    if batches == 1:
+        assert loops == [{"b1": 2, "m": rows, "n": columns, "k": 4}]
+    elif stay:
+        assert loops == [{"d0": 3, "d2": 4, "d3": 5}, {"b0": 3, "b1": 2, "m": 8, "n": 5, "k": 4}]
+    else:
+        assert loops[-1] == {"m": batches * 2 * rows, "n": columns, "k": 4}
+
+
+def test_channels_that_are_no_columns_are_copied() -> None:
+    """An image's channels come in front of its rows: the copy moves them to the lanes."""
+    loops, got, x, y, _ = product((2, 4, 8, 9), (4, 5), (lambda v: v.permute((0, 2, 3, 1)), plain))
+    assert loops[-1] == {"m": 144, "n": 5, "k": 4} and len(loops) == 2
+    assert np.allclose(got, x.transpose(0, 2, 3, 1) @ y)
+
+
 def test_products_of_the_same_rows_share_their_copy() -> None:
     """Windows of 2 x 2 of 4 x 6 rows: four loops of rows, that two matrices are multiplied with."""
     built, x, y, z = Built((4, 6, 8), (8, 5), (8, 7)), numbers(4, 6, 8), numbers(8, 5), numbers(8, 7, seed=1)

@@ -38,14 +38,16 @@ def lost_later(kernels: Sequence[Kernel], prices: Prices) -> Mapping[int, list[R
                 kept = max([slower.get(view, inf) for _, slower in found[result]])
                 times[choice] = us + min(kept, apart_us - us + read_us[result])
         least, best = min(zip(times, kernel.candidates, strict=True), key=lambda pair: pair[0])
+        losses = [us - least for us in times]
         for place in held:
             buffer = kernel.operands[place]
             if place in kernel.copied:
                 continue
             slower: dict[Hashable | None, float] = {}
-            for candidate, us in zip(kernel.candidates, times, strict=True):
+            for candidate, lost in zip(kernel.candidates, losses, strict=True):
                 view = candidate.views[place]
-                slower[view] = min(us - least, slower.get(view, inf))
+                if lost < slower.get(view, inf):
+                    slower[view] = lost
             found.setdefault(buffer, []).append((number, slower))
             apart = prices.floor_us(best, within - {place}) - prices.floor_us(best, within)
             read_us[buffer] = read_us.get(buffer, 0.0) + apart

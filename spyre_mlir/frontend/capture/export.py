@@ -60,15 +60,32 @@ from spyre_mlir.frontend.torch_tracing import carried_apart
 
 
 def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Copy every example tensor: export merges inputs that are the same object."""
+    """Copy every example tensor with its strides: export merges inputs that are the same object."""
 
     def fresh(leaf: object) -> object:
         if not isinstance(leaf, torch.Tensor):
             return leaf
         copy = leaf.detach().clone()
+        if copy.stride() != leaf.stride() and _lies_apart(leaf):
+            copy = copy.new_empty_strided(leaf.shape, leaf.stride()).copy_(copy)
         return torch.nn.Parameter(copy, requires_grad=False) if isinstance(leaf, torch.nn.Parameter) else copy
 
     return tree_map(fresh, args), tree_map(fresh, dict(kwargs))
+
+
+def _lies_apart(tensor: torch.Tensor) -> bool:
+    """Return whether every element of a tensor, which may have gaps, has a place of its own."""
+    sizes: list[object] = [*tensor.stride(), *tensor.shape] if tensor.layout is torch.strided else [None]
+    if not all(isinstance(size, int) for size in sizes):  # sparse, or with symbols
+        return False
+    places = sorted(zip(tensor.stride(), tensor.shape, strict=True))
+    reached = 0
+    for stride, extent in places:
+        if extent > 1:
+            if stride <= reached:
+                return False
+            reached += stride * (extent - 1)
+    return True
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.tracing import host_calls, python_assertions
 from spyre_mlir.frontend.capture.tracing.python_truths import allclose, equal, is_nonzero
 from spyre_mlir.frontend.host_operators import HOST
+from spyre_mlir.frontend.locations import line_that_runs
 from spyre_mlir.frontend.symbolic.sizes import SYMBOLIC
 from spyre_mlir.frontend.torch_private import disable_modes, is_fake, is_functional, tree_flatten, tree_map
 
@@ -287,6 +288,23 @@ def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
     return instead
 
 
+def _array(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An array of NumPy: a copy of what is known; what calls decide cannot leave the program."""
+
+    def instead(values: ConstantValues, *args: Any, **kwargs: Any) -> Any:
+        known = values.computed(function, args, kwargs)
+        if known is None:
+            raise UnsupportedError(
+                "the model gives NumPy a tensor that calls decide, and torch traces no arrays",
+                where=line_that_runs(),
+                hint="use functions of torch; item() and tolist() read numbers; make what only NumPy has an operator "
+                "by torch.library.custom_op",
+            )
+        return known.copy()
+
+    return instead
+
+
 def _truth_of(values: ConstantValues, input: torch.Tensor) -> bool | None:
     """The truth of a tensor, if it is known or asserted; None for others."""
     known = values.value(input)
@@ -317,9 +335,11 @@ _INSTEAD: dict[str, Callable[..., Any]] = {
     "corrcoef": _correlations,
     "cov": _covariances,
     "__bool__": _truth_of,
+    "__array__": _array(cast(Any, torch.Tensor).__array__),
     "__getitem__": _getitem,
     "_is_all_true": _is_all_true,
     "masked_select": _masked_select,
+    "numpy": _array(torch.Tensor.numpy),
     "one_hot": _one_hot,
     "repeat_interleave": _repeat_interleave,
 }

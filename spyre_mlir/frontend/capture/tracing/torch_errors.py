@@ -51,10 +51,15 @@ def decided_by_values(name: str, error: GuardOnDataDependentSymNode) -> Unsuppor
             "use the number as a size, a bound of a slice or a factor, torch.where or torch.cond instead of `if`, or "
             f"give it to the model as a number of Python; {_OF_EXAMPLES}"
         )
+    elif instead is None and re.fullmatch(r"zuf\d+", condition):
+        instead = (
+            "write x.item() for float(x): item() gives a number that each call decides, for sizes, factors and "
+            f"torch.where; {_OF_EXAMPLES}"
+        )
     elif instead is None and re.fullmatch(r"Eq\(.*, 0\)", condition):
         instead = "if the size is never 0, write torch._check(y.shape[0] != 0) above this line, where y has this size"
     elif instead is None and "_bool" not in condition and not condition.startswith("Eq(") and condition:
-        symbols = ", ".join(sorted(set(re.findall(r"\bu\d+\b", condition))))
+        symbols = ", ".join(sorted(set(re.findall(r"\bz?uf?\d+\b", condition))))
         instead = (
             f"if it always holds, write torch._check({condition}) above this line, where {symbols} is what the model "
             f"reads from a tensor; else use torch.where, or torch.cond; {_OF_EXAMPLES}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -184,4 +185,20 @@ def test_other_memory_for_a_tensor_is_refused() -> None:
         return y
 
     with pytest.raises(UnsupportedError, match="it assigns to its `data`\n  try: write to the tensor"):
+        spyre_mlir.compile(FunctionModel(program), (torch.ones(2),))
+
+
+def test_arrays_of_known_tensors_are_known() -> None:
+    def program(x: Tensor) -> Tensor:
+        array = torch.arange(3).numpy()
+        array[0] = 7
+        return x * torch.from_numpy(array) + torch.tensor(np.asarray(torch.full((3,), 2.0)))
+
+    x = torch.ones(3)
+    assert spyre_mlir.compile(FunctionModel(program), (x,), numerics="exact")(x).tolist() == [9.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize("program", [lambda x: torch.from_numpy(x.numpy() * 2), lambda x: torch.tensor(np.asarray(x))])
+def test_arrays_of_what_calls_decide_are_refused(program: Callable[[Tensor], Tensor]) -> None:
+    with pytest.raises(UnsupportedError, match=r"NumPy a tensor that calls decide.*\n  at: .*\n  try: use func"):
         spyre_mlir.compile(FunctionModel(program), (torch.ones(2),))

@@ -143,3 +143,10 @@ def test_numbers_among_truth_values() -> None:
     x, at = torch.tensor([True, False, False]), torch.tensor([1])
     found = spyre_mlir.compile(FunctionModel(function), (x, at), numerics="exact")(x, at)
     assert [f.tolist() for f in found] == [w.tolist() for w in function(x, at)]
+
+
+def test_no_negative_number_of_the_device_has_a_broken_power() -> None:
+    """Inverses of numbers as large as -8e9 are 0 in DL16."""
+    x, y = torch.tensor([-8e9, -2.0, 4.0]), torch.full((3,), 0.5)
+    found = spyre_mlir.compile(FunctionModel(torch.pow), (x, y), numerics="device")(x, y)
+    assert found.isnan().tolist() == [True, True, False]

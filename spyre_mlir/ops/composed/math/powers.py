@@ -90,9 +90,9 @@ def _general(b: Build, x: Value, y: Value) -> Value:
     half = y * 0.5
     odd = half.floor().ne(half)
     signed = odd.where(-size, size)
-    # A broken exponent gives no number, as does the root of a finite inverse below 0; that of minus infinity is -0.
+    # The logarithm of a negative number is no number: what a broken exponent gives, but for minus infinity.
     whole = y.floor().eq(y)
-    below = whole.where(signed, size + x.reciprocal().sqrt())
+    below = whole.where(signed, x.eq(-inf).where(size, x.log()))
     out = x.lt(0.0).where(below, size)
     at_zero = y.gt(0.0).where(number(b, 0.0, y), inf)
     out = x.eq(0.0).where(at_zero, out)

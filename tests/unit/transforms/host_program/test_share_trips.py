@@ -58,3 +58,11 @@ def test_kernels_of_a_trip_are_bounded(adds: int, most: int, several: int) -> No
     (loop,) = ops(module, scf.ForOp)
     assert len(ops(loop, kernel.ComputeOp)) == several * adds
     assert loop_bounds(loop).trips == 12 // several
+
+
+def test_a_function_that_does_more_stays() -> None:
+    """Only a function of a loop and its bounds is one of slices."""
+    alloc = "  %t = spyre.kernel.alloc : !spyre.tensor<[4, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>\n"
+    text = steps(12, "1").replace("  %0 = arith", f"{alloc}  %0 = arith")
+    (loop,) = ops(passed(text, "share-trips"), scf.ForOp)
+    assert loop_bounds(loop).trips == 12

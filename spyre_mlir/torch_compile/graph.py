@@ -24,11 +24,11 @@ from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs
 from spyre_mlir.frontend.capture.indices.writes import IndexWrites
 from spyre_mlir.frontend.capture.tracing.derivatives import takes_derivatives
 from spyre_mlir.frontend.capture.tracing.torch_errors import NEEDS_VALUES, without_values
-from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
 from spyre_mlir.frontend.program.result_memory import ResultMemories
 from spyre_mlir.frontend.torch_private import storage_identity
 from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.residence import CARD
+from spyre_mlir.torch_compile.captured.autocast_regions import CapturedCalls
 from spyre_mlir.torch_compile.captured.symbolic import SymbolicGraph, symbolic_shapes
 from spyre_mlir.torch_compile.captured.value_checks import ChecksPassed
 from spyre_mlir.torch_compile.dynamo_private import compile_id, recompile_reason, source_name
@@ -60,7 +60,7 @@ class _Program(torch.nn.Module):
         queue = iter(inputs)
         count = len(inputs) + len(self._frozen_names)
         every = [getattr(self, self._frozen_names[i]) if i in self._frozen_names else next(queue) for i in range(count)]
-        return KnownNumbers(self._calls).run(*every)
+        return CapturedCalls(self._calls).run(*every)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Decision: docs/decisions/0007-equal-slices.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
@@ -58,14 +58,6 @@ class SpanError(ValueError):
 def divisors(number: int, most: int) -> list[int]:
     """Divisors of `number` up to `most`, ascending."""
     return [d for d in range(1, min(number, most) + 1) if number % d == 0]
-
-
-def most_cores(extents: Iterable[int], spec: SpyreSpec) -> int:
-    """Return the most cores that can share loops of these extents equally, each loop divided into equal slices."""
-    counts = {1}
-    for extent in extents:
-        counts |= {c * d for c in counts for d in divisors(extent, spec.cores_per_card // c)}
-    return max(counts)
 
 
 def span_bytes(loops: Sequence[DividedLoop], splits: Mapping[str, int], operand: Footprint) -> int:

@@ -34,7 +34,7 @@ from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, NestOp, Yiel
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import SpyreError
-from spyre_mlir.hw.division import most_cores
+from spyre_mlir.hw.division import divisors
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing
@@ -121,8 +121,8 @@ class _Source(Enum):
 
 def _paddings(function: func.FuncOp, spec: SpyreSpec) -> list[_Padding]:
     """The groups of a function whose reductions gain clearly by more rows."""
-    found, cores = list[_Padding](), spec.cores_per_card
-    for group in shared_rows(function, lambda n: cores < n and most_cores((n,), spec) < cores):
+    found = list[_Padding]()
+    for group in shared_rows(function, lambda n: spec.cores_per_card < n and _cores((n,), spec) < spec.cores_per_card):
         if (rows := _padded_rows(group, spec)) is not None:
             found.append(_Padding(group, {v: _Source.of(function, v) for v in group.sources}, rows, spec))
     return found
@@ -133,7 +133,7 @@ def _padded_rows(group: SharedRows, spec: SpyreSpec) -> int | None:
     reductions = [_Reduction.of(op, group.loops[op]) for op in group.reductions]
 
     def slowest(rows: int) -> float:
-        return sum(rows * r.size / most_cores((rows, *r.others), spec) for r in reductions)
+        return sum(rows * r.size / _cores((rows, *r.others), spec) for r in reductions)
 
     def shared(rows: int) -> float:
         return sum(rows * r.size / spec.cores_per_card for r in reductions)
@@ -164,6 +164,14 @@ class _Reduction:
         """Takes it from a nest and its loop over rows."""
         others = {d.name: d.extent for d in op.space.data if d.name != rows}
         return cls(prod(others.values()), tuple(e for n, e in others.items() if n not in op.reduced))
+
+
+def _cores(extents: tuple[int, ...], spec: SpyreSpec) -> int:
+    """The most cores that share loops equally."""
+    counts = {1}
+    for extent in extents:
+        counts |= {c * d for c in counts for d in divisors(extent, spec.cores_per_card // c)}
+    return max(counts)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,4 @@
-"""Choice of the loop in the lanes: the cheapest of the legal ones, counted in sticks moved.
-
-Decision: docs/decisions/0212-estimates-of-layouts.md
-"""
+"""Choice of the loop in the lanes: the cheapest of the legal ones, counted in sticks moved."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from spyre_mlir.dialects.spyre.attributes import IterDim
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.hw.division import DividedLoop, divide, most_cores
+from spyre_mlir.hw.division import DividedLoop, divide
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.legality import stick_for
 from spyre_mlir.hw.spec import SpyreSpec
@@ -25,7 +22,7 @@ from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import written_block
-from spyre_mlir.transforms.loop_to_kernel.later_reads import weight_of, whole_sticks, written_lanes
+from spyre_mlir.transforms.loop_to_kernel.later_reads import weight_of, written_lanes
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RELAID, LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import Lane, allowed_lanes, check_said
 
@@ -118,12 +115,11 @@ def _by_fewer_cores(
 def _relaid(versions: DeviceForms, stick: int, relaid: float) -> float:
     """Sticks read and written by a restickify, `weight_of` each.
 
-    Rows that become lanes are read in whole sticks. Where one side is sparse, both have a stick for every element.
+    Where one side is sparse, both have a stick for every element.
     """
     source = versions.buffers[0]
     if UNIT not in (stick, source.layout.stick):
-        read = whole_sticks(versions.shape, versions.format, (source.layout.stick, stick))
-        return weight_of(versions.format, relaid) * (read + _sticks(versions, stick))
+        return weight_of(versions.format, relaid) * (source.sticks + _sticks(versions, stick))
     dense = source.sticks if stick == UNIT else _sticks(versions, stick)
     return 2 * dense * lanes_of(versions.format)
 
@@ -148,8 +144,10 @@ def usable_cores(
     space: tuple[IterDim, ...], reduced: tuple[str, ...], lane: str | None, lanes: int, spec: SpyreSpec
 ) -> int:
     """Return the number of usable cores with `lane` in the lanes: whole sticks there, elements elsewhere."""
-    kept = [d for d in space if d.name not in reduced]
-    return most_cores([-(-d.extent // lanes) if d.name == lane else d.extent for d in kept], spec)
+    loops = [
+        DividedLoop(d.name, -(-d.extent // lanes) if d.name == lane else d.extent, d.name not in reduced) for d in space
+    ]
+    return prod(divide([lp for lp in loops if lp.kept], [], spec).values())
 
 
 def lane_of_result(op: loop.NestOp, stick: int, lanes: int) -> str | None:

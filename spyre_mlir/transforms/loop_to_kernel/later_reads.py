@@ -11,7 +11,7 @@ these estimates.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import inf, prod
 
@@ -160,24 +160,13 @@ class LaterReads:
 
 @lru_cache(maxsize=1 << 12)
 def _relaid(shape: tuple[int, ...], form: str, old: int, new: int, each: float) -> float:
-    """Sticks read and written by a restickify, so many each."""
-    sticks, lanes = whole_sticks(shape, form, (old, new)), lanes_of(form)
+    """Sticks read and written by a restickify, so many each; both tensors have whole sticks of both dimensions."""
+    lanes, block = lanes_of(form), block_of(form)
+    elements = prod([round_up(e, block) if dim in (old, new) else e for dim, e in enumerate(shape)])
     # To or from a sparse tensor both sides have a stick for every element, and no scratchpad holds them, nor what
     # their readers share with them: counted as all lanes of the sparse side, so that little is laid out so.
-    moved = sticks * lanes * (lanes + 1) if UNIT in (old, new) else each * 2 * sticks
+    moved = elements * (lanes + 1) if UNIT in (old, new) else each * 2 * elements / lanes
     return moved * (_WIDE_STEPS if form == FP32.name else 1)
-
-
-def whole_sticks(shape: Sequence[int], form: str, dims: Container[int]) -> float:
-    """Return the sticks of either tensor of a restickify: both have whole sticks of both stick dimensions.
-
-    Args:
-        shape: of the tensors.
-        form: their format.
-        dims: the stick dimensions.
-    """
-    block = block_of(form)
-    return prod([round_up(e, block) if dim in dims else e for dim, e in enumerate(shape)]) / lanes_of(form)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -268,4 +257,4 @@ def _lanes_of_product(op: loop.NestOp, number: int) -> tuple[str | None, str | N
     return (summed if number == left else column), column
 
 
-__all__ = ["LaterReads", "weight_of", "whole_sticks", "written_lanes"]
+__all__ = ["LaterReads", "weight_of", "written_lanes"]

@@ -18,7 +18,6 @@ from spyre_mlir.hw.division import (
     divisions,
     divisors,
     judged_divisions,
-    most_cores,
     span_bytes,
 )
 from spyre_mlir.hw.spec import SPYRE
@@ -54,14 +53,6 @@ def test_every_division_is_legal(loops: list[DividedLoop], cores: int, span: int
         assert lp.units % splits[lp.name] == 0
         assert lp.divisible or splits[lp.name] == 1
     assert all(span_bytes(loops, splits, operand) <= span for operand in operands)
-
-
-@pytest.mark.parametrize(
-    ("extents", "most"), [((), 1), ((16, 38), 32), ((38,), 19), ((3, 7), 21), ((5, 7), 7), ((31, 33), 31)]
-)
-def test_cores_that_share_loops(extents: tuple[int, ...], most: int) -> None:
-    """Each loop has equal slices: 16 x 2 of 16 x 38, where the longest loop alone would take 19."""
-    assert most_cores(extents, SPYRE) == most
 
 
 def test_an_op_without_loops_is_on_one_core() -> None:

@@ -43,9 +43,9 @@ class SharedHeads(nn.Module):
 
 
 def test_a_loop_begins_behind_products_that_have_few_rows_in_a_trip() -> None:
-    """A loop over the batch has attention in it; all 2,048 rows make their keys and values at once."""
+    """A loop over the batch has attention in it; all 4,096 rows make their keys and values at once."""
     with torch.device("meta"):
-        model, inputs = SharedHeads(), (torch.empty(8, 256, 2048), torch.empty(8, 32, 256, 64))
+        model, inputs = SharedHeads(), (torch.empty(16, 256, 2048), torch.empty(16, 32, 256, 64))
     module = lower(import_program(model, inputs).module, make_context()).modules["spyre.kernel"]
     products = [op for op in ops(module, KernelOp) if op.is_product]
     places = {max(op.space.extents.values()) == 2048: op.parent_op() for op in products}

@@ -75,16 +75,16 @@ def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tu
 
 def _lies_apart(tensor: torch.Tensor) -> bool:
     """Return whether every element of a tensor, which may have gaps, has a place of its own."""
-    sizes: list[object] = [*tensor.stride(), *tensor.shape] if tensor.layout is torch.strided else [None]
-    if not all(isinstance(size, int) for size in sizes):  # sparse, or with symbols
+    if tensor.layout is not torch.strided:
         return False
-    places = sorted(zip(tensor.stride(), tensor.shape, strict=True))
+    sizes: list[object] = [*tensor.stride(), *tensor.shape]
+    if not all(isinstance(size, int) for size in sizes):  # symbols
+        return False
     reached = 0
-    for stride, extent in places:
-        if extent > 1:
-            if stride <= reached:
-                return False
-            reached += stride * (extent - 1)
+    for stride, extent in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if extent > 1 and stride <= reached:
+            return False
+        reached += stride * (extent - 1)
     return True
 
 

@@ -14,6 +14,7 @@ _LIST = "published OpFunc list of the interface specification alone; likely"
 
 
 def _relu(self: Value) -> Value | None:
+    """Integers by a maximum, which keeps all 64 bits: the function computes with floats."""
     return None if self.is_float else self.maximum(0)
 
 

@@ -2,55 +2,37 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import tempfile
-import time
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from numpy.typing import NDArray
-
 from spyre_mlir.backend.check import Findings, check_path
-from spyre_mlir.cache.lower import lower_once, lowered_key
-from spyre_mlir.cache.store import Store
-from spyre_mlir.collector import paused_collector
+from spyre_mlir.builders import build, build_dynamic, build_parted, build_static, import_model
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dynamic.exported import EXPORTED_FILE
-from spyre_mlir.dynamic.files import SavedSizes, Sizes, is_dynamic, read_sizes
-from spyre_mlir.dynamic.model import Buckets, DynamicModel
+from spyre_mlir.dynamic.files import is_dynamic, read_sizes
+from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.dynamic.programs import with_sizes
-from spyre_mlir.errors import DataSizesError, InputError, UnsupportedError
+from spyre_mlir.errors import InputError
 from spyre_mlir.generation import GeneratingModel, Generation
 from spyre_mlir.lazy import LazyModel
 from spyre_mlir.machine.bundle.host_code import HostCode
 from spyre_mlir.options import CompileOptions, takes_options
-from spyre_mlir.padding.buckets import check_bucket
-from spyre_mlir.parted.bounded import Bounding
 from spyre_mlir.parted.files import is_parted, read_parts
 from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.pickling import remove_folder, write_files
 from spyre_mlir.pipeline import LEVELS, lower
-from spyre_mlir.progress import PassLog, progress
+from spyre_mlir.progress import progress
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:
-    from spyre_mlir.frontend import Program
     from spyre_mlir.report.models.model_info import ModelInfo
 
-log = logging.getLogger(__name__)
-
-Array = NDArray[Any]
-Step = Callable[[str], object]
-BUNDLE = "bundle"
-_NO_BUCKETS = "leave out buckets: the model is divided where data decides a size, and its parts have none"
 _BUCKETS = "compile(model, (x,), dynamic_shapes=…, buckets=[128, 512])"
-_NO_MAX_SIZE = "leave it out; buckets=[…] is for sizes of inputs"
 _GENERATES_FROM_NOTHING = "a model that generates takes no example inputs, dynamic shapes or buckets"
 # By whether it has symbols.
 _SEVERAL = {False: "data divides this model into parts", True: "this model has one for each size"}
@@ -120,26 +102,22 @@ def compile(
         if example_inputs is not None or example_kwargs is not None or dynamic_shapes is not None or buckets:
             raise InputError(_GENERATES_FROM_NOTHING, hint="compile(model, generation=…)")
         return cast("GeneratingModel", resolve_name(_GENERATING)(model, generation, choices))
-    if buckets and dynamic_shapes is None and not is_complete(model):
-        raise InputError("buckets need dynamic shapes", hint=_BUCKETS)
-    if example_inputs is None and example_kwargs is None and not is_complete(model):
-        if dynamic_shapes is not None:
-            raise InputError("dynamic shapes need example inputs", hint="compile(model, (x,), dynamic_shapes=…)")
-        return LazyModel(model, options, _compile)
-    with progress(LEVELS[-1], options.progress) as step:
-        try:
-            program = _imported(model, _as_tuple(example_inputs), example_kwargs, step, dynamic_shapes, options)
-            _check_no_bound(options)
-        except DataSizesError as sizes:
-            if buckets:
-                sizes.hint = _NO_BUCKETS
-                raise
-            return _parted(model, sizes.name, sizes.exported, options, specializations)
-        if program.origin is None:
-            if buckets:
-                raise InputError("buckets need a program with symbols", hint="export the model with dynamic_shapes")
-            return _lowered(program, options, step)
-    return _dynamic(model, program, options, specializations, buckets)
+    if not is_complete(model):
+        if buckets and dynamic_shapes is None:
+            raise InputError("buckets need dynamic shapes", hint=_BUCKETS)
+        if example_inputs is None and example_kwargs is None:
+            if dynamic_shapes is not None:
+                raise InputError("dynamic shapes need example inputs", hint="compile(model, (x,), dynamic_shapes=…)")
+            return LazyModel(model, options, build_static)
+    return build(
+        model,
+        _as_tuple(example_inputs),
+        example_kwargs,
+        options,
+        dynamic_shapes=dynamic_shapes,
+        specializations=specializations,
+        buckets=buckets,
+    )
 
 
 def load(
@@ -177,7 +155,7 @@ def load(
     made = {number: LoadedModel(place, options, check=check) for number, place in saved.folders.items()}
     exported = read_exported(folder / EXPORTED_FILE)
     chosen = CompileOptions.of({**saved.choices, **choices}, by="load")
-    return _parted(exported, saved.name, exported, chosen, saved.specializations, made, saved.masked)
+    return build_parted(exported, saved.name, exported, chosen, saved.specializations, made, saved.masked)
 
 
 def _loaded_dynamic(folder: Path, choices: Mapping[str, Any], *, check: bool) -> DynamicModel:
@@ -190,8 +168,8 @@ def _loaded_dynamic(folder: Path, choices: Mapping[str, Any], *, check: bool) ->
     exported = read_exported(folder / EXPORTED_FILE)
     options = CompileOptions.of({**saved.choices, **choices}, by="load")
     with progress(LEVELS[-1], options.progress) as step:
-        program = _imported(exported, None, None, step)
-    return _dynamic(exported, program, options, saved.specializations, saved.buckets, saved, apart)
+        program = import_model(exported, None, None, step)
+    return build_dynamic(exported, program, options, saved.specializations, saved.buckets, saved, apart)
 
 
 def unpickled_saved(
@@ -262,136 +240,6 @@ def _as_tuple(example_inputs: Sequence[Any] | None) -> tuple[Any, ...] | None:
         f"example inputs are a tuple, got {type(example_inputs).__name__}",
         hint="compile(model, (x,)) for one input x, (x, y) for two",
     )
-
-
-def _check_no_bound(options: CompileOptions) -> None:
-    """Raises InputError if sizes that data decides have a bound: the model has none of them."""
-    if options.max_size is not None:
-        raise InputError("max_size is of sizes that data decides, and the model has none", hint=_NO_MAX_SIZE)
-
-
-def _compile(
-    model: Any, args: tuple[Any, ...] | None, kwargs: Mapping[str, Any] | None, options: CompileOptions
-) -> CompiledModel:
-    with progress(LEVELS[-1], options.progress) as step:
-        return _lowered(_imported(model, args, kwargs, step, options=options), options, step)
-
-
-def _dynamic(
-    model: Any,
-    program: Program,
-    options: CompileOptions,
-    specializations: int,
-    buckets: Sequence[int],
-    saved: SavedSizes | None = None,
-    apart: Mapping[Sizes, CompiledModel] | None = None,
-) -> DynamicModel:
-    """A model with symbols; if it was saved, with what was lowered, and with programs for sizes apart."""
-    from spyre_mlir.frontend import is_complete
-
-    def build(made: Program) -> CompiledModel:
-        store = None if saved is None else saved.lowered
-        with progress(LEVELS[-1], options.progress) as step:
-            return _lowered(made, options, step, rare=not buckets, shared=False, saved=store)
-
-    def is_proved(made: Program) -> bool:
-        return saved is not None and lowered_key(made.module, options) in saved.proved
-
-    def static(args: Sequence[Any], kwargs: Mapping[str, Any]) -> CompiledModel:
-        return _compile(model, tuple(args), kwargs, options)
-
-    return DynamicModel(
-        program,
-        build,
-        options,
-        specializations=specializations,
-        static=None if is_complete(model) else static,
-        buckets=Buckets(buckets, partial(check_bucket, options=options), is_proved) if buckets else None,
-        apart=apart,
-        lowered=None if saved is None else saved.lowered,
-    )
-
-
-def _parted(
-    model: Any,
-    name: str,
-    exported: Any,
-    options: CompileOptions,
-    specializations: int,
-    made: Mapping[int, CompiledModel] | None = None,
-    masked: Collection[int] = (),
-) -> PartedModel:
-    """A model in which data decides sizes, in parts."""
-    from spyre_mlir.frontend import import_divided, size_makers
-
-    program = import_divided(name, exported)
-    of_parts = replace(options, specialize_values=False)  # Python has read what it reads
-
-    def compiled(part: Any, inputs: tuple[Any, ...], symbols: Any) -> CompiledModel | DynamicModel:
-        if symbols is None:
-            return _compile(part, inputs, None, of_parts)
-        with progress(LEVELS[-1], options.progress) as step:
-            imported = _imported(part, inputs, None, step, symbols)
-            if imported.origin is None:
-                raise UnsupportedError(f"torch takes the sizes of {imported.name} for granted")
-        return _dynamic(part, imported, options, specializations, ())
-
-    def build(made: Program) -> CompiledModel:
-        with progress(LEVELS[-1], options.progress) as step:
-            return _lowered(made, options, step, shared=False)
-
-    return PartedModel(
-        model,
-        exported,
-        program,
-        compiled,
-        options,
-        specializations=specializations,
-        made=made,
-        masked=masked,
-        bounding=None if options.max_size is None else Bounding(options, size_makers(program), build),
-    )
-
-
-def _imported(
-    model: Any,
-    args: tuple[Any, ...] | None,
-    kwargs: Mapping[str, Any] | None,
-    step: Step,
-    dynamic_shapes: Any = None,
-    options: CompileOptions | None = None,
-) -> Program:
-    from spyre_mlir.frontend import import_program, unless_ranks_end
-
-    step("import")
-    started = time.perf_counter()
-    with paused_collector():
-        values = options is not None and options.specialize_values
-        importing = partial(import_program, model, args, kwargs, dynamic_shapes, specialize_values=values)
-        program = unless_ranks_end("the import", importing)
-    operations = sum(1 for _ in program.module.walk())
-    log.info("import of %s: %d ops, %.3f s", program.name, operations, time.perf_counter() - started)
-    return program
-
-
-def _lowered(
-    program: Program,
-    options: CompileOptions,
-    step: Step,
-    *,
-    rare: bool = False,
-    shared: bool = True,
-    saved: Store | None = None,
-) -> CompiledModel:
-    from spyre_mlir.frontend import unless_ranks_end
-
-    context, watch = make_context(options.spec), PassLog(step)
-    make = partial(lower_once, program.module, context, options, watch=watch, rare=rare, saved=saved)
-    with paused_collector():
-        lowered = unless_ranks_end(f"the compilation of {program.name}", make)
-    lowered.free_at_once(program.module, shared=shared)
-    lowered.losses.tell()
-    return CompiledModel(program, lowered, options)
 
 
 __all__ = ["check", "compile", "info", "load"]

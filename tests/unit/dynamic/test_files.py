@@ -97,7 +97,7 @@ def test_what_was_lowered_is_not_lowered_again(tmp_path: Path, lowerings: list[o
 def test_buckets_are_proved_once(tmp_path: Path, lowerings: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
     folder = compiled(buckets=[4, 8]).save(tmp_path / "saved")
     lowerings.clear()
-    monkeypatch.setattr("spyre_mlir.api.check_bucket", lambda *_, **__: pytest.fail("proved again"))
+    monkeypatch.setattr("spyre_mlir.builders.check_bucket", lambda *_, **__: pytest.fail("proved again"))
     again = loaded(folder)
     assert all(agrees(again, rows) for rows in (3, 8, 5))
     assert (lowerings, len(again.programs)) == ([], 2)

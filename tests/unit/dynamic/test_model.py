@@ -12,7 +12,7 @@ from torch import nn
 from torch.export import Dim
 
 import spyre_mlir
-from spyre_mlir import api
+from spyre_mlir import api, builders
 from spyre_mlir.dialects.aten_sizes import SymbolRange
 from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import BindingError, InputError
@@ -141,8 +141,8 @@ def test_other_weights_lower_nothing_again(monkeypatch: pytest.MonkeyPatch) -> N
     other, model = Rows().eval(), compiled(buckets=[6])
     model.specialize(s0=9)
     lowered: list[object] = []
-    real = api.lower_once
-    monkeypatch.setattr(api, "lower_once", lambda *args, **kwargs: lowered.append(args) or real(*args, **kwargs))
+    real = builders.lower_once
+    monkeypatch.setattr(builders, "lower_once", lambda *args, **kwargs: lowered.append(args) or real(*args, **kwargs))
     bound = model.bind(other.state_dict())
     for rows in (4, 9):
         x = torch.randn(rows, 4)

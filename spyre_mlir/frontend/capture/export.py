@@ -42,7 +42,7 @@ from spyre_mlir.frontend.capture.tracing.torch_errors import (
     of_sizes,
     without_values,
 )
-from spyre_mlir.frontend.capture.unsupported import DATA
+from spyre_mlir.frontend.capture.unsupported import DATA, DENSE
 from spyre_mlir.frontend.locations import place_of, raised_at, raised_by_torch
 from spyre_mlir.frontend.torch_private import (
     FakeTensorMode,
@@ -54,6 +54,7 @@ from spyre_mlir.frontend.torch_private import (
     holders,
     is_fake,
     schema_of,
+    tree_flatten,
     tree_map,
 )
 from spyre_mlir.frontend.torch_tracing import carried_apart
@@ -66,7 +67,7 @@ def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tu
         if not isinstance(leaf, torch.Tensor):
             return leaf
         copy = leaf.detach().clone()
-        if copy.stride() != leaf.stride() and _lies_apart(leaf):
+        if _lies_apart(leaf) and copy.stride() != leaf.stride():
             copy = copy.new_empty_strided(leaf.shape, leaf.stride()).copy_(copy)
         return torch.nn.Parameter(copy, requires_grad=False) if isinstance(leaf, torch.nn.Parameter) else copy
 
@@ -163,11 +164,12 @@ def export_model(
 
     Raises:
         InputError: values are to be specialised, and the module has tensors without any.
-        UnsupportedError: the control flow depends on data.
+        UnsupportedError: the control flow depends on data, or an example argument is sparse.
         ImportProgramError: torch cannot trace the module for these arguments, or it writes to tensors that are not its
             buffers.
     """
     _check_no_script(model)
+    _check_dense((args, dict(kwargs)))
     noted = values_of(model, *clone_examples(args, kwargs)) if specialize_values else None
     asked = _Asked(model, args, kwargs, dynamic_shapes, noted)
     state = CallState(model)
@@ -204,6 +206,13 @@ def _check_no_script(model: torch.nn.Module) -> None:
                 where=str(getattr(module, "original_name", None) or type(module).__name__),
                 hint="compile the model with the modules that torch.jit.script or torch.jit.trace were given",
             )
+
+
+def _check_dense(examples: object) -> None:
+    """Refuse sparse tensors, of most of which torch.export says that they are no tensors of its own."""
+    for leaf in tree_flatten(examples)[0]:
+        if isinstance(leaf, torch.Tensor) and leaf.layout is not torch.strided:
+            raise UnsupportedError(f"an input has the layout {leaf.layout}, which has no form", hint=DENSE)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ SIZES = "compile(model, example inputs) divides a model where data decides a siz
 EVAL = "call model.eval(), or pass the random numbers as an input"
 _PLAIN_TYPE = "use a plain float or integer type"
 HIGHER = "write the operation with plain tensor operations"
+DENSE = "use dense tensors"
 MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it is a view of"
 REAL = "compute with real and imaginary parts as two real tensors"
 _SYMBOLIC = "sizes of its program are symbols"
@@ -158,7 +159,7 @@ def _tensor_reason(value: torch.Tensor) -> tuple[str, str] | None:
     if value.dtype not in ELEMENT_TYPES:
         return f"element type {value.dtype} has no form", _PLAIN_TYPE
     if value.layout is not torch.strided:
-        return f"layout {value.layout} has no form", "use dense tensors"
+        return f"layout {value.layout} has no form", DENSE
     return None
 
 

@@ -261,8 +261,11 @@ def test_quantized_tensors_are_refused() -> None:
         import_program(FunctionModel(program), (torch.ones(2),))
 
 
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 def test_sparse_tensors_are_refused() -> None:
     assert "aten._to_sparse: layout torch.sparse_coo has no form" in refused(FunctionModel(lambda x: x.to_sparse()), X)
+    for sparse in (X.to_sparse(), X.to_sparse_csr()):
+        assert f"an input has the layout {sparse.layout}" in refused(FunctionModel(lambda x: x.to_dense()), sparse)
 
 
 def test_an_input_that_gets_another_shape_in_place() -> None:

@@ -12,7 +12,7 @@ Decision: docs/decisions/0148-carried-tensors-stay-on-the-device.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -21,7 +21,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue, Use
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of
 from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, carried_inputs, varying_inputs, with_types
@@ -108,7 +108,7 @@ class _Handing:
             argument.name_hint = old.name_hint
             for op in ops:
                 _replace(op, argument)
-            _fetch(old, argument, lambda made, block=block: _insert_first(block, made), host)
+            _fetch(old, argument, InsertPoint.at_start(block), host)
             block.erase_arg(old)
         return True
 
@@ -252,19 +252,17 @@ def _read_where_it_lies(value: SSAValue, host: Attribute, op: ControlOp) -> None
     if len(sent) == 1 or all(map(_only_reads, sent)):
         for transfer in sent:
             _replace(transfer, value)
-    block = op.parent_block()
-    assert block is not None
-    _fetch(value, value, lambda made: block.insert_op_after(made, op), host)
+    _fetch(value, value, InsertPoint.after(op), host)
 
 
-def _fetch(old: SSAValue, value: SSAValue, insert: Callable[[Operation], None], host: Attribute) -> None:
+def _fetch(old: SSAValue, value: SSAValue, place: InsertPoint, host: Attribute) -> None:
     """Let the ops that read a value as a host tensor read a copy of a device tensor."""
     users = list(_host_uses(old))
     if not users:
         return
     fetched = kernel.FromDeviceOp(value, host)
     fetched.location = users[0][0].location
-    insert(fetched)
+    Rewriter.insert_op(fetched, place)
     for op, number in users:
         op.operands[number] = fetched.result
 
@@ -273,11 +271,6 @@ def _host_uses(value: SSAValue) -> Iterator[tuple[Operation, int]]:
     for use in value.uses:
         if not isinstance(use.operation, kernel.KernelOp):
             yield use.operation, use.index
-
-
-def _insert_first(block: Block, made: Operation) -> None:
-    assert block.first_op is not None
-    block.insert_op_before(made, block.first_op)
 
 
 def _replace(op: kernel.ToDeviceOp, value: SSAValue) -> None:

@@ -62,10 +62,11 @@ def _carrying_copies(body: Block) -> dict[SSAValue, list[kernel.ComputeOp]]:
         if not _is_copy(op) or op.inputs[0] in sources:
             continue
         source, home = op.inputs[0], op.output
-        inside = isinstance(source.owner, kernel.AllocOp) and source.owner.parent is body
-        kernels = all(isinstance(use.operation, kernel.KernelOp) for use in source.uses)
-        final = not any(is_written(use) and order[use.operation] > order[op] for use in source.uses)
-        if inside and kernels and final and source.type == home.type and _is_carried(home, body):
+        if not isinstance(source.owner, kernel.AllocOp) or source.owner.parent is not body:
+            continue
+        kernels = all(isinstance(use.operation, kernel.KernelOp) and use.operation in order for use in source.uses)
+        final = kernels and not any(is_written(use) and order[use.operation] > order[op] for use in source.uses)
+        if final and source.type == home.type and _is_carried(home, body):
             sources.add(source)
             found[home].append(op)
     return found

@@ -24,14 +24,15 @@ def copy(source: str, made: str, more: str = "") -> str:
     return one("identity", source, made, more)
 
 
-def left(body: str, *buffers: str) -> list[str]:
-    """The kernels that are left of a trip that carries two tensors, with the names of its arguments."""
+def left(body: str, *buffers: str, before: str = "") -> list[str]:
+    """The kernels that are left in front of the trips and in one that carries two tensors, with what they write."""
     allocs = "".join(f"%{name} = spyre.kernel.alloc : {T}\n" for name in buffers)
     text = f"""
 func.func private @steps(%g: {T}, %h: {T}, %w: {T}, %y: {X}, %k: {K}) {{
   %0 = arith.constant 0 : index
   %1 = arith.constant 8 : index
   %2 = arith.constant 1 : index
+  {before}
   scf.for %i = %0 to %1 step %2 {{
     {allocs}{body}
   }}
@@ -86,6 +87,10 @@ def test_tensors_that_change_places_keep_a_copy() -> None:
 def test_the_next_step_reads_what_is_copied() -> None:
     body = one("exp", "h", "a") + copy("a", "h") + one("tanh", "h", "b") + copy("b", "h")
     assert left(body, "a", "b") == ["exp a", "tanh h"]
+
+
+def test_what_the_caller_computed_is_copied() -> None:
+    assert left(copy("w", "h"), before=one("exp", "g", "w")) == ["exp w", "identity h"]
 
 
 def test_what_nobody_reads_goes() -> None:

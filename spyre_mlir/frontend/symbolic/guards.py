@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind
 from torch.fx import Node
 
 from spyre_mlir.dialects.size_expressions import symbols_in
@@ -26,7 +27,10 @@ def guards_of(exported: ExportedProgram, sizes: Sizes) -> list[str]:
     Raises:
         UnsupportedError: a condition is about something else than sizes and symbolic numbers.
     """
-    inputs = {node.name: node for node in exported.graph.find_nodes(op="placeholder")}
+    nodes = {node.name: node for node in exported.graph.find_nodes(op="placeholder")}
+    given = [spec.arg for spec in exported.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
+    # A strict export numbers the leaves of the call.
+    inputs = nodes | {f"flat_args_{n}": nodes[arg.name] for n, arg in enumerate(given) if arg.name in nodes}
     return list(
         dict.fromkeys(text for code in guard_codes(exported) if (text := _guard(code, inputs, sizes)) is not None)
     )

@@ -35,6 +35,11 @@ def test_conditions_are_on_symbols() -> None:
     assert any(text.replace(" ", "") in ("s0+s1<=100", "s1+s0<=100") for text in found)
 
 
+def test_leaves_of_a_strict_export_have_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guards, "guard_codes", lambda _: ["L['flat_args'][1].size()[0] != L['flat_args'][2].size()[1]"])
+    assert guards_of(EXPORTED, Sizes.of(EXPORTED)) == ["s0 != s1"]
+
+
 @pytest.mark.parametrize("code", ["L['y'].stride()[0] == 1", "L['z'].size()[0] == 1", "f(L['y'].size()[1])", "=="])
 def test_another_condition_is_refused(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guards, "guard_codes", lambda _: [code])

@@ -255,7 +255,7 @@ class DynamicModel(ShownAsText, PickledAsSaved, IsNoModule):
 
     def _check_places(self, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Mapping[str, int]) -> None:
         """Refuses indices of entries that only padding has."""
-        (main,), names = functions(self._program.module), [a.name for a in self._program.arguments]
+        main, names = functions(self._program.module)[0], [a.name for a in self._program.arguments]
         leaves = self._program.leaves(args, kwargs)
         for wanted, leaf in zip(self._program.input_leaves, leaves, strict=True):
             if wanted.name in names and places_of(main, number := names.index(wanted.name)):

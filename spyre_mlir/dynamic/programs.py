@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def symbols_of(program: Program) -> dict[str, SymbolRange]:
     """Return the symbols of a program with their ranges."""
-    (main,) = functions(program.module)
+    main, *_ = functions(program.module)
     return declared_symbols(main.attributes.get(SYMBOLS))
 
 

@@ -13,16 +13,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import torch
-from torch.fx import Graph, Node
+from torch.fx import Graph, GraphModule, Node
 from torch.fx.node import map_arg
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from spyre_mlir.dialects.argument_notes import PLACES, note_of
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.aten_sizes import number_at
+from spyre_mlir.dialects.ir.control import ForLoopOp
 from spyre_mlir.frontend.calling.current_values import with_current_values
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier
@@ -31,6 +32,7 @@ from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.hints import note_hint
 from spyre_mlir.frontend.locations import LOCATION
 from spyre_mlir.frontend.lowering.assembly import assemble
+from spyre_mlir.frontend.lowering.control_flow import slice_given, slice_taken
 from spyre_mlir.frontend.lowering.signature import PlaceholderSlot, ProgramResult, Signature
 from spyre_mlir.frontend.program.program import Argument, Origin, Program, TreeConstant
 from spyre_mlir.frontend.reference.op_runner import in_torch, operator_of, torch_name
@@ -38,6 +40,7 @@ from spyre_mlir.frontend.symbolic.sizes import Sizes
 
 # Key in the notes on a placeholder: the name of the argument.
 _NAME = "spyre_argument"
+_SCAN = torch.ops.higher_order.scan
 _EXPAND = torch.ops.aten.expand.default
 _DTYPES = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
 
@@ -53,14 +56,10 @@ def static_program(symbolic: Program, module: ModuleOp, sizes: Mapping[str, int]
     if symbolic.origin is None:
         raise ValueError(f"{symbolic.name} has no symbols")
     main = next(op for op in module.ops if isinstance(op, func.FuncOp))
-    graph = _Graph()
+    graph = _Graph(torch.nn.Module())
     pairs = zip(main.body.block.args, symbolic.arguments, strict=True)
     nodes = [graph.placeholder(value, argument.name) for value, argument in pairs]
-    for op in main.body.block.ops:
-        if isinstance(op, AtenOp):
-            graph.call(op)
-    results = [graph.nodes[value] for value in cast(func.ReturnOp, main.body.block.last_op).arguments]
-    graph.graph.output(tuple(results))
+    results = graph.write(main.body.block, cast(func.ReturnOp, main.body.block.last_op).arguments)
     earlier = _earlier(symbolic, symbolic.origin, nodes)
     signature = _signature(symbolic, symbolic.origin.foldable, [n for n in nodes if n not in earlier], results, sizes)
     made = assemble(
@@ -152,18 +151,52 @@ class _Graph:
     """A graph of torch's that grows by the ops of a module.
 
     Attributes:
+        owner: holds the graphs that its loops call.
         nodes: of the values.
     """
 
+    owner: torch.nn.Module
     graph: Graph = field(default_factory=Graph)
     nodes: dict[SSAValue, Node] = field(default_factory=dict[SSAValue, Node])
 
-    def placeholder(self, value: SSAValue, argument: str) -> Node:
+    def __post_init__(self) -> None:
+        """Makes the module the one that the graph takes its graphs from."""
+        cast(Any, self.graph).owning_module = self.owner
+
+    def placeholder(self, value: SSAValue, argument: str | None = None) -> Node:
         """Add an argument of the function, with its name in the program."""
         name = value.name_hint or "argument"
         node = self.graph.create_node("placeholder", name, name=name)
+        node.target = node.name  # names are unique, and torch writes a function with these parameters
         node.meta[_NAME] = argument
         return self._noted(value, node)
+
+    def write(self, block: Block, returned: Sequence[SSAValue]) -> list[Node]:
+        """Add the ops of a function whose arguments are there, and return its results."""
+        for op in block.ops:
+            if isinstance(op, ForLoopOp):
+                self.loop(op)
+            elif isinstance(op, AtenOp) and not any(result in self.nodes for result in op.results):
+                self.call(op)
+        results = [self.nodes[value] for value in returned]
+        self.graph.output(tuple(results))
+        return results
+
+    def loop(self, op: ForLoopOp) -> None:
+        """Add a loop over slices, as torch has one: its body is a graph that takes and gives slices, not entries."""
+        (function,), (_, carried, sliced) = op.functions(), op.numbers
+        body, block = _Graph(torch.nn.Module()), function.body.block
+        for number, value in enumerate(block.args):
+            body.placeholder(slice_taken(value) if carried <= number < carried + sliced else value)
+        returned = cast(func.ReturnOp, block.last_op).arguments
+        body.write(block, [v if n < carried else slice_given(v) for n, v in enumerate(returned)])
+        self.owner.add_module(name := function.sym_name.data, GraphModule(body.owner, body.graph))
+        given = [self.nodes[value] for value in op.inputs]
+        lists = given[:carried], given[carried : carried + sliced], given[carried + sliced :]
+        name_hint = op.results[0].name_hint if op.results else None
+        node = self.graph.create_node("call_function", _SCAN, (self.graph.get_attr(name), *lists), name=name_hint)
+        node.meta[LOCATION] = op.location
+        self._several(op, node)
 
     def call(self, op: AtenOp) -> None:
         """Add the call that an op stands for."""
@@ -177,6 +210,10 @@ class _Graph:
             self._noted(op.results[0], node)
             node.meta["val"] = _with_repetitions(node)
             return
+        self._several(op, node)
+
+    def _several(self, op: AtenOp | ForLoopOp, node: Node) -> None:
+        """Note the results of a node that gives several values."""
         node.meta["val"] = [_example(value.type) for value in op.results]
         for number, value in enumerate(op.results):
             part = self.graph.create_node("call_function", operator.getitem, (node, number), {}, value.name_hint)

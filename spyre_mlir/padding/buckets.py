@@ -53,7 +53,7 @@ def _nests(program: Program, options: CompileOptions) -> FuncOp:
     chosen["decompose-aten"]["name_operators"] = True  # for errors
     passes = {**chosen, **dict.fromkeys(QUICKER_FORMS, OFF)}
     lowered = lower(program.module, make_context(options.spec), until=_LEVEL, options=passes)
-    (main,) = functions(lowered.modules[_LEVEL])
+    main, *_ = functions(lowered.modules[_LEVEL])
     return main
 
 

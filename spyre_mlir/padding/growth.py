@@ -16,6 +16,7 @@ from typing import cast
 from xdsl.dialects import func
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from spyre_mlir.dialects.ir.control import ForLoopOp
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.dialects.tensors import shape_of
@@ -73,13 +74,7 @@ def growth(pair: Pair) -> Growth:
         UnsupportedError: the functions differ in more than extents, or an extent is something else than the size.
     """
     compared = _Compared(pair)
-    larger, smaller = pair.function.body.block, pair.smaller.body.block
-    compared.values(larger.args, smaller.args)
-    for op, other in zip_longest(larger.ops, smaller.ops):
-        if op is None or other is None or not compared.alike(op, other):
-            raise refusal("the program has other steps, or other numbers, for another length", op)
-        compared.values(op.results, other.results, op)
-        compared.spaces(op, other)
+    compared.functions(pair.function, pair.smaller)
     return Growth(compared.dims, compared.loops)
 
 
@@ -95,6 +90,21 @@ class _Compared:
     twins: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     dims: dict[SSAValue, dict[int, int]] = field(default_factory=dict[SSAValue, dict[int, int]])
     loops: dict[Operation, dict[str, int]] = field(default_factory=dict[Operation, dict[str, int]])
+
+    def functions(self, larger: func.FuncOp, smaller: func.FuncOp) -> None:
+        """Compare two functions, with the bodies of their loops over slices.
+
+        Raises:
+            UnsupportedError: they differ in more than extents, or an extent is something else than the size.
+        """
+        self.values(larger.body.block.args, smaller.body.block.args)
+        for op, other in zip_longest(larger.body.block.ops, smaller.body.block.ops):
+            if op is None or other is None or not self.alike(op, other):
+                raise refusal("the program has other steps, or other numbers, for another length", op)
+            if isinstance(op, ForLoopOp) and isinstance(other, ForLoopOp):
+                self.functions(*op.functions(), *other.functions())
+            self.values(op.results, other.results, op)
+            self.spaces(op, other)
 
     def alike(self, op: Operation, other: Operation) -> bool:
         """Return whether two ops are one but for extents."""

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
+from spyre_mlir.dialects.ir.control import ForLoopOp
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.loop import (
     EmptyOp,
@@ -136,12 +137,39 @@ class _Walk:
                     self._nest(op)
             case LoopGatherOp():
                 self._gather(op)
+            case ForLoopOp():
+                self._loop(op)
             case func.ReturnOp():
                 pass
             case _ if any(map(self.grown.of, (*op.operands, *op.results))):
                 raise refusal("a step of the host reads what is padded", op)
             case _:
                 pass
+
+    def _loop(self, op: ForLoopOp) -> None:
+        """Follow padding through a loop with a body of its own, until what it carries holds the same each trip."""
+        (function,), (_, carried, sliced) = op.functions(), op.numbers
+        block, returned = function.body.block, cast(func.ReturnOp, function.body.block.last_op).arguments
+        for number, (value, given) in enumerate(zip(block.args, op.inputs, strict=True)):
+            self.hold(value, self.padding.get(given, {}), self.everywhere.get(given, {}))
+            if given in self.limits and number >= carried:
+                self.limits[value] = self.limits[given]
+            if given in self.arrays and number >= carried + sliced:
+                self.arrays[value] = self.arrays[given]
+        pairs, changes = list(zip(block.args, returned[:carried], strict=False)), True
+        while changes:
+            before = [self._held(value) for value, _ in pairs]
+            for inner in block.ops:
+                self.step(inner)
+            for value, end in pairs:
+                self.hold(value, *(_common(a, b) for a, b in zip(self._held(value), self._held(end), strict=True)))
+            changes = before != [self._held(value) for value, _ in pairs]
+        for number, (result, end) in enumerate(zip(op.outputs, returned, strict=True)):
+            self.hold(result, *self._held(block.args[number] if number < carried else end))
+
+    def _held(self, value: SSAValue) -> tuple[dict[int, Content], dict[int, Content]]:
+        """What padding of a value holds, alone and everywhere."""
+        return self.padding.get(value, {}), self.everywhere.get(value, {})
 
     def _fold(self, op: NestOp) -> bool:
         """Compute a nest whose inputs all follow from constants; return whether it is one."""
@@ -275,6 +303,11 @@ class _Walk:
                 raise refusal("a growing dimension is shifted, or merged with another one", op)
             if each is not None and not used and expr.last(extents) >= self.least * each:
                 raise refusal("an element is read whose place depends on the length, or lies beyond the shortest", op)
+
+
+def _common(one: Mapping[int, Content], other: Mapping[int, Content]) -> dict[int, Content]:
+    """What two values hold by dimension, where it is the same."""
+    return {dim: content if other.get(dim) == content else None for dim, content in one.items()}
 
 
 def _walked(expr: LinearExpr, loop: str, each: int, extents: Mapping[str, int]) -> int | None:

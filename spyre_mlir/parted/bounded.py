@@ -199,7 +199,7 @@ def check_conditions(program: Program, least: Mapping[str, int], most: Mapping[s
     Raises:
         UnsupportedError: one does not, or a condition is about two sizes.
     """
-    (main,) = functions(program.module)
+    main, *_ = functions(program.module)
     for condition in [op.condition.data for op in main.body.block.ops if isinstance(op, GuardOp)]:
         names = symbols_in(condition)
         if len(names) > 1:

@@ -269,7 +269,7 @@ def entry_type(type_: Attribute, trips: int) -> TensorType[Attribute]:
     tensor = as_tensor_type(type_)
     if tensor is None or tensor.get_shape()[:1] != (trips,):
         raise VerifyException(f"a loop of {trips} trips takes or gives {type_}, expected one entry per trip")
-    return TensorType(tensor.get_element_type(), (1, *tensor.get_shape()[1:]))
+    return TensorType(tensor.get_element_type(), (1, *tensor.get_shape()[1:]), tensor.encoding)
 
 
 def with_operands(op: ControlOp, operands: Sequence[SSAValue]) -> ControlOp:

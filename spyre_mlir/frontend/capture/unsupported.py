@@ -12,7 +12,7 @@ import torch
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.arguments import draws_on_host, exchanges, is_random, overload_name, walks
 from spyre_mlir.frontend.capture.as_strided import walked
-from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs, nodes_within, operands_of
+from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs, is_kept, nodes_within, operands_of
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.symbolic.sizes import STATIC, is_symbolic_node
@@ -87,7 +87,7 @@ def survey(nodes: Iterable[torch.fx.Node], *, symbolic: bool = False) -> list[Un
     """
     findings: list[UnsupportedNode] = []
     for node in nodes:
-        reason = (_SYMBOLIC, STATIC) if symbolic and calls_graphs(node) else _reason(node)
+        reason = (_SYMBOLIC, STATIC) if symbolic and is_kept(node) else _reason(node)
         if reason is not None:
             findings.append(UnsupportedNode(op_name(node), reason[0], place_of(node), reason[1]))
         elif calls_graphs(node):
@@ -135,7 +135,9 @@ def _is_strange_collective(node: torch.fx.Node) -> bool:
 
 
 def _control_reason(node: torch.fx.Node) -> tuple[str, str] | None:
-    """Return why control flow cannot be imported."""
+    """Return why control flow cannot be imported; loops over slices that cannot have been unrolled."""
+    if not is_kept(node):
+        return None
     predicate, operands = operands_of(node)
     given: list[object] = [*operands] if predicate is None else [predicate, *operands]
     if not all(isinstance(n, torch.fx.Node) and isinstance(n.meta.get("val"), torch.Tensor) for n in given):

@@ -13,7 +13,6 @@ from xdsl.ir import Attribute, Region
 
 from spyre_mlir.dialects.argument_notes import BITS, COUNTS, PLACES, WEIGHT, ZERO
 from spyre_mlir.dialects.aten_arguments import to_attribute
-from spyre_mlir.dialects.aten_sizes import SYMBOLS, symbols_attribute
 from spyre_mlir.dialects.ir.handed_notes import hand_down_notes
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier, Folded
 from spyre_mlir.frontend.capture.liveness import find_aliases
@@ -149,8 +148,7 @@ def _module(
         arg_attrs=_dictionaries(arguments),
         res_attrs=_dictionaries(results),
     )
-    if sizes.ranges:
-        function.attributes[SYMBOLS] = symbols_attribute(sizes.ranges)
+    sizes.declare(function)
     attributes: dict[str, Attribute] = {
         "aten.input_leaves": _leaves(
             [leaf if isinstance(leaf, TreeConstant) else leaf.name for leaf in signature.input_leaves]

@@ -20,14 +20,14 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from spyre_mlir.dialects.aten import make_op
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, WhileLoopOp, entry_type
-from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.dialects.tensors import tensor_type_of
 from spyre_mlir.frontend.capture.control_flow.kept import body_of, given_to_loop, graphs_of, is_loop, operands_of
 from spyre_mlir.frontend.capture.folding.constant_folding import Folded
 from spyre_mlir.frontend.capture.liveness import find_aliases, live_nodes
 from spyre_mlir.frontend.locations import LOCATION, location_of, of_model, source_of
 from spyre_mlir.frontend.lowering.signature import PlaceholderSlot, Signature
 from spyre_mlir.frontend.program.program import Argument
-from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number
+from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number, open_shape
 from spyre_mlir.frontend.torch_private import tree_flatten
 
 
@@ -63,10 +63,10 @@ class GraphFunctions:
         made: the functions, the innermost first.
     """
 
-    def __init__(self, start: Lower) -> None:
-        """Starts without functions; `start` begins the lowering of a graph."""
+    def __init__(self, start: Lower, sizes: Sizes) -> None:
+        """Starts without functions; `start` begins the lowering of a graph, `sizes` are the program's symbols."""
         self.made: list[func.FuncOp] = []
-        self._start = start
+        self._start, self._sizes = start, sizes
         self._names: set[str] = {"main"}
 
     def op(self, node: Node, caller: GraphLowering) -> ControlOp:
@@ -96,7 +96,7 @@ class GraphFunctions:
         carried, sliced, others = given_to_loop(node)
         name, module = body_of(node)
         body = self._lowered(module, location_of(node))
-        inputs = [caller.ssa(n) for n in (*carried, *sliced, *others)]
+        inputs = [caller.ssa(n) for n in (*carried, *sliced, *others) if not gives_number(n)]
         inputs += [caller.constant(body.values[a.name]) for a in body.arguments[len(inputs) :]]
         trips = int(sliced[0].meta["val"].shape[0])
         for number in range(len(carried), len(carried) + len(sliced)):
@@ -111,11 +111,10 @@ class GraphFunctions:
         types: list[Attribute] = [v.type for v in returned.operands[: len(carried)]]
         for number in range(len(carried), len(returned.operands)):
             row = returned.operands[number]
-            element, shape = element_of(row), shape_of(row)
-            made = make_op("unsqueeze", [row], {"dim": to_attribute(0)}, [TensorType(element, (1, *shape))])
+            made = make_op("unsqueeze", [row], {"dim": to_attribute(0)}, [_entries_type(row, 1)])
             body.block.insert_op_before(made, returned)
             returned.operands[number] = made.results[0]
-            types.append(TensorType(element, (trips, *shape)))
+            types.append(_entries_type(row, trips))
         function = self._function(name, body).sym_name.data
         return ForLoopOp(function, trips, len(carried), len(sliced), inputs, types)
 
@@ -124,16 +123,16 @@ class GraphFunctions:
         live = live_nodes(list(module.graph.nodes))
         for node in live:
             source = source_of(node)
-            if source is None or not of_model(source[0]):
+            if LOCATION not in node.meta and (source is None or not of_model(source[0])):
                 node.meta[LOCATION] = place
         slots = tuple(
-            PlaceholderSlot(n, Argument(n.name, "input", tuple(n.meta["val"].shape), n.meta["val"].dtype))
+            PlaceholderSlot(n, Argument(n.name, "input", open_shape(n.meta["val"]), n.meta["val"].dtype))
             for n in live
-            if n.op == "placeholder"
+            if n.op == "placeholder" and not gives_number(n)
         )
         aliases, known = find_aliases(live), Folded(live, {})
         signature = Signature(slots, {}, {}, frozenset(), (), (), (), cast(Any, None), cast(Any, None))
-        lowering = self._start(signature, aliases, known, Sizes(), self)
+        lowering = self._start(signature, aliases, known, self._sizes, self)
         for node in live:
             if node.op == "call_function" and node not in aliases and node not in known and not gives_number(node):
                 lowering.lower(node)
@@ -145,6 +144,7 @@ class GraphFunctions:
         returned = cast(func.ReturnOp, lowering.block.last_op)
         types = [v.type for v in lowering.block.args], [v.type for v in returned.arguments]
         self.made.append(func.FuncOp(self._fresh(name), types, Region(lowering.block), "private"))
+        self._sizes.declare(self.made[-1])
         return self.made[-1]
 
     def _fresh(self, name: str) -> str:
@@ -155,10 +155,28 @@ class GraphFunctions:
         return fresh
 
 
+def slice_taken(entry: SSAValue) -> SSAValue:
+    """Return the slice that the body of an imported loop takes from an argument, one entry of a tensor."""
+    (use,) = entry.uses
+    return use.operation.results[0]
+
+
+def slice_given(entry: SSAValue) -> SSAValue:
+    """Return the slice that the body of an imported loop gives as a result, one entry of a tensor."""
+    assert isinstance(entry.owner, Operation)
+    return entry.owner.operands[0]
+
+
+def _entries_type(entry: SSAValue, number: int) -> TensorType[Attribute]:
+    """Return the type of so many entries, each like a value."""
+    tensor = tensor_type_of(entry)
+    return TensorType(tensor.get_element_type(), (number, *tensor.get_shape()), tensor.encoding)
+
+
 def _insert_first(block: Block, op: Operation) -> None:
     first = block.first_op
     assert first is not None
     block.insert_op_before(op, first)
 
 
-__all__ = ["GraphFunctions"]
+__all__ = ["GraphFunctions", "slice_given", "slice_taken"]

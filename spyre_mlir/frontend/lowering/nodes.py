@@ -75,7 +75,7 @@ class NodeLowering:
         graphs: GraphFunctions | None = None,
     ) -> None:
         """Starts a function with one block argument per placeholder; `graphs` makes the functions that it calls."""
-        self.graphs = graphs or GraphFunctions(NodeLowering)
+        self.graphs = graphs or GraphFunctions(NodeLowering, sizes)
         self._sizes = sizes
         self._aliases = aliases
         self._folded = folded

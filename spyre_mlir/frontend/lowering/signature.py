@@ -19,7 +19,6 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 from torch.fx import Node
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from spyre_mlir.frontend.capture.as_strided import placed
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
@@ -27,7 +26,7 @@ from spyre_mlir.frontend.capture.unsupported import HIGHER, UnsupportedNode
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.program import Argument, ArgumentKind, TreeConstant
-from spyre_mlir.frontend.symbolic.sizes import Sizes, known_extent
+from spyre_mlir.frontend.symbolic.sizes import Sizes, open_shape
 from spyre_mlir.frontend.torch_private import TreeSpec, is_real, storage_identity, tree_flatten, tree_flatten_with_path
 
 _KINDS: dict[InputKind, ArgumentKind] = {
@@ -203,8 +202,7 @@ def _slot(
 ) -> PlaceholderSlot:
     example = cast(torch.Tensor, node.meta["val"])
     name = rename(node.name) if spec.target is None else spec.target
-    known = (known_extent(extent) for extent in example.shape)
-    shape = tuple(DYNAMIC_INDEX if extent is None else extent for extent in known)
+    shape = open_shape(example)
     kept = spec.kind is InputKind.PARAMETER or (spec.kind is InputKind.BUFFER and bool(spec.persistent))
     is_complex = node.name in exported.complex_inputs
     argument = Argument(name, _KINDS[spec.kind], shape, example.dtype, mutated, persistent=kept, is_complex=is_complex)

@@ -13,11 +13,12 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 from torch.fx import Node
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.aten_arguments import to_attribute
-from spyre_mlir.dialects.aten_sizes import SizeAttr, SymbolRange, type_with_extents
+from spyre_mlir.dialects.aten_sizes import SYMBOLS, SizeAttr, SymbolRange, symbols_attribute, type_with_extents
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.torch_private import expression_of
@@ -134,6 +135,11 @@ class Sizes:
         expression: Any = expression_of(value)
         return int(expression) if expression.is_Integer else SizeAttr(self.text(value))
 
+    def declare(self, function: FuncOp) -> None:
+        """Note the symbols on a function, if there are any."""
+        if self.ranges:
+            function.attributes[SYMBOLS] = symbols_attribute(self.ranges)
+
     def leaf(self, value: object) -> object:
         """Return the value of an input or output that is no tensor, an attribute if it is symbolic.
 
@@ -151,9 +157,23 @@ def known_extent(extent: object) -> int | None:
     return int(expression) if expression.is_Integer else None
 
 
+def open_shape(tensor: torch.Tensor) -> tuple[int, ...]:
+    """Return the shape of a tensor with MLIR's number for an open extent where it is symbolic."""
+    return tuple(DYNAMIC_INDEX if (known := known_extent(e)) is None else known for e in tensor.shape)
+
+
 def is_symbolic_node(node: Node) -> bool:
     """Return whether a call reads or gives tensors or numbers that depend on symbols."""
     return any(_has_symbols(n.meta.get("val")) for n in (node, *node.all_input_nodes))
+
+
+def torch_symbols(value: object) -> set[str]:
+    """Return torch's names of the symbols that a value of a node depends on, a tensor or number or several."""
+    if isinstance(value, (list, tuple)):
+        return set[str]().union(*map(torch_symbols, cast("Sequence[object]", value)))
+    if isinstance(value, torch.Tensor):
+        return torch_symbols(list(value.shape))
+    return {str(s) for s in expression_of(value).free_symbols} if isinstance(value, SYMBOLIC) else set()
 
 
 def gives_number(node: Node) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch._higher_order_ops.scan import scan
 from torch.export import Dim
 
 from spyre_mlir.dialects.aten_sizes import SizeAttr
@@ -16,6 +17,7 @@ from spyre_mlir.frontend.program.program import Program, TreeConstant
 from spyre_mlir.frontend.specializing import static_program
 from spyre_mlir.frontend.weights.binding import bind
 from spyre_mlir.text.render import module_text
+from tests.functions import FunctionModel
 
 
 class Attention(nn.Module):
@@ -133,6 +135,28 @@ def test_a_specialised_program_takes_weights_later() -> None:
     assert found.values.keys() == expected.values.keys()
     for name, value in expected.values.items():
         assert torch.equal(found.values[name], value)
+
+
+def rows_of_slices(x: torch.Tensor) -> Any:
+    return scan(lambda c, row: (c * 0.5 + row, (c - row).reshape(2 * row.shape[0], 4)), x[0] * 2, x, dim=0)
+
+
+def slices_of_slices(x: torch.Tensor) -> Any:
+    def outer(c: torch.Tensor, rows: torch.Tensor) -> Any:
+        return scan(lambda c, row: (c * 0.5 + row, torch.sin(c)), c, rows.repeat(9, 1, 1).clone(), dim=0)
+
+    return scan(outer, x[0] * 2, x, dim=0)
+
+
+@pytest.mark.parametrize(("model", "loops"), [(rows_of_slices, 1), (slices_of_slices, 2)])
+def test_a_loop_over_slices_is_that_of_a_static_export(model: Any, loops: int) -> None:
+    shapes = (({1: Dim("rows", min=2, max=64)},),)
+    symbolic = import_program(FunctionModel(model), (torch.ones(9, 5, 8),), None, shapes)
+    expected = import_program(FunctionModel(model), (torch.ones(9, 3, 8),))
+    assert module_text(expected.module).count("control.for_loop") == loops
+    found = static(symbolic, s0=3)
+    assert module_text(found.module) == module_text(expected.module)
+    assert [str(op.location) for op in found.module.walk()] == [str(op.location) for op in expected.module.walk()]
 
 
 class Growing(nn.Module):

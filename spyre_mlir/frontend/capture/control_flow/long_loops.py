@@ -14,7 +14,7 @@ from torch.fx import GraphModule, Node
 from spyre_mlir.frontend.arguments import is_random, runs_unread
 from spyre_mlir.frontend.capture.call_writer import value_of
 from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs, given_to_loop, nodes_within, operands_of
-from spyre_mlir.frontend.symbolic.sizes import is_symbolic_node
+from spyre_mlir.frontend.symbolic.sizes import gives_number, torch_symbols
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of, tree_flatten
 from spyre_mlir.ops.composed.nn.recurrent import MOST_UNROLLED
 
@@ -29,20 +29,24 @@ def stays_loop(loop: Node) -> bool:
     """Return whether a loop over slices is one of the program; others are unrolled.
 
     Its body, with all graphs that control flow in it calls, has operators of real numbers alone, none of which writes,
-    checks or exchanges.
+    checks or exchanges. Sizes in it may be symbols, if they are those of what the loop is given.
     """
-    count = number_of_slices(loop)
-    if type(count) is not int or count <= MOST_UNROLLED or not all(map(_is_plain, operands_of(loop)[1])):
+    count, operands = number_of_slices(loop), operands_of(loop)[1]
+    if type(count) is not int or count <= MOST_UNROLLED or not all(map(_is_given, operands)):
         return False
-    return all(map(_is_free, nodes_within(loop)))
+    known = set[str]().union(*(torch_symbols(value_of(operand)) for operand in operands))
+    return all(_is_free(node) and torch_symbols(node.meta.get("val")) <= known for node in nodes_within(loop))
+
+
+def _is_given(operand: object) -> bool:
+    """Whether an operand is a tensor of real numbers, or a size that depends on symbols."""
+    return isinstance(operand, Node) and (gives_number(operand) or _is_plain(operand))
 
 
 def _is_plain(operand: object) -> bool:
-    """Whether an operand is a tensor of real numbers and known size."""
-    if not isinstance(operand, Node):
-        return False
-    value = value_of(operand)
-    return isinstance(value, torch.Tensor) and not value.is_complex() and not is_symbolic_node(operand)
+    """Whether an operand is a tensor of real numbers."""
+    value = value_of(operand) if isinstance(operand, Node) else None
+    return isinstance(value, torch.Tensor) and not value.is_complex()
 
 
 def _is_free(node: Node) -> bool:
@@ -52,11 +56,11 @@ def _is_free(node: Node) -> bool:
     if node.op == "output":
         return all(map(_is_plain, tree_flatten(node.args[0])[0]))
     if node.op == "placeholder":
-        return _is_plain(node)
+        return _is_given(node)
     if node.op != "call_function" or any(map(_is_complex, tree_flatten(node.meta.get("val"))[0])):
         return False
     target: object = node.target
-    if target is operator.getitem:
+    if target is operator.getitem or gives_number(node):
         return True
     if calls_graphs(node):
         return all(map(_is_free, nodes_within(node)))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch._higher_order_ops.map import map as map_slices
 from torch._higher_order_ops.scan import scan
+from torch.export import Dim
 
 from spyre_mlir.frontend.capture.control_flow.kept import is_loop
 from spyre_mlir.frontend.capture.control_flow.long_loops import number_of_slices, stays_loop
@@ -55,3 +56,19 @@ def test_loops_that_stay(program: Callable[..., Any], slices: int, stays: bool) 
     assert stays_loop(loop) is stays
     assert any(map(is_loop, unroll_loops(exported).graph.nodes)) is stays
     assert not any(map(is_loop, unroll_loops(exported, symbolic=True).graph.nodes))
+
+
+@pytest.mark.parametrize(("program", "stays"), [(plain, True), (of_complex_numbers, False), (writing, False)])
+def test_sizes_of_slices_may_be_symbols(program: Callable[..., Any], stays: bool) -> None:
+    batch = Dim("batch", min=2, max=8)
+    args = torch.ones(9, 3), torch.zeros(3)
+    exported = torch.export.export(FunctionModel(program), args, dynamic_shapes=(({1: batch}, {0: batch}),))
+    (loop,) = filter(is_loop, exported.graph.nodes)
+    assert stays_loop(loop) is stays
+
+
+def test_a_number_of_slices_that_is_a_symbol_does_not_stay() -> None:
+    args = torch.ones(9, 3), torch.zeros(3)
+    exported = torch.export.export(FunctionModel(mapped), args, dynamic_shapes=(({0: Dim("n", min=2)}, None),))
+    (loop,) = filter(is_loop, exported.graph.nodes)
+    assert not stays_loop(loop)

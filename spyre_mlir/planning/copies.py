@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from spyre_mlir.hw.cost import CostKind
 from spyre_mlir.planning.divided_kernels import OUTSIDE, Kernel, Prices
 from spyre_mlir.planning.divisions import Division, divide_within
 
@@ -26,7 +27,7 @@ def with_copies(kernels: Sequence[Kernel], plan: Division, prices: Prices) -> Di
     best, copied = plan, list[int]()
     if stored and (found := _quicker(kernels, stored, plan, prices)) is not None:
         best, copied = found, stored
-    held = [b for b in several if b in plan.local and _is_made_by_product(kernels, b)]
+    held = [b for b in several if b in plan.local and (_is_made_by_product(kernels, b) or _is_gathered(kernels, b))]
     for buffer in held[:MOST_HELD]:
         if (found := _quicker(kernels, [*copied, buffer], best, prices)) is not None:
             best, copied = found, [*copied, buffer]
@@ -61,6 +62,10 @@ def _read_by_several(kernels: Sequence[Kernel]) -> list[int]:
 
 def _is_made_by_product(kernels: Sequence[Kernel], buffer: int) -> bool:
     return any(_is_product(k) for k in kernels if k.operands[-1] == buffer)
+
+
+def _is_gathered(kernels: Sequence[Kernel], buffer: int) -> bool:
+    return any(k.candidates[0].work.kind is CostKind.GATHER for k in kernels if k.operands[-1] == buffer)
 
 
 def _is_product(kernel: Kernel) -> bool:

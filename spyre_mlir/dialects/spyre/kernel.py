@@ -305,7 +305,7 @@ class GatherOp(KernelOp):
 
     Constraints:
         C1: two inputs; the indexed dimension is the outermost of the table's layout.
-        C2: all operands are in HBM.
+        C2: indices and table are in HBM.
         C3: loops that the table's map names are not divided: every core starts at the same address of the table.
     """
 
@@ -337,16 +337,21 @@ class GatherOp(KernelOp):
         """Return the loops along the rows: cores share one table start address (torch-spyre work division; certain)."""
         return self.maps.data[1].names
 
-    @property
     @override
-    def has_slices(self) -> bool:
-        """Return False: the rows of a core are known at run time only."""
-        return False
+    def has_slices(self, number: int) -> bool:
+        """Return whether it is the result: the rows that a core takes from the table are known at run time only."""
+        return number == len(self.inputs)
 
     @override
     def core_view(self, number: int, tensor: DeviceTensor | None = None) -> CoreView:
-        """Return None: the rows of a core are known at run time only."""
-        raise StickError("a gather takes rows that are known at run time only, its operands stay in HBM")
+        """Return the part of the result that each core writes.
+
+        Raises:
+            StickError: it is asked for an input.
+        """
+        if not self.has_slices(number):
+            raise StickError("a gather takes rows that are known at run time only, its inputs stay in HBM")
+        return super().core_view(number, tensor)
 
     @override
     def verify_(self) -> None:

@@ -169,9 +169,8 @@ class KernelOp(IRDLOperation):
         """Return whether the result may overwrite input `number` in LX: each element is read before it is written."""
         return False
 
-    @property
-    def has_slices(self) -> bool:
-        """Return whether cores take slices of the operands that are known before the run."""
+    def has_slices(self, number: int) -> bool:  # noqa: ARG002 - overrides look
+        """Return whether cores take slices of operand `number` that are known before the run."""
         return True
 
     @property

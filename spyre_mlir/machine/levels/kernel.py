@@ -198,8 +198,10 @@ class KernelFunctions(InterpreterFunctions):
     @impl(GatherOp)
     def run_gather(self, _interpreter: Interpreter, op: GatherOp, args: PythonValues) -> PythonValues:
         """Copy rows of a table."""
-        indices, table, out = cast(tuple[DeviceBuffer, DeviceBuffer, DeviceBuffer], args)
-        gather(op, indices, table, out)
+        buffers = cast(tuple[DeviceBuffer, DeviceBuffer, DeviceBuffer], args)
+        self.scratchpads.check(op, buffers)
+        gather(op, *buffers)
+        self.scratchpads.overwrite(op, buffers)
         return ()
 
     @impl(AllocOp)

@@ -32,7 +32,7 @@ from spyre_mlir.transforms.divide_work import divide_kernel
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
 from spyre_mlir.transforms.utils.hints import hinted_divisions, hinted_place
-from spyre_mlir.transforms.utils.kernels.held_operands import buffers_of, copied_inputs, may_hold
+from spyre_mlir.transforms.utils.kernels.held_operands import buffers_of, copied_inputs, holds_rows, may_hold
 from spyre_mlir.transforms.utils.kernels.launches import Launches, one_launch
 from spyre_mlir.transforms.utils.kernels.loops import columns_first, footprints, loops_of
 from spyre_mlir.transforms.utils.kernels.widened_weights import KernelCounts, is_widened
@@ -237,6 +237,7 @@ class KernelChoices:
         """What the divisions of a kernel follow from, and which operands the scratchpads may hold."""
         written = len(op.operands) - 1
         held = [may_hold(value, written=number == written) for number, value in enumerate(op.operands)]
+        held[written] &= not isinstance(op, kernel.GatherOp) or holds_rows(op)
         facts = [
             (isinstance(value.owner, TileOp), hinted_place(value), self.is_widened(value)) for value in op.operands
         ]
@@ -348,8 +349,8 @@ class _Slices:
         tensors = [v.owner.compact() if isinstance(v.owner, TileOp) else kernel.device_tensor(v) for v in op.operands]
         self._op, self._number = op, number
         self._operands = [
-            (tensor, index.data) if may and op.has_slices else None
-            for tensor, index, may in zip(tensors, op.maps.data, held, strict=True)
+            (tensor, index.data) if may and op.has_slices(number) else None
+            for number, (tensor, index, may) in enumerate(zip(tensors, op.maps.data, held, strict=True))
         ]
 
     def of(self, splits: Mapping[str, int]) -> tuple[tuple[int | None, ...], tuple[int, ...], frozenset[int]]:

@@ -16,7 +16,7 @@ def unfit_reason(value: SSAValue) -> str:
         return "goes to the host"
     if any(isinstance(user, kernel.RestickifyOp) for user in users):
         return "its layout is changed in device memory"
-    if any(isinstance(user, kernel.KernelOp) and not user.has_slices for user in users):
+    if any(isinstance(op := u.operation, kernel.KernelOp) and not op.has_slices(u.index) for u in value.uses):
         return "a kernel finds its elements at run time"
     if any(isinstance(user, TileOp) for user in users):
         return "it is used in parts"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spyre_mlir.hw.cost import CostKind, MatmulLoops, Traffic, Work
@@ -79,6 +81,21 @@ def test_a_product_keeps_its_best_division_if_a_copy_takes_less() -> None:
     assert plan.local == {0} and plan.chosen[0] == 1
     assert gain > PRICES.copy_us(WIDE, 0)
     assert copied.chosen[0] == 0 and copied.us == pytest.approx(plan.us - gain + PRICES.copy_us(WIDE, 0))
+
+
+def test_what_a_gather_makes_on_few_cores_is_copied_for_many_readers() -> None:
+    """Two readers do not take so much longer on its 2 cores that a way through device memory takes less; 40 do."""
+    wide, narrow = function("rows"), function("sticks")
+    narrow = replace(narrow, work=replace(narrow.work, cores=2))
+    made = replace(narrow.work, kind=CostKind.GATHER, elements=0)
+    gather = Kernel((OUTSIDE, 0), (DividedKernel({}, made, (None, "sticks"), (0, MB // 2)),))
+    inside = [Kernel((0, n + 1), (narrow, wide)) for n in range(40)]
+    plan, copied = planned([gather, *inside[:2], Kernel((1, OUTSIDE), (narrow, wide))])
+    assert copied is plan and plan.local >= {0}
+    plan, copied = planned([gather, *inside])
+    assert plan.local >= {0}
+    assert 0 not in copied.local and copied.us < plan.us
+    assert copied.chosen == (0, *[1] * 40)
 
 
 def test_what_has_to_be_held_stays() -> None:

@@ -11,11 +11,12 @@ import pytest
 import torch
 from torch import Tensor
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 
 from spyre_mlir import compile as compile_model
 from spyre_mlir.backend.directory import split_module
 from spyre_mlir.backend.write import write_json
-from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import AllocOp, GatherOp, KernelOp, device_tensor
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.errors import InputError, LoweringError
@@ -261,17 +262,38 @@ def test_every_second_element_of_what_cores_divide_is_read_from_device_memory() 
 
 
 def test_a_buffer_is_copied_for_readers_of_other_slices_than_its_writers() -> None:
-    """A gather divides over 2 cores; what reads the words divides over more, and shares one copy."""
+    """A gather divides over 2 cores; the many steps that read the words divide over more, and share one copy."""
 
-    def normed(ids: Tensor, words: Tensor) -> Tensor:
-        x = torch.nn.functional.embedding(ids, words)
-        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1.0)
+    def bent(ids: Tensor, words: Tensor) -> Tensor:
+        x = y = torch.nn.functional.embedding(ids, words)
+        for _ in range(24):
+            y = torch.tanh(y) + x
+        return y
 
     inputs = torch.arange(64) % 32, torch.randn(32, 256).half()
-    compiled = compile_model(FunctionModel(normed), inputs)
-    kernels = [
-        op for op in parse_module(compiled.mlir("spyre.kernel"), make_context()).walk() if isinstance(op, KernelOp)
-    ]
-    gathered = next(op for op in kernels if op.name.endswith("gather")).output
-    assert [device_tensor(op.output).space for op in kernels if gathered in op.inputs] == ["lx"]
+    compiled = compile_model(FunctionModel(bent), inputs)
+    gathered, readers = gather_and_readers(compiled.mlir("spyre.kernel"))
+    assert device_tensor(gathered).space == "hbm"
+    assert [device_tensor(op.output).space for op in readers] == ["lx"]
     assert compiled.verify(*inputs)
+
+
+def test_gathered_rows_stay_in_the_scratchpads() -> None:
+    """The cores that gather rows are those that use them: no row goes through device memory."""
+
+    def normed(ids: Tensor, words: Tensor) -> Tensor:
+        return torch.nn.functional.layer_norm(words[ids], (64,))
+
+    inputs = torch.arange(1024).reshape(32, 32).flip(0) % 100, torch.randn(100, 64)
+    compiled = compile_model(FunctionModel(normed), inputs)
+    gathered, readers = gather_and_readers(compiled.mlir("spyre.kernel"))
+    assert device_tensor(gathered).space == "lx" and len(readers) > 1
+    assert compiled.verify(*inputs)
+
+
+def gather_and_readers(program: str) -> tuple[SSAValue, list[KernelOp]]:
+    """The result of the gather of a program, and the kernels that read it."""
+    ops = parse_module(program, make_context()).walk()
+    gathered = next(op for op in ops if isinstance(op, GatherOp)).output
+    users = [use.operation for use in gathered.uses]
+    return gathered, [op for op in users if isinstance(op, KernelOp) and gathered in op.inputs]

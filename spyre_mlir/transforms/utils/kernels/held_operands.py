@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.hw.spec import STICK_BYTES
+from spyre_mlir.ops.hardware_functions import COPY
 
 _SENT = (kernel.ToDeviceOp, TileOp)
 
@@ -16,6 +17,18 @@ _SENT = (kernel.ToDeviceOp, TileOp)
 def may_hold(value: SSAValue, *, written: bool) -> bool:
     """Return whether the scratchpads may hold a tensor, or, if it is not written, a copy of it."""
     return isinstance(value.owner, kernel.AllocOp if written else kernel.AllocOp | kernel.ToDeviceOp | TileOp)
+
+
+def holds_rows(op: kernel.GatherOp) -> bool:
+    """Return whether plans may have the rows that a gather copies in the scratchpads.
+
+    Of rows that are copied in parts each core has a few columns. Steps that compute with them are quick until a sum
+    needs whole rows, and a search that has left the other ways by then ends in a slower plan. Copies take them on.
+    """
+    if all(len(expr.terms) < 2 for expr in op.maps.data[-1].data):
+        return True
+    readers = [use.operation for use in op.output.uses if use.index < len(use.operation.operands) - 1]
+    return all(isinstance(r, kernel.ComputeOp) and r.function_name == COPY for r in readers)
 
 
 def copied_inputs(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
@@ -68,4 +81,4 @@ def _is_own(value: SSAValue, ops: Container[Operation]) -> bool:
     return all(user in ops or isinstance(user, kernel.FreeOp) for user in users)
 
 
-__all__ = ["buffers_of", "copied_inputs", "may_hold"]
+__all__ = ["buffers_of", "copied_inputs", "holds_rows", "may_hold"]

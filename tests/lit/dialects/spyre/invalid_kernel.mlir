@@ -107,6 +107,17 @@ func.func @gather_c3(%i: !i, %t: !t, %o: !o) {
 
 // -----
 
+!i = !spyre.tensor<[64] x SENUINT32, order [0], stick 0, hbm>
+!t = !spyre.tensor<[10, 128] x SEN169_FP16, order [0, 1], stick 1, lx>
+!o = !spyre.tensor<[64, 128] x SEN169_FP16, order [1, 0], stick 1, lx>
+func.func @gather_c2(%i: !i, %t: !t, %o: !o) {
+  // expected-error@+1 {{input 1 is in LX: a gather takes rows that are known at run time only, its inputs stay in HBM}}
+  spyre.kernel.gather axis 0 [s = 64 over 2, h = 128] ins(%i[s] : !i, %t[0, h] : !t) outs(%o[s, h] : !o)
+  func.return
+}
+
+// -----
+
 !t = !spyre.tensor<[4, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>
 func.func @transfer(%a: tensor<4x64xf16>) {
   // expected-error@+1 {{the host tensor has shape (4, 64), the device tensor (4, 128)}}

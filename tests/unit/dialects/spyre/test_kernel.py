@@ -9,7 +9,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, GatherOp, device_tensor
-from spyre_mlir.hw.sticks import LinearExpr, StickLayout
+from spyre_mlir.hw.sticks import LinearExpr, StickError, StickLayout
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family
 
@@ -96,6 +96,10 @@ def test_gather_is_a_copy_with_indices() -> None:
     )
     op.verify()
     assert op.function_name == "identity"
+    assert [op.has_slices(number) for number in range(3)] == [False, False, True]
+    assert op.core_view(2).parts == (1, 1)
+    with pytest.raises(StickError, match="its inputs stay in HBM"):
+        op.core_view(1)
 
 
 def test_other_values_are_no_device_tensors() -> None:

@@ -52,6 +52,27 @@ def test_what_was_freed_cannot_be_read() -> None:
         run(program(8192, between=f"spyre.kernel.free %1 : {LX}"), numbers(64, 128))
 
 
+@pytest.mark.parametrize("first", ["exp", "gather"])
+def test_a_gather_reads_and_overwrites_the_scratchpads(first: str) -> None:
+    """What it writes there is there, and nothing else: a buffer in the same bytes is lost."""
+    words = "spyre.kernel.gather axis 0 [m = 64 over 2, n = 128] ins(%di[m] : {}, %dt[0, n] : {}) outs(%g[m, n] : {})"
+    ids, table = "!spyre.tensor<[64] x SENUINT32, order [0], stick 0, hbm>", HBM
+    steps = [op("exp", f"%dt:{HBM}", f"%e:{LX}"), words.format(ids, table, LX)]
+    body = f"""%di = spyre.kernel.to_device %i : tensor<64xi64> to {ids}
+    %dt = spyre.kernel.to_device %t : {HOST} to {HBM}
+    %e = spyre.kernel.alloc at 0 : i64 : {LX}
+    %g = spyre.kernel.alloc at 4096 : i64 : {LX}
+    {chr(10).join(steps if first == "exp" else steps[::-1])}
+    %3 = spyre.kernel.alloc : {HBM}
+    {op("neg", f"%{'e' if first == 'exp' else 'g'}:{LX}", f"%3:{HBM}")}
+    %out = spyre.kernel.from_device %3 : {HBM} to {HOST}"""
+    with pytest.raises(MachineFault, match="of the scratchpads, which"):
+        run(main(f"%i: tensor<64xi64>, %t: {HOST}", body, HOST), np.arange(64)[::-1], numbers(64, 128))
+    apart = body.replace("at 4096", "at 8192")
+    x, wanted = numbers(64, 128), np.exp if first == "exp" else np.flipud
+    close(run(main(f"%i: tensor<64xi64>, %t: {HOST}", apart, HOST), np.arange(64)[::-1], x), -wanted(x))
+
+
 def test_an_undefined_buffer_cannot_be_read() -> None:
     body = f"""%1 = spyre.kernel.alloc at 0 : i64 : {LX}
     %2 = spyre.kernel.alloc : {HBM}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from spyre_mlir.dialects.spyre.kernel import KernelOp
-from spyre_mlir.transforms.utils.kernels.held_operands import buffers_of, copied_inputs, may_hold
+import pytest
+
+from spyre_mlir.dialects.spyre.kernel import GatherOp, KernelOp
+from spyre_mlir.transforms.utils.kernels.held_operands import buffers_of, copied_inputs, holds_rows, may_hold
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 
@@ -22,3 +24,27 @@ def test_buffers_between_kernels_are_their_own() -> None:
     assert buffers_of(KERNELS) == set(results[:-1]), "the last one leaves the program"
     assert buffers_of(KERNELS[:2]) == {results[0]}, "kernels behind read the second"
     assert all(may_hold(value, written=True) for value in results)
+
+
+@pytest.mark.parametrize(
+    ("parts", "readers", "held"),
+    [(1, ["exp"], True), (2, ["exp"], False), (2, ["identity"], True), (2, ["identity", "exp"], False)],
+)
+def test_rows_in_parts_are_held_for_copies(parts: int, readers: list[str], held: bool) -> None:
+    rows = "!spyre.tensor<[64, 256] x SEN169_FP16, order [1, 0], stick 1, hbm>"
+    index, column = ("i", "n") if parts == 1 else ("p, i", "p * 128 + n")
+    loops, width = ("i = 64", 256) if parts == 1 else ("p = 2, i = 64", 128)
+    ids = f"!spyre.tensor<[{'' if parts == 1 else '2, '}64] x SENUINT32, order [{'0' if parts == 1 else '0, 1'}], "
+    ids += f"stick {parts - 1}, hbm>"
+    table = f"!spyre.tensor<[100, {width}] x SEN169_FP16, order [0, 1], stick 1, hbm>"
+    body = f"""%r = spyre.kernel.alloc : {rows}
+    spyre.kernel.gather axis 0 [{loops}, n = {width}] ins(%i[{index}] : {ids}, %t[0, n] : {table})
+      outs(%r[i, {column}] : {rows})
+    """
+    for number, function in enumerate(readers):
+        body += f"""%{number} = spyre.kernel.alloc : {rows}
+        spyre.kernel.compute "{function}" [i = 64, n = 256] ins(%r[i, n] : {rows}) outs(%{number}[i, n] : {rows})
+        """
+    text = f"func.func @main(%i: {ids}, %t: {table}) {{\n{body}func.return\n}}"
+    (gather,) = ops(passed(text, "divide-work"), GatherOp)
+    assert holds_rows(gather) == held

@@ -44,7 +44,13 @@ NO_FORM = {
     "transforms.buffer_layouts.repair.search.CLEAR_PART": "which layouts of a region are tried and kept",
     "transforms.buffer_layouts.repair.search.LEAST_STICKS": "which layouts of a region are tried and kept",
     "transforms.buffer_layouts.repair.search.MOST_IN_VAIN": "which layouts of a region are tried and kept",
-    "transforms.buffer_layouts.repair.search.MOST_KERNELS": "how many layouts are tried; test_search.py has both",
+    **dict.fromkeys(
+        (
+            f"transforms.buffer_layouts.repair.search.{name}"
+            for name in ("MOST_WORK", "PLANNED_AND_PRICED", "PLANS", "TRIALS")
+        ),
+        "how many layouts are tried; test_search.py has both",
+    ),
     "transforms.buffer_layouts.repair.trials.FEW_FOLLOWERS": "which layouts of a region are tried and kept",
     "transforms.buffer_layouts.repair.trials.CLEAR_GAIN": "which layouts of a region are tried and kept",
     **dict.fromkeys(

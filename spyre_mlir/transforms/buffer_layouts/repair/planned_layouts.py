@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -89,18 +89,28 @@ class PlannedLayouts:
     def least_us(self, parameters: CostParameters) -> float:
         """Return a time that no plan of the function is below: that of its products."""
         spec, found = spec_at(self.function), 0.0
-        for step in self.planner.items:
-            if isinstance(step, PlannedKernel) and step.function == _PRODUCT:
+        for step in self.kernels:
+            if step.function == _PRODUCT:
                 macs = prod(dim.extent for dim in step.space)
                 moved = sum(buffer.sticks for buffer, _ in step.inputs if buffer.host is not None)
                 found += roofline_us(macs, moved * STICK_BYTES, parameters, spec)
         return found
 
     @property
+    def kernels(self) -> list[PlannedKernel]:
+        """All kernels."""
+        return [step for step in self.planner.items if isinstance(step, PlannedKernel)]
+
+    def kernels_of(self, ops: Collection[Operation]) -> int:
+        """Return how many kernels ops have, changes of layout for them included."""
+        split = self.planner.chosen.split
+        origins = [step.origin for step in self.kernels if step.origin is not None]
+        return sum(split.get(origin, origin) in ops for origin in origins)
+
+    @property
     def sticks(self) -> int:
         """Sticks that all kernels read and write."""
-        steps = [step for step in self.planner.items if isinstance(step, PlannedKernel)]
-        return sum(buffer.sticks for step in steps for buffer, _ in (*step.inputs, step.output))
+        return sum(buffer.sticks for step in self.kernels for buffer, _ in (*step.inputs, step.output))
 
     def read(self, value: SSAValue, reader: Operation) -> list[StickLayout]:
         """Return the layouts in which an op reads a tensor, one for each stick dimension."""
@@ -110,8 +120,8 @@ class PlannedLayouts:
     def _changes(self) -> list[Spot]:
         """Changes of layout; notes on the way what kernels read."""
         chosen, found = self.planner.chosen, list[Spot]()
-        for step in self.planner.items:
-            if not isinstance(step, PlannedKernel) or step.origin is None:
+        for step in self.kernels:
+            if step.origin is None:
                 continue
             origin = chosen.split.get(step.origin, step.origin)
             if step.function != RESTICKIFY_STEP:

@@ -30,6 +30,7 @@ from spyre_mlir.transforms.utils.kernels.launches import launch_numbers
 from spyre_mlir.transforms.utils.kernels.widened_weights import widens_any
 
 MOST_IN_FULL = 150  # kernels of a module
+FULL_WORK = 5  # of a kernel that is priced with loops, when 1 is that of one without
 
 
 @dataclass(frozen=True)
@@ -74,12 +75,12 @@ class LayoutPricing:
     Attributes:
         context: has the card.
         numbers: of the cost model, as for pass `plan`.
-        kernels: planned so far.
+        work: so far, in kernels whose layouts are planned, or that are priced; with loops one counts `FULL_WORK` times.
     """
 
     context: Context
     numbers: tuple[str, ...] = ()
-    kernels: int = 0
+    work: int = 0
 
     @property
     def parameters(self) -> CostParameters:
@@ -110,7 +111,7 @@ class LayoutPricing:
         kernels = sum(len(kernels_in(function.function.body.block)) for function in functions)
         if kernels > MOST_IN_FULL:
             return self._without_loops(module, functions)
-        self.kernels += kernels
+        self.work += FULL_WORK * kernels
         planned = PlanPass(numbers=self.numbers).predicted_us(self.context, module)
         times = [us for us in planned if us is not None]
         return times if len(times) == len(functions) else None
@@ -135,7 +136,7 @@ class LayoutPricing:
         block = function.function.body.block
         ops = kernels_in(block)
         settle_hints(ops, choices.spec)
-        self.kernels += len(ops)
+        self.work += len(ops)
         if not ops or not divide_as_usual(block, choices):
             return None
         kernels, _ = choices.sequence(ops, launch_numbers(block))

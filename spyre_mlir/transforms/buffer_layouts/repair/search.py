@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ModuleOp
@@ -15,12 +15,15 @@ from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.transforms.buffer_layouts.repair.planned_layouts import PlannedLayouts, Spot
 from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing
 from spyre_mlir.transforms.buffer_layouts.repair.regions import LayoutRegion, region_around
-from spyre_mlir.transforms.buffer_layouts.repair.trials import Found, RegionTrials
+from spyre_mlir.transforms.buffer_layouts.repair.trials import NOTHING, Found, RegionTrials
 from spyre_mlir.transforms.convert_spyre_loop_to_spyre_kernel import ConvertSpyreLoopToSpyreKernelPass
 
 LEAST_STICKS, LEAST_PART = 512, 0.01  # of a spot that is worth a trial: so many, or that part of a small function's
 MOST_IN_VAIN = 4  # regions in a row that gain nothing, after which no other is tried
-MOST_KERNELS = 800  # planned in the trials of a module
+WORK_AT_LEAST, WORK_PER_US = 300, 16.0  # of the trials of a module: so much, and more for what its spots take
+MOST_WORK = 1600  # after which no other region is begun
+TRIALS, PLANS = 5, 2  # of a region that is begun, and of the whole module
+PLANNED_AND_PRICED = 2  # what a kernel counts
 CLEAR_PART = 0.005  # of the time of a module, that regions have to gain
 CLEAR_LOSS = 0.01  # of the time of a function, that equal regions lose by layouts if they are worth a trial
 
@@ -41,14 +44,20 @@ class LayoutSearch:
     convert: ConvertSpyreLoopToSpyreKernelPass
     pricing: LayoutPricing
     _known: dict[Hashable, Found] = field(default_factory=dict[Hashable, Found])
+    _times: dict[Hashable, list[float] | None] = field(default_factory=dict[Hashable, "list[float] | None"])
+    _most: float = 0.0
 
     def better(self, functions: Sequence[PlannedLayouts]) -> Choices:
         """Return layouts of ops that are predicted to be quicker than those that the functions have."""
         present = {op: choice for planned in functions for op, choice in planned.choices.items()}
+        kernels = sum(len(planned.kernels) for planned in functions)
+        worth = self._worth(spot for planned in functions for spot in planned.spots)
+        self._most = min(worth - PLANS * PLANNED_AND_PRICED * kernels, MOST_WORK)
         regions = [one for planned in functions for one in self._regions(planned)]
         taken = {op: choice for region, found in regions if region.whole for op, choice in _said(region, found)}
         others = [(dict(_said(region, found)), found.gain_us) for region, found in regions if not region.whole]
-        if not others or (us := self._us({**present, **taken})) is None:
+        before = {**present, **taken}
+        if not others or (us := self._us(before, loops=False)) is None:
             return taken
         # What stays in scratchpads across the edge of a region is seen in the whole program alone.
         together = {op: choice for one, _ in others for op, choice in one.items()}
@@ -56,17 +65,28 @@ class LayoutSearch:
         for more, gain_us in (every, *([max(others, key=lambda one: one[1])] if len(others) > 1 else [])):
             if gain_us < CLEAR_PART * sum(us):
                 break
-            after = self._us({**present, **taken, **more})
-            if after is not None and _is_less(us, after):
+            if all(self._is_less(before, {**before, **more}, loops=loops) for loops in (False, True)):
                 return {**taken, **more}
         return taken
+
+    def _worth(self, spots: Iterable[Spot]) -> float:
+        """The work that is worth while for what spots take."""
+        us = self.pricing.parameters.memory_us(sum(spot.sticks for spot in spots) * STICK_BYTES)
+        return WORK_AT_LEAST + WORK_PER_US * us
+
+    def _is_paid(self, region: LayoutRegion, planned: PlannedLayouts) -> bool:
+        """Whether some trials of a region are worth while for its own spots, and the budget has room for them."""
+        own = (spot for spot in planned.spots if not set(region.ops).isdisjoint(spot.ops))
+        return TRIALS * PLANNED_AND_PRICED * planned.kernels_of(region.ops) <= min(
+            self._most - self.pricing.work, self._worth(own)
+        )
 
     def _regions(self, planned: PlannedLayouts) -> Iterator[tuple[LayoutRegion, Found]]:
         """Regions of a function that have better layouts, and these; none shares an op with another."""
         done, changed, in_vain = set[Operation](), set[Operation](), 0
         little = min(LEAST_STICKS, LEAST_PART * planned.sticks)
         for spot in planned.spots:
-            if spot.sticks < little or in_vain >= MOST_IN_VAIN or self.pricing.kernels >= MOST_KERNELS:
+            if spot.sticks < little or in_vain >= MOST_IN_VAIN or self.pricing.work >= self._most:
                 return
             if done.issuperset(spot.ops):
                 continue
@@ -78,9 +98,11 @@ class LayoutSearch:
             key = region.key
             if key in self._known:
                 found = self._known[key]
-            else:
+            elif self._is_paid(region, planned):
                 found = self._known[key] = self._best(region, planned, spot, little)
                 in_vain = 0 if found.layouts else in_vain + 1
+            else:
+                found = NOTHING
             if found.layouts:
                 changed.update(region.ops)
                 yield region, found
@@ -93,25 +115,33 @@ class LayoutSearch:
         little_us = self.pricing.parameters.memory_us(little * STICK_BYTES)
         return RegionTrials(region, self.convert, self.pricing, little_us).best(worth_us)
 
-    def _us(self, choices: Choices) -> list[float] | None:
+    def _is_less(self, before: Choices, after: Choices, *, loops: bool) -> bool:
+        """Whether no function takes longer with other layouts, and one takes less."""
+        before_us, after_us = self._us(before, loops=loops), self._us(after, loops=loops)
+        if before_us is None or after_us is None:
+            return False
+        pairs = list(zip(before_us, after_us, strict=True))
+        return all(now <= was for was, now in pairs) and any(now < was for was, now in pairs)
+
+    def _us(self, choices: Choices, *, loops: bool) -> list[float] | None:
         """Predicted times of the functions of the module with layouts; None if they cannot be planned."""
+        key = frozenset(choices.items()), loops
+        if key not in self._times:
+            self._times[key] = self._planned_us(choices, loops=loops)
+        return self._times[key]
+
+    def _planned_us(self, choices: Choices, *, loops: bool) -> list[float] | None:
         module = copy_of(self.module)
         for old, new in zip(self.module.walk(), module.walk(), strict=True):
             if old in choices:
                 new.attributes[LAYOUT] = LayoutAttr(choices[old])
         try:
             functions = self.convert.planned(self.pricing.context, module, checked=False)
-            return self.pricing.full(module, functions)
+            return (self.pricing.full if loops else self.pricing.without_loops)(module, functions)
         except SpyreError:
             return None
         finally:
             take_apart(module)
-
-
-def _is_less(before_us: Sequence[float], after_us: Sequence[float]) -> bool:
-    """Whether no function takes longer than before, and one takes less."""
-    pairs = list(zip(before_us, after_us, strict=True))
-    return all(after <= before for before, after in pairs) and any(after < before for before, after in pairs)
 
 
 def _said(region: LayoutRegion, found: Found) -> Iterator[tuple[Operation, LayoutChoice]]:

@@ -21,7 +21,7 @@ from spyre_mlir.transforms.loop_to_kernel.conversion import FunctionPlan
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RELAID
 
 WEIGHTS = (1.0, 2.5, 12.0, 40.0)  # of a change of layout, in place of the usual one
-KERNELS_AT_LEAST, KERNELS_PER_US = 60, 2.0  # planned in the trials of a region: so many, and more for what it may gain
+WORK_AT_LEAST, WORK_PER_US = 120, 4.0  # of the trials of a region: so much, and more for what it may gain
 FEW_FOLLOWERS = 8  # of which the nearest may follow an op alone
 CLEAR_GAIN = 0.01  # a part of the time of a region
 
@@ -90,17 +90,7 @@ class RegionTrials:
             return NOTHING
         if not is_clear_gain(first.us, first.us - first.lost_us, self.little_us):
             return NOTHING
-        best, started = first, self.pricing.kernels
-        most = started + KERNELS_AT_LEAST + KERNELS_PER_US * first.lost_us
-        for relaid in WEIGHTS:
-            best = self.tried({}, relaid, best.us) or best
-        current = None
-        while current is not best:
-            current = best
-            for said in self._beside(current):
-                if self.pricing.kernels >= most:
-                    break
-                best = self.tried(said, most_us=best.us) or best
+        best = self._quickest(first)
         if best is first:
             return NOTHING
         before, after = first.us, best.us
@@ -109,6 +99,22 @@ class RegionTrials:
         if before is None or after is None or not is_clear_gain(before, after, self.little_us):
             return NOTHING
         return Found(best.layouts, before - after)
+
+    def _quickest(self, first: RegionTrial) -> RegionTrial:
+        """The quickest layouts that the work finds that is worth while for what the first ones lose."""
+        best, current = first, None
+        most = self.pricing.work + WORK_AT_LEAST + WORK_PER_US * first.lost_us
+        for relaid in WEIGHTS:
+            if self.pricing.work >= most:
+                break
+            best = self.tried({}, relaid, best.us) or best
+        while current is not best:
+            current = best
+            for said in self._beside(current):
+                if self.pricing.work >= most:
+                    break
+                best = self.tried(said, most_us=best.us) or best
+        return best
 
     def tried(
         self, said: Mapping[int, LayoutChoice], relaid: float = RELAID, most_us: float = inf
@@ -127,6 +133,7 @@ class RegionTrials:
         try:
             (function,) = self._planned(module, relaid)
             ops, planned = self._ops(module), PlannedLayouts.of(function)
+            self.pricing.work += len(planned.kernels)
             layouts = {n: planned.choices[ops[n]] for n in self.region.open if ops[n] in planned.choices}
             key = tuple(layouts.values())
             if key in self._known:
@@ -205,4 +212,4 @@ def _is_part(choice: LayoutChoice, now: LayoutChoice) -> bool:
     return choice.lanes in ("", now.lanes) and choice.stick == now.stick
 
 
-__all__ = ["Found", "Layouts", "RegionTrials", "is_clear_gain"]
+__all__ = ["NOTHING", "Found", "Layouts", "RegionTrials", "is_clear_gain"]

@@ -96,3 +96,10 @@ def test_a_reduction_may_have_one_element_per_stick_if_it_reads_as_many_sticks()
 
     assert legal(1024) == ["r", "m", "none"]
     assert legal(32) == []
+
+
+def test_changes_of_layout_are_kernels_of_the_op_that_they_are_made_for() -> None:
+    module, (layouts,) = planned(function(relu("0", "x", ROWS), relu("out", "0", ROWS)))
+    first, second = ops(module, NestOp)
+    assert [layouts.kernels_of({op}) for op in (first, second)] == [2, 2]
+    assert layouts.kernels_of({first, second}) == len(layouts.kernels) == 4

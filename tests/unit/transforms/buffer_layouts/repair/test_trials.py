@@ -61,9 +61,10 @@ def test_layouts_that_are_said_are_never_changed() -> None:
 def test_the_same_layouts_are_priced_once() -> None:
     tried = region_trials()
     first = tried.tried(tried.region.present)
-    kernels = tried.pricing.kernels
+    priced = tried.pricing.work
     assert first is not None and tried.tried({}) is None
-    assert tried.pricing.kernels == kernels
+    # That the layouts are known is seen when they are planned: as much work as there are kernels.
+    assert tried.pricing.work == priced + 5
 
 
 def test_the_nearest_of_few_followers_change_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,15 +84,15 @@ def test_a_layout_that_nothing_can_have_is_no_trial() -> None:
 
 def test_little_loss_is_not_worth_a_trial() -> None:
     tried = region_trials()
-    assert tried.best(worth_us=1000.0).layouts == {} and tried.pricing.kernels == 5
+    assert tried.best(worth_us=1000.0).layouts == {} and tried.pricing.work == 2 * 5
 
 
 def test_a_budget_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "WEIGHTS", ())
-    monkeypatch.setattr(trials, "KERNELS_AT_LEAST", 0)
-    monkeypatch.setattr(trials, "KERNELS_PER_US", 0.0)
+    """Other weights of a change of layout are work, too."""
+    monkeypatch.setattr(trials, "WORK_AT_LEAST", 0)
+    monkeypatch.setattr(trials, "WORK_PER_US", 0.0)
     tried = region_trials()
-    assert tried.best().layouts == {} and tried.pricing.kernels == 5
+    assert tried.best().layouts == {} and tried.pricing.work == 2 * 5
 
 
 def test_a_gain_is_clear_by_a_part_and_by_microseconds() -> None:

@@ -49,12 +49,15 @@ def slice_sums(block: Block, choices: KernelChoices, forms: KernelForms) -> None
     for op in kernels_in(block):
         if op in choices.fixed or not isinstance(op, kernel.ComputeOp) or (loop := summed_columns(op)) is None:
             continue
+        cuts = [parts for parts in PARTS if op.space.extents[loop] % (parts * op.tensors[0].lanes) == 0]
+        if not cuts:
+            continue
         tensors = _tensors_behind(op)
         before = _priced(block, op, tensors, choices)
         if before is None or not _leaves_scratchpads(before, tensors):
             continue
         best, most_us = 0, before.division.us - SHORTEST_MEASURED_US
-        for parts in [p for p in PARTS if op.space.extents[loop] % (p * op.tensors[0].lanes) == 0]:
+        for parts in cuts:
             tried = SlicedSum.put(op, loop, parts)
             for made in tried.kernels:
                 choices.divide(made)

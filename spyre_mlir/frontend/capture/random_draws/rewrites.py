@@ -122,7 +122,7 @@ def _attention(node: Node, write: DrawWriter) -> Node:
     root = math.sqrt(abs(scale))
     turned = write(_ATEN.mul.Scalar, write(_ATEN.transpose.int, key, -2, -1), root)
     weights = write(_ATEN.matmul.default, write(_ATEN.mul.Scalar, query, math.copysign(root, scale)), turned)
-    weights = write(_ATEN.softmax.int, _masked(weights, given, write), -1)
+    weights = write(_ATEN._safe_softmax.default, _masked(weights, given, write), -1)  # 0 where a row is all hidden
     if p == 1:
         kept = write(_ATEN.mul.Scalar, weights, 0.0)
     else:

@@ -10,15 +10,16 @@ Used, all private: `_override_composite_implicit_decomp` of `export.exported_pro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
+import torch
 from torch._subclasses import fake_impls
 from torch.export import exported_program
 
-from spyre_mlir.frontend.torch_private import Operator
+from spyre_mlir.frontend.torch_private import Operator, is_composite
 
 Composites = Mapping[Operator, Callable[..., Any]]
 _Kernels = dict[Hashable, Callable[..., Any]]
@@ -53,6 +54,27 @@ class CompositeKernels:
         with cast(Any, exported_program)._override_composite_implicit_decomp(dict(self.table)):
             self._usual, self._kept = usual, _State.of(self.table)
             yield
+
+
+@contextmanager
+def kept_whole(operators: Iterable[Operator]) -> Generator[None]:
+    """Have no kernels of Python, while the block runs, that take these operators apart although torch has others.
+
+    That of `multilabel_margin_loss_forward` gives other numbers than torch's own.
+    """
+    keys = cast(Any, torch)._C.DispatchKey
+    taken: list[tuple[Any, Any]] = []
+    for operator in operators:
+        private = cast(Any, operator)
+        if keys.Autograd in private.py_kernels and not is_composite(operator):
+            taken.append((private, private.py_kernels.pop(keys.Autograd)))
+            private._dispatch_cache.clear()
+    try:
+        yield
+    finally:
+        for private, kernel in taken:
+            private.py_kernels[keys.Autograd] = kernel
+            private._dispatch_cache.clear()
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from torch.export import ExportedProgram
 
 from spyre_mlir.errors import ImportProgramError, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.arguments import bind, draws_on_host
+from spyre_mlir.frontend.capture.composite_kernels import kept_whole
 from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs, nodes_within
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram, functional_program
 from spyre_mlir.frontend.capture.operator_tracing import Tables
@@ -137,13 +138,14 @@ def decompose(exported: ExportedProgram) -> FunctionalProgram:
         def stays(operator: Operator) -> bool:
             return _stays(operator, table, whole)
 
-        try:
-            with torch.no_grad():
-                return functional_program(exported, tables, stays)
-        except (Unfollowed, *NEEDS_VALUES, *REFUSED) as error:
-            log.debug("torch decomposes the graph as a whole: %s: %s", type(error).__name__, first_line(error))
-            with tables.given_to_torch():
-                return _decomposed_by_torch(exported, table)
+        with kept_whole(filter(None, map(_operator, whole))):
+            try:
+                with torch.no_grad():
+                    return functional_program(exported, tables, stays)
+            except (Unfollowed, *NEEDS_VALUES, *REFUSED) as error:
+                log.debug("torch decomposes the graph as a whole: %s: %s", type(error).__name__, first_line(error))
+                with tables.given_to_torch():
+                    return _decomposed_by_torch(exported, table)
 
 
 def _decomposed_by_torch(exported: ExportedProgram, table: Any) -> FunctionalProgram:

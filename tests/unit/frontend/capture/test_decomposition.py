@@ -28,6 +28,16 @@ from tests.functions import FunctionModel
 X = torch.randn(4, 6)
 
 
+def test_an_operator_stays_that_python_takes_apart_otherwise() -> None:
+    """Torch's kernel of Python for derivatives takes what ends the labels for labels of class 0."""
+    labels = torch.tensor([[1, 0, -1, 2, 3, 4], [3, -1, 0, 0, 0, 0], [-1, 0, 0, 0, 0, 0], [0, 1, 2, 3, 4, 5]])
+    model = FunctionModel(lambda x: torch.ops.aten.multilabel_margin_loss_forward(x, labels, 0)[0])
+    wanted = model(X)
+    compiled = spyre_mlir.compile(model, (X,), numerics="exact")
+    torch.testing.assert_close(compiled(X), wanted)
+    torch.testing.assert_close(model(X), wanted)
+
+
 class CountingModel(nn.Module):
     """Writes to a buffer, and reads it afterwards."""
 

@@ -17,6 +17,7 @@ from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
 from spyre_mlir.frontend.capture.indices.bags import without_last_offsets
 from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
+from spyre_mlir.frontend.capture.indices.repeated import with_repeated_rows
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
 
 
@@ -45,7 +46,8 @@ def functional_form(unrolled: ExportedProgram) -> tuple[ExportedProgram, Functio
     """
     exported = explicit_draws(with_own_operands(explicit_prints(unrolled)))
     check_writes(exported.graph)
-    return exported, passed_functional(without_last_offsets(with_tensor_indices(decompose(exported))))
+    indexed = without_last_offsets(with_tensor_indices(decompose(exported)))
+    return exported, passed_functional(with_repeated_rows(indexed))
 
 
 __all__ = ["functional_form", "unrolled_export"]

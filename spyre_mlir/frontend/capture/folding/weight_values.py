@@ -83,7 +83,8 @@ class WeightValues:
             sources[node] = frozenset(w for i in read for w in (sources.get(i, ()) if i not in weights else (i,)))
             if node.target in _GATHERS or any(i in gathered for i in read):
                 gathered.add(node)
-            if node in gathered or not _only_moves(node) or any(i in computed for i in read):
+            moves = node.target is aten.expand.default  # readers repeat what lies there once
+            if not moves and (node in gathered or not _only_moves(node) or any(i in computed for i in read)):
                 computed.add(node)
         possible = {n for n in computed if n in gathered or not any(_unpacks(w, n) for w in sources[n])}
         made = _Room(nodes, weights, sources, _first_equals(nodes, fixed)).that_fit(possible)

@@ -137,9 +137,10 @@ def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool
     points, launches = _points(block), launch_numbers(block)
     follow_hbm_hints(points)
     given = any(isinstance(op, kernel.AllocOp) and op.offset is not None for op in points)
-    found = [c for op in points if (c := _candidate(op, launches)) is not None]
+    made = {op: c for op in points if (c := _candidate(op, launches)) is not None}
+    found = list(made.values())
     if copies:
-        found += [c for op in points for c in _copies(op, points, launches)]
+        found += [c for op in points if op not in made for c in _copies(op, points, launches)]
     if not restickify:
         found = [c for c in found if c.local_alloc or not any(isinstance(op, kernel.RestickifyOp) for op, _ in c.uses)]
     requests = [_request(n, c, points) for n, c in enumerate(found)]
@@ -208,7 +209,7 @@ def _candidate(op: Operation, launches: Launches) -> Candidate | None:
 
 
 def _copies(op: Operation, points: dict[Operation, int], launches: Launches) -> list[Candidate]:
-    """Copies of a tensor that stays in HBM: one for each way of slicing it that readings of a launch share.
+    """Copies of a tensor that cannot be in LX itself: one for each way of slicing it that readings of a launch share.
 
     It is what the host sends, a tile, or a buffer of which one kernel writes other slices than its readers take.
     Products read a buffer while they multiply, so they need no copy of it.
@@ -217,7 +218,7 @@ def _copies(op: Operation, points: dict[Operation, int], launches: Launches) -> 
         return []
     writers = [u.operation for u in uses_with_tiles(buffer_behind(op.result)) if is_written(u)]
     made = isinstance(op, kernel.AllocOp)
-    if made and (len(writers) != 1 or writers[0].parent_block() is not block or _candidate(op, launches) is not None):
+    if made and (len(writers) != 1 or writers[0].parent_block() is not block):
         return []
     if not made and any(ancestor_in(block, w).parent_block() is block for w in writers):
         return []

@@ -79,6 +79,8 @@ def _order(product: kernel.ComputeOp, number: int, spec: SpyreSpec, parameters: 
     allocs = _alike(alloc)
     ops = {use.operation for a in allocs for use in a.result.uses if isinstance(use.operation, kernel.KernelOp)}
     least, best = _products_ns(ops, spec, parameters), layout
+    if least <= _products_ns(ops, spec, parameters, apart=True):
+        return
     for order in orders:
         _lay_out(allocs, replace(layout, order=order))
         if (ns := _less_ns(ops, least, spec, parameters)) < least:
@@ -134,10 +136,16 @@ def _alike(alloc: kernel.AllocOp) -> list[kernel.AllocOp]:
     return found
 
 
-def _products_ns(ops: Iterable[kernel.KernelOp], spec: SpyreSpec, parameters: CostParameters) -> float:
-    """Return the time of the products among kernels as far as it depends on where their batches lie."""
-    products = (work_of(describe_kernel(op, 0).descriptor).product for op in ops if op.is_product)
-    return sum(p.macs / mac_rate(p, spec.cores_per_card, parameters) for p in products if p is not None)
+def _products_ns(
+    ops: Iterable[kernel.KernelOp], spec: SpyreSpec, parameters: CostParameters, *, apart: bool = False
+) -> float:
+    """Return the time of the products among kernels as far as it depends on where their batches lie.
+
+    It is the least of all orders if batches lie `apart`, outside of the rows of all operands.
+    """
+    products = [work_of(describe_kernel(op, 0).descriptor).product for op in ops if op.is_product]
+    products = [replace(p, inside=(1, 1, 1)) if apart else p for p in products if p is not None]
+    return sum(p.macs / mac_rate(p, spec.cores_per_card, parameters) for p in products)
 
 
 def _lay_out(allocs: Sequence[kernel.AllocOp], layout: StickLayout) -> None:

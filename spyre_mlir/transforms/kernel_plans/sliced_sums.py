@@ -23,6 +23,7 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, IndexMapAttr,
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.hw.cost_parameters import SHORTEST_MEASURED_US
 from spyre_mlir.hw.formats import DL16
+from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import UNIT, LinearExpr
 from spyre_mlir.ops.native import reductions
 from spyre_mlir.planning.divisions import WIDTH, Division, divide_within
@@ -50,9 +51,9 @@ def slice_sums(block: Block, choices: KernelChoices, forms: KernelForms) -> None
         if op in choices.fixed or not isinstance(op, kernel.ComputeOp) or (loop := summed_columns(op)) is None:
             continue
         cuts = [parts for parts in PARTS if op.space.extents[loop] % (parts * op.tensors[0].lanes) == 0]
-        if not cuts:
-            continue
         tensors = _tensors_behind(op)
+        if not cuts or _memory_us(tensors, choices) < SHORTEST_MEASURED_US:
+            continue
         before = _priced(block, op, tensors, choices)
         if before is None or not _leaves_scratchpads(before, tensors):
             continue
@@ -215,6 +216,15 @@ def _tensors_behind(op: kernel.KernelOp) -> set[SSAValue]:
             if not writer.is_product and not set(writer.space.extents) - writer.maps.data[-1].names:
                 todo += writer.inputs
     return found
+
+
+def _memory_us(tensors: Iterable[SSAValue], choices: KernelChoices) -> float:
+    """The time that tensors take if all kernels have them in device memory, more than their place may cost."""
+    sticks = sum(
+        kernel.device_tensor(value).sticks * sum(isinstance(use.operation, kernel.KernelOp) for use in value.uses)
+        for value in tensors
+    )
+    return choices.parameters.memory_us(sticks * STICK_BYTES)
 
 
 def _writers(value: SSAValue) -> list[kernel.KernelOp]:

@@ -19,6 +19,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import Lowered, lower
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.transforms import plan
+from spyre_mlir.transforms.kernel_plans import sliced_sums
 from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.sliced_sums import SlicedSum, summed_columns
@@ -111,6 +112,15 @@ def test_sums_of_rows_that_one_core_has_stay_whole(rows: int) -> None:
     with torch.device("meta"):
         model, x = nn.Softmax(-1), torch.empty(rows, 4096).half()
     assert len(sums(lower(import_program(model, (x,)).module, make_context()))) == 1
+
+
+@pytest.mark.parametrize(("rows", "width"), [(64, 512), (512, 4032)])
+def test_sums_that_cannot_gain_are_not_priced(monkeypatch: pytest.MonkeyPatch, rows: int, width: int) -> None:
+    """What is summed takes less than a microsecond of device memory, or has no four parts of whole sticks."""
+    monkeypatch.setattr(sliced_sums, "_priced", lambda *asked: pytest.fail(f"priced: {asked}"))
+    with torch.device("meta"):
+        model, x = Layer(width).half(), torch.empty(1, rows, width).half()
+    assert len(sums(lower(import_program(model, (x,)).module, make_context(), until="spyre.kernel"))) == 1
 
 
 def test_a_sum_in_two_steps_is_rounded_once_and_can_be_undone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from torch.fx import Interpreter
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import spyre_mlir
 from spyre_mlir.frontend.calling.memory_run import memory_run
 from spyre_mlir.frontend.program.result_memory import ResultMemories, ResultMemory
+from tests.functions import FunctionModel
 from tests.unit.frontend.graphs import exported
 
 
@@ -81,6 +83,7 @@ def both(program: torch.export.ExportedProgram, *inputs: Tensor) -> tuple[Result
     return some, every
 
 
+MAPPED = torch.linspace(-1.0, 1.0, 8).reshape(2, 4), torch.linspace(-1.0, 2.0, 60).reshape(3, 5, 4)
 # What follows the last product.
 LAST: dict[str, Callable[[Tensor], Any]] = {
     "product": lambda x: x,
@@ -113,6 +116,17 @@ def test_what_is_written_may_read_its_own_memory() -> None:
     some, every = both(exported(Expands(), torch.zeros(3, 4)), torch.zeros(3, 4))
     assert some == every
     assert every.writes == {0} and list(every.views) == [0, 1]
+
+
+def mapped(x: Tensor, w: Tensor) -> Tensor:
+    return torch.vmap(lambda weight: nn.functional.linear(x, weight))(w)
+
+
+def test_a_product_within_a_map_has_all_that_is_mapped_over() -> None:
+    some, every = both(exported(FunctionModel(mapped), torch.zeros(2, 4), torch.zeros(3, 5, 4)), *MAPPED)
+    assert some == every
+    compiled = spyre_mlir.compile(FunctionModel(mapped), MAPPED, numerics="exact")
+    torch.testing.assert_close(compiled(*MAPPED), mapped(*MAPPED))
 
 
 def test_what_comes_before_the_last_product_does_not_run() -> None:

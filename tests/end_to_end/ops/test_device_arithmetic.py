@@ -22,12 +22,16 @@ def dl16(numbers: Any) -> Tensor:
     return torch.from_numpy(round_trip(np.asarray(numbers, dtype=np.float64)).astype(np.float32))
 
 
-def test_floor_divisions_up_to_a_thousand() -> None:
+@pytest.mark.parametrize(("mode", "whole"), [("floor", torch.floor), ("trunc", torch.trunc)])
+def test_whole_quotients_up_to_a_thousand(mode: str, whole: Any) -> None:
     draw = np.random.default_rng(3)
     y = dl16(draw.uniform(0.1, 9.0, 512) * draw.choice([-1, 1], 512))
     x = dl16(y.double().numpy() * draw.integers(1, 1000, 512))  # at the edge of the next quotient
-    quotient = on_device(lambda a, b: torch.div(a, b, rounding_mode="floor"), x, y)
-    assert torch.equal(quotient, torch.floor(x.double() / y.double()).float())
+    quotient = on_device(lambda a, b: torch.div(a, b, rounding_mode=mode), x, y)
+    assert torch.equal(quotient, whole(x.double() / y.double()).float())
+    few = x[x.abs() < 2000]
+    by_number = on_device(lambda a: torch.div(a, -2.3125, rounding_mode=mode), few)
+    assert torch.equal(by_number, whole(few.double() / -2.3125).float())
 
 
 @pytest.mark.parametrize("order", [10.0, -10.0])

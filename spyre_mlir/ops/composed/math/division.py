@@ -120,9 +120,23 @@ def truncated_division(b: Build, x: Value, y: Divisor) -> Value:
     """x / y without its fraction; a quotient of float32 is rounded first, as in eager."""
     x, y = _operands(b, x, y)
     if x.element == "f32":
-        quotient = b.rounded(x / y)
-        return quotient.lt(0).where(-(-quotient).floor(), quotient.floor())
+        return _truncated_as_rounded(b, x, y)
     return _with_room(b, x, y, _truncated)
+
+
+def _truncated_as_rounded(b: Build, x: Value, y: Divisor) -> Value:
+    """The whole part of the quotient in float32; where the device rounds it up to a whole number, the rest is below 0.
+
+    A quotient that is rounded up in float32 leaves a rest of no more than 2^-24 of x, which does not count.
+    """
+    quotient = b.rounded(x / y)
+    whole = quotient.lt(0).where(-(-quotient).floor(), quotient.floor())
+    if not isinstance(y, Value) and (not isfinite(y) or abs(frexp(y)[0]) == 0.5):
+        return whole  # nothing is rounded
+    size = abs(x)
+    rest = _rest(size, abs(whole), abs(y))
+    nearer = whole.lt(0).where(whole + 1.0, whole - 1.0)
+    return (rest + size * 2.0**-23).lt(0).where(nearer, whole)
 
 
 def _truncated(b: Build, x: Value, y: Divisor) -> Value:

@@ -11,10 +11,19 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeVar, cast
 
+import ml_dtypes
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import Float8E4M3FNType, IndexType, IntegerType, TensorType
+from xdsl.dialects.builtin import (
+    Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
+    IndexType,
+    IntegerType,
+    TensorType,
+)
 from xdsl.interpreter import InterpreterFunctions
 from xdsl.ir import Attribute, Operation
 
@@ -28,6 +37,12 @@ Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 AxisKey = TypeVar("AxisKey", bound=Hashable)
 _Functions = TypeVar("_Functions", bound=InterpreterFunctions)
+# 8-bit floats that the card lacks. Torch makes infinity, or NaN, of what is beyond their largest number, as these do.
+_HOST_FLOAT8: dict[type[Attribute], type[Any]] = {
+    Float8E5M2Type: ml_dtypes.float8_e5m2,
+    Float8E4M3FNUZType: ml_dtypes.float8_e4m3fnuz,
+    Float8E5M2FNUZType: ml_dtypes.float8_e5m2fnuz,
+}
 
 
 @dataclass(frozen=True)
@@ -126,6 +141,9 @@ def in_width(values: Array, element: Attribute) -> Array:
     """Return numbers wrapped to their integer type, as in torch, or rounded to 8-bit floats."""
     if isinstance(element, Float8E4M3FNType):
         return fp8.round_trip(values)
+    if (narrow := _HOST_FLOAT8.get(type(element))) is not None:
+        with np.errstate(all="ignore"):
+            return values.astype(np.float32).astype(narrow).astype(values.dtype)
     bits = integer_bits(element)
     if bits in (0, 1, 64) or values.size == 0:
         return values

@@ -10,6 +10,9 @@ import torch
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import (
     Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
+    Float8E5M2Type,
     IndexType,
     IntegerType,
     ModuleOp,
@@ -133,6 +136,20 @@ def test_eight_bit_floats_are_rounded() -> None:
     """Three bits of fraction: from 16 on only even numbers, and a tie goes to the even one."""
     given = np.asarray([1.0, 17.0, 18.0, 19.0])
     assert in_width(given, Float8E4M3FNType()).tolist() == [1.0, 16.0, 18.0, 20.0]
+
+
+@pytest.mark.parametrize(
+    ("element", "type_"),
+    [
+        (Float8E5M2Type(), torch.float8_e5m2),
+        (Float8E4M3FNUZType(), torch.float8_e4m3fnuz),
+        (Float8E5M2FNUZType(), torch.float8_e5m2fnuz),
+    ],
+)
+def test_eight_bit_floats_of_the_host_are_those_of_torch(element: Attribute, type_: torch.dtype) -> None:
+    given = np.asarray([0.0, 1.1, -17.0, 19.0, 2.0**-17, 239.0, 250.0, 60000.0, 62000.0, 1e9, np.inf, np.nan])
+    rounded = torch.from_numpy(given).float().to(type_).double().numpy()
+    np.testing.assert_array_equal(in_width(given, element), rounded)
 
 
 def test_a_tensor_type_is_given_back() -> None:

@@ -5,7 +5,7 @@ second, a third of the time to compile a small program. They are the same every 
 kept.
 
 Used, all private: `_override_composite_implicit_decomp` of `export.exported_program`, `OpOverload.py_kernels` and
-`_dispatch_cache`, and `op_implementations_dict` of `fake_impls`, which the first one writes.
+`_dispatch_cache`, `torch._C.DispatchKey`, and `op_implementations_dict` of `fake_impls`, which the first one writes.
 """
 
 from __future__ import annotations

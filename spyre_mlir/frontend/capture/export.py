@@ -54,7 +54,7 @@ from spyre_mlir.frontend.torch_private import (
     holders,
     is_fake,
     schema_of,
-    tree_flatten,
+    tree_flatten_with_path,
     tree_map,
 )
 from spyre_mlir.frontend.torch_tracing import carried_apart
@@ -169,7 +169,7 @@ def export_model(
             buffers.
     """
     _check_no_script(model)
-    _check_dense((args, dict(kwargs)))
+    _check_dense(args=args, kwargs=dict(kwargs))
     noted = values_of(model, *clone_examples(args, kwargs)) if specialize_values else None
     asked = _Asked(model, args, kwargs, dynamic_shapes, noted)
     state = CallState(model)
@@ -208,11 +208,15 @@ def _check_no_script(model: torch.nn.Module) -> None:
             )
 
 
-def _check_dense(examples: object) -> None:
+def _check_dense(**examples: object) -> None:
     """Refuse sparse tensors, of most of which torch.export says that they are no tensors of its own."""
-    for leaf in tree_flatten(examples)[0]:
-        if isinstance(leaf, torch.Tensor) and leaf.layout is not torch.strided:
-            raise UnsupportedError(f"an input has the layout {leaf.layout}, which has no form", hint=DENSE)
+    for name, given in examples.items():
+        for path, leaf in tree_flatten_with_path(given)[0]:
+            if isinstance(leaf, torch.Tensor) and leaf.layout is not torch.strided:
+                place = name + "".join(map(str, path))
+                raise UnsupportedError(
+                    f"an input has the layout {leaf.layout}, which has no form", where=place, hint=DENSE
+                )
 
 
 @dataclass(frozen=True)

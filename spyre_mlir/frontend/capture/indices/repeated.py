@@ -13,8 +13,8 @@ from typing import Any, cast
 
 import torch
 from torch.fx import Node
-from torch.fx.node import map_arg
 
+from spyre_mlir.frontend.capture.call_writer import CallWriter, replace_node
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 
 _LOOK_UP, _REPEAT = torch.ops.aten.embedding.default, torch.ops.aten.expand.default
@@ -26,24 +26,17 @@ def with_repeated_rows(program: FunctionalProgram) -> FunctionalProgram:
     Args:
         program: in functional form.
     """
-    graph = program.graph
-    for node in list(graph.nodes):
+    for node in list(program.graph.nodes):
         if node.target is not _LOOK_UP or not _is_repeated(index := cast(Node, node.args[1])):
             continue
-        few, sizes = cast("tuple[Node, Sequence[Any]]", index.args[:2])
-        with graph.inserting_before(node):
-            rows = graph.call_function(_LOOK_UP, (node.args[0], few, *node.args[2:]), dict(node.kwargs))
-            made = graph.call_function(_REPEAT, (rows, [*sizes, -1]))
-        for new in (rows, made):
-            new.meta = dict(node.meta)
-            args: Any = map_arg(new.args, lambda n: n.meta["val"])
-            with node.meta["val"].fake_mode, torch.no_grad():
-                new.meta["val"] = cast(Any, new.target)(*args, **new.kwargs)
-        node.replace_all_uses_with(made)
-        program.graph_signature.replace_all_uses(node.name, made.name)
-        graph.erase_node(node)
+        write, (few, sizes) = CallWriter(node), cast("tuple[Node, Sequence[Any]]", index.args[:2])
+        rows = write(_LOOK_UP, node.args[0], few, *node.args[2:], **node.kwargs)
+        made = write(_REPEAT, rows, [*sizes, -1])
+        for new in (rows, made):  # with the hints of the call
+            new.meta = node.meta | {"val": new.meta["val"]}
+        replace_node(node, made)
         if not index.users:
-            graph.erase_node(index)
+            program.graph.erase_node(index)
     return program
 
 

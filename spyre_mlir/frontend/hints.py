@@ -17,6 +17,7 @@ from spyre_mlir.frontend.locations import location_of
 _FORM = 'for example hint(division={0: 4}) or hint(place="lx")'
 _MOST_DIMENSIONS = 64  # of a tensor of torch; what a layout counts from the end is known at the operation
 NOTES = "custom"  # where torch keeps what `annotate` says
+_TAKEN_OVER = ("stack_trace", "nn_module_stack", NOTES)
 
 
 def hint(
@@ -86,10 +87,15 @@ def hint_at(node: torch.fx.Node) -> Hint | None:
         raise HintError(error.message, where=placed(node.name, location_of(node)), hint=error.hint) from error
 
 
+def place_and_hint(node: torch.fx.Node) -> dict[str, Any]:
+    """Return what torch has noted of the place in the model and of the hint of a node, for calls that stand for it."""
+    return {key: node.meta[key] for key in _TAKEN_OVER if key in node.meta}
+
+
 def note_hint(node: torch.fx.Node, op: Operation) -> None:
     """Note the hint of an op at the node that stands for it, where `hint_at` finds it."""
     if (found := hint_of(op)) is not None:
         node.meta[NOTES] = {HINT: found.noted}
 
 
-__all__ = ["NOTES", "hint", "hint_at", "note_hint"]
+__all__ = ["NOTES", "hint", "hint_at", "note_hint", "place_and_hint"]

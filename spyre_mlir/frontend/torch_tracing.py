@@ -1,18 +1,30 @@
 """Functions of torch that are replaced while the frontend traces.
 
-Used, private: `_higher_order_ops.scan` (tensors that bodies of loops are traced with), `_functional_collectives` (what
-torch calls in place of other collectives). `torch_private` has what is used as it is.
+Used, private: `_higher_order_ops.scan` (tensors that bodies of loops are traced with), `_higher_order_ops.wrap` and
+`.invoke_subgraph` (parts that Dynamo keeps as graphs of their own), `_functional_collectives` (what torch calls in
+place of other collectives). `torch_private` has what is used as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, cast
 
 import torch
+from torch._higher_order_ops.invoke_subgraph import InvokeSubgraphHOP
+from torch._higher_order_ops.wrap import TagActivationCheckpoint
 from torch.distributed import _functional_collectives
+from torch.fx import GraphModule, Interpreter
+from torch.fx.traceback import preserve_node_meta
+
+
+@contextmanager
+def bodies_as_written() -> Generator[None]:
+    """Trace the graphs that calls are given with their hints, their arguments apart, and in place if run once."""
+    with preserve_node_meta(), carried_apart(), checkpoints_in_place(), regions_in_place():
+        yield
 
 
 @contextmanager
@@ -41,6 +53,46 @@ def carried_apart() -> Generator[None]:
 
 
 @contextmanager
+def checkpoints_in_place() -> Generator[None]:
+    """Trace what is run under `torch.utils.checkpoint` where it is called.
+
+    Torch ends in a KeyError where Dynamo has kept it as a graph, without a policy of what is computed again.
+    """
+
+    def run(_: object, graph: GraphModule, *args: Any, **options: Any) -> Any:  # noqa: ARG001 - of the backward pass
+        return _run_in_place(graph, args)
+
+    with _called_as(TagActivationCheckpoint, run):
+        yield
+
+
+@contextmanager
+def regions_in_place() -> Generator[None]:
+    """Trace regions of `torch.compiler.nested_compile_region`, which Dynamo keeps as graphs, where they are called."""
+
+    def run(_: object, graph: Any, name: str | None, *args: Any) -> Any:  # noqa: ARG001 - of what is compiled once
+        return _run_in_place(graph, args)
+
+    with _called_as(InvokeSubgraphHOP, run):
+        yield
+
+
+def _run_in_place(graph: GraphModule, args: Sequence[Any]) -> Any:
+    with preserve_node_meta():
+        return Interpreter(graph).run(*args)
+
+
+@contextmanager
+def _called_as(operator: Any, call: Callable[..., Any]) -> Generator[None]:
+    kept = operator.__call__
+    operator.__call__ = call
+    try:
+        yield
+    finally:
+        operator.__call__ = kept
+
+
+@contextmanager
 def collectives_left_alone() -> Generator[None]:
     """Let torch trace collectives that write to their arguments as calls, which a mode of functions sees."""
     others: dict[Any, Any] = cast(Any, _functional_collectives).traceable_collective_remaps
@@ -52,4 +104,4 @@ def collectives_left_alone() -> Generator[None]:
         others.update(kept)
 
 
-__all__ = ["carried_apart", "collectives_left_alone"]
+__all__ = ["bodies_as_written", "carried_apart", "checkpoints_in_place", "collectives_left_alone", "regions_in_place"]

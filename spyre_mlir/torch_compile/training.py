@@ -8,24 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import getitem
 from typing import Any, cast
 
 import torch
 from torch.fx import GraphModule, Interpreter
 from torch.fx.traceback import preserve_node_meta
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.checkpoint import CheckpointPolicy
 
 from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.capture.operator_tracing import no_cpu_libraries
 from spyre_mlir.frontend.capture.random_draws.differentiated import refusals_out_of_order
 from spyre_mlir.frontend.data_sizes.branches import draws
 from spyre_mlir.frontend.torch_private import disable_modes
+from spyre_mlir.frontend.torch_tracing import regions_in_place
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.history import Capture
 
 TRAINING = "training"
 BACKWARD = "backward"
 _ATEN = torch.ops.aten
+_CHANGES_STATISTICS = _ATEN._native_batch_norm_legit_functional.default
+_RECOMPUTED = "recompute"  # where torch notes that the backward pass computes the result of a node again
 
 
 @dataclass(frozen=True)
@@ -64,13 +69,22 @@ class TrainedGraph:
     def _run(self, *inputs: Any) -> Any:
         # Places in the model are kept, and attention and recurrent layers are in operators whose backward pass the
         # compiler knows.
-        with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), no_cpu_libraries():
+        with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), no_cpu_libraries(), regions_in_place():
             return Interpreter(self.forward.graph).run(*inputs)
 
 
 def _passes(joint: GraphModule, inputs: Sequence[Any], **named: Any) -> tuple[GraphModule, GraphModule]:
-    """The forward and the backward pass, which gets the random numbers that the forward pass draws."""
+    """The forward and the backward pass, which gets the random numbers that the forward pass draws.
+
+    A checkpoint keeps them as well, where torch would draw the same numbers again, and a normalisation whose running
+    statistics the call changes.
+    """
     from functorch.compile import default_partition
+
+    for node in (n for n in joint.graph.nodes if draws(n) or n.target is _CHANGES_STATISTICS):
+        for kept in (node, *(user for user in node.users if user.target is getitem)):
+            if _RECOMPUTED in kept.meta:
+                kept.meta[_RECOMPUTED] = CheckpointPolicy.MUST_SAVE
 
     forward, backward = default_partition(joint, inputs, **named)
     drawn = {node.name for node in forward.graph.nodes if draws(node)}

@@ -113,8 +113,10 @@ def run_cards(arguments: argparse.Namespace) -> int:
 def _function(text: str) -> Callable[[], Any]:
     path, _, name = text.rpartition(":")
     file = Path(path)
-    if not path or not file.is_file():
-        raise InputError("there is no such file", where=path or text, hint=_HINT)
+    if not path:
+        raise InputError("--cards wants a function that makes the model", where=text, hint=_HINT)
+    if not file.is_file():
+        raise InputError("there is no such file", where=path, hint=_HINT)
     found = spec_from_file_location(file.stem, file)
     if found is None or found.loader is None:
         raise InputError("this is no Python file", where=path, hint=_HINT)

@@ -9,13 +9,12 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
+from spyre_mlir.frontend.hints import NOTES, hint_at, place_and_hint
 from spyre_mlir.frontend.torch_private import FakeTensorMode, Operator
-
-_PLACE = ("stack_trace", "nn_module_stack")
 
 
 class CallWriter:
-    """Writes calls before a node, with its place in the model.
+    """Writes calls before a node, with its place in the model and its hint.
 
     Attributes:
         node: the call that the new ones stand for.
@@ -29,14 +28,14 @@ class CallWriter:
         """Write one call, and note what its result looks like."""
         with self.node.graph.inserting_before(self.node):
             made = self.node.graph.call_function(target, args, kwargs)
-        made.meta = self._place()
+        made.meta = place_and_hint(self.node)
         values, named = cast("tuple[Any, Any]", map_arg((args, kwargs), value_of))
         with self._mode(), torch.no_grad():
             made.meta["val"] = cast(Any, target)(*values, **named)
         return made
 
     def copied(self, call: Node, values: Mapping[Node, Node]) -> Node:
-        """Write a call of another graph, in which torch has noted what its result looks like.
+        """Write a call of another graph, in which torch has noted what its result looks like; a hint of its own stays.
 
         Args:
             call: the call.
@@ -44,11 +43,9 @@ class CallWriter:
         """
         with self.node.graph.inserting_before(self.node):
             made = self.node.graph.node_copy(call, lambda read: values[read])
-        made.meta = self._place() | {"val": call.meta["val"]}
+        hinted = {NOTES: call.meta[NOTES]} if hint_at(call) is not None else {}
+        made.meta = place_and_hint(self.node) | hinted | {"val": call.meta["val"]}
         return made
-
-    def _place(self) -> dict[str, Any]:
-        return {key: self.node.meta[key] for key in _PLACE if key in self.node.meta}
 
     def _mode(self) -> Any:
         """The mode of the tensors that torch has noted."""

@@ -57,7 +57,7 @@ from spyre_mlir.frontend.torch_private import (
     tree_flatten_with_path,
     tree_map,
 )
-from spyre_mlir.frontend.torch_tracing import carried_apart
+from spyre_mlir.frontend.torch_tracing import bodies_as_written
 
 
 def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -287,8 +287,8 @@ def _traced(asked: _Asked, *, strict: bool, derivatives: bool = False) -> Export
             given, sought = model, nullcontext() if strict else DerivativesSought()
             if derivatives:
                 given, sought = Differentiated(model, *clone_examples(fresh_args, fresh_kwargs)), nullcontext()
-            answered, apart = specialized(asked.noted), carried_apart()
-            with known, writes, exchanged, sought, answered, apart, settings_noted() as noted:
+            answered, bodies = specialized(asked.noted), bodies_as_written()
+            with known, writes, exchanged, sought, answered, bodies, settings_noted() as noted:
                 exported = torch.export.export(
                     given, fresh_args, fresh_kwargs, dynamic_shapes=asked.dynamic_shapes, strict=strict
                 )

@@ -30,11 +30,10 @@ from spyre_mlir.frontend.capture.call_form import CallForm, OffsetsMatter
 from spyre_mlir.frontend.capture.nested_graphs import FlatGraph
 from spyre_mlir.frontend.capture.operator_tracing import Tables, TensorForm, Trace, TracedCall, trace_calls
 from spyre_mlir.frontend.capture.value_memory import Unfollowed, ValueMemory
-from spyre_mlir.frontend.hints import NOTES
+from spyre_mlir.frontend.hints import place_and_hint
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of, storage_identity
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
-_PLACE = ("stack_trace", "nn_module_stack", NOTES)
 _WRITTEN = {
     InputKind.PARAMETER: OutputKind.PARAMETER_MUTATION,
     InputKind.BUFFER: OutputKind.BUFFER_MUTATION,
@@ -192,7 +191,7 @@ class _Walk:
         """Take over a call as it is."""
         args, kwargs = map_arg_to(self._values, node.args), map_arg_to(self._values, node.kwargs)
         value = self._graph.create_node("call_function", called, args, kwargs, base_name(called))
-        value.meta = {"val": node.meta["val"]} | _place(node)
+        value.meta = {"val": node.meta["val"]} | place_and_hint(node)
         self._forms[value] = self._old_form(node)
         if any(result.alias_info is not None for result in schema_of(called).returns):
             self._memory.view(value, value.all_input_nodes[0])
@@ -201,7 +200,7 @@ class _Walk:
     def _splice(self, node: Node, traced: TracedCall, tensors: Sequence[Node]) -> None:
         """Put what a call consists of in its place."""
         values = dict(zip(traced.inputs, tensors, strict=True))
-        place = _place(node)
+        place = place_and_hint(node)
         for part in traced.nodes:
             args, kwargs = map_arg_to(values, part.args), map_arg_to(values, part.kwargs)
             value = self._graph.create_node("call_function", part.target, args, kwargs, traced.names[part])
@@ -284,10 +283,6 @@ def base_name(called: Operator) -> str:
     """Return the name of a call before it is numbered, as in torch's own traces."""
     name = str(cast(Any, called).overloadpacket.__name__)
     return name[2:-2] if name.startswith("__") and name.endswith("__") else name
-
-
-def _place(node: Node) -> dict[str, Any]:
-    return {key: node.meta[key] for key in _PLACE if key in node.meta}
 
 
 def _of_results(results: Any, values: Mapping[Node, Node]) -> Any:

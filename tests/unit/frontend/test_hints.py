@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
+from torch._higher_order_ops.map import map as loop_over
+from torch._higher_order_ops.while_loop import while_loop
+from torch.nn.attention.flex_attention import flex_attention
 
 import spyre_mlir
 from spyre_mlir.dialects.spyre.hints import HINT, Hint, HintError, hint_of
@@ -15,6 +19,7 @@ from spyre_mlir.dialects.spyre.layout_choices import LayoutChoice
 from spyre_mlir.frontend import import_program
 from spyre_mlir.frontend.hints import hint
 from spyre_mlir.frontend.program.program import Program
+from tests.functions import FunctionModel
 
 
 class Hinted(nn.Module):
@@ -35,6 +40,23 @@ class Hinted(nn.Module):
             y = torch.sin(y)
         with hint(tile={-1: 1}):
             return torch.tanh(y)
+
+
+def relu(x: torch.Tensor) -> torch.Tensor:
+    with hint(division={0: 4}):
+        return torch.relu(x)
+
+
+def sliced(x: torch.Tensor) -> Any:
+    return loop_over(lambda row: relu(row).sin(), x.view(2, 8, 64))
+
+
+def looped(x: torch.Tensor) -> Any:
+    return while_loop(lambda n, _: n < 3, lambda n, y: (n + 1, relu(y).sin()), (torch.tensor(0), x))
+
+
+def branched(x: torch.Tensor) -> torch.Tensor:
+    return torch.cond(x.sum() > 0, lambda y: relu(y).sin(), lambda y: y.sin(), (x,))
 
 
 X = torch.randn(16, 64)
@@ -66,6 +88,23 @@ def test_a_module_and_a_module_with_symbols() -> None:
     assert isinstance(made, spyre_mlir.DynamicModel)
     text = made.specialize(**{name: 24 for name in ("rows", "s0", "s1", "s27", "s77") if name in made.symbols})
     assert text.mlir("aten").count(HINT) == 5
+
+
+@pytest.mark.parametrize("given", [sliced, looped, branched])
+def test_hints_in_bodies_and_branches_stay(given: Callable[[torch.Tensor], Any]) -> None:
+    module = import_program(FunctionModel(given), (X,)).module
+    marks = [(op.name, hint_of(op)) for op in module.walk() if op.name in ("aten.relu", "aten.sin")]
+    assert marks and all(found == (Hint({"0": 4}) if name == "aten.relu" else None) for name, found in marks)
+
+
+def test_what_a_rewritten_operator_consists_of_has_its_hint() -> None:
+    def attended(q: torch.Tensor) -> Any:
+        with hint(place="hbm"):
+            return flex_attention(q, q, q, score_mod=lambda score, _b, _h, row, column: score + row - column)
+
+    module = import_program(FunctionModel(attended), (torch.randn(1, 2, 16, 8),)).module
+    products = [op for op in module.walk() if op.name in ("aten.matmul", "aten.bmm")]
+    assert products and all(hint_of(op) == Hint(place="hbm") for op in products)
 
 
 def test_torch_compile_keeps_hints(caplog: pytest.LogCaptureFixture) -> None:

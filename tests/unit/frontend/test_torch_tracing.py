@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import nn
 from torch._higher_order_ops.scan import scan
+from torch.utils.checkpoint import checkpoint
 
-from spyre_mlir.frontend.torch_tracing import carried_apart
+from spyre_mlir.frontend.torch_tracing import carried_apart, checkpoints_in_place, regions_in_place
 
 
 def test_what_is_carried_twice_is_two_arguments_of_the_body() -> None:
@@ -20,3 +21,34 @@ def test_what_is_carried_twice_is_two_arguments_of_the_body() -> None:
         traced = torch.export.export(Twice(), (torch.ones(3, 2), torch.ones(2)))
     (body,) = (m for m in traced.graph_module.children() if isinstance(m, torch.fx.GraphModule))
     assert all(node.users for node in body.graph.find_nodes(op="placeholder"))
+
+
+def graph_of(function: Any) -> Any:
+    """What Dynamo captures of a function of one tensor, with its output opened."""
+    captured: list[Any] = []
+
+    def keep(graph: torch.fx.GraphModule, _: Any) -> Any:
+        captured.append(graph)
+        return graph
+
+    torch._dynamo.reset()
+    torch.compile(function, backend=keep)(torch.ones(2, 2))
+    return captured[0]
+
+
+@torch.compiler.nested_compile_region
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return (x + x).sin()
+
+
+def test_checkpoints_and_regions_are_traced_where_they_are_called() -> None:
+    kept = graph_of(lambda x: checkpoint(lambda a: (a + a).sin(), x, use_reentrant=False).cos())
+    regions = graph_of(lambda x: doubled(x).cos())
+    for graph, in_place in ((kept, checkpoints_in_place()), (regions, regions_in_place())):
+        assert any(isinstance(module, torch.fx.GraphModule) for module in graph.children())
+        with torch.no_grad(), in_place:
+            traced = torch.export.export(graph, (torch.ones(2, 2),))
+        assert [n.name for n in traced.graph.find_nodes(op="call_function", target=torch.ops.aten.sin.default)] == [
+            "sin"
+        ]
+        assert {n.target.namespace for n in traced.graph.nodes if n.op == "call_function"} == {"aten"}

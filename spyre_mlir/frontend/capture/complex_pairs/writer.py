@@ -10,10 +10,10 @@ import torch
 from torch.fx import Graph, Node
 from torch.fx.node import map_arg
 
+from spyre_mlir.frontend.hints import place_and_hint
 from spyre_mlir.frontend.torch_private import FakeTensorMode, Operator, expression_of, is_fake
 
 _ATEN = torch.ops.aten
-_PLACE = ("stack_trace", "nn_module_stack")
 REAL_TYPES = {torch.complex32: torch.float16, torch.complex64: torch.float32, torch.complex128: torch.float64}
 Part = Node | float
 
@@ -67,7 +67,7 @@ class PartWriter:
         """Write one call, and note what its result looks like."""
         with self._graph.inserting_before(self._node):
             made = self._graph.call_function(target, args, kwargs)
-        made.meta = {key: self._node.meta[key] for key in _PLACE if key in self._node.meta}
+        made.meta = place_and_hint(self._node)
         values, named = cast("tuple[Any, Any]", map_arg((args, kwargs), self._value))
         with self._mode, torch.no_grad():
             made.meta["val"] = target(*values, **named)

@@ -32,8 +32,6 @@ def with_repeated_rows(program: FunctionalProgram) -> FunctionalProgram:
         write, (few, sizes) = CallWriter(node), cast("tuple[Node, Sequence[Any]]", index.args[:2])
         rows = write(_LOOK_UP, node.args[0], few, *node.args[2:], **node.kwargs)
         made = write(_REPEAT, rows, [*sizes, -1])
-        for new in (rows, made):  # with the hints of the call
-            new.meta = node.meta | {"val": new.meta["val"]}
         replace_node(node, made)
         if not index.users:
             program.graph.erase_node(index)

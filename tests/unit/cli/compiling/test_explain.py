@@ -87,6 +87,7 @@ def test_what_an_explanation_is_of(saved: Path, refused: Refused) -> None:
     [
         ("{file}:made", "1", "the file has no function 'made'; it has make"),
         ("nowhere.py:make", "1", "there is no such file"),
+        ("{file}", "1", "--cards wants a function that makes the model"),
         ("{file}:make", "two", "--cards takes numbers with commas between them, got 'two'"),
     ],
 )

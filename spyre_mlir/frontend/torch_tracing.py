@@ -1,8 +1,8 @@
 """Functions of torch that are replaced while the frontend traces.
 
 Used, private: `_higher_order_ops.scan` (tensors that bodies of loops are traced with), `_higher_order_ops.wrap` and
-`.invoke_subgraph` (parts that Dynamo keeps as graphs of their own), `_functional_collectives` (what torch calls in
-place of other collectives). `torch_private` has what is used as it is.
+`.invoke_subgraph` (parts that Dynamo keeps as graphs of their own), `_functorch.predispatch` (what ends a map),
+`_functional_collectives` (what torch calls in place of other collectives). `torch_private` has what is used as it is.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from importlib import import_module
 from typing import Any, cast
 
 import torch
+from torch._functorch import predispatch
 from torch._higher_order_ops.invoke_subgraph import InvokeSubgraphHOP
 from torch._higher_order_ops.wrap import TagActivationCheckpoint
 from torch.distributed import _functional_collectives
 from torch.fx import GraphModule, Interpreter
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.traceback import preserve_node_meta
 
 
 @contextmanager
 def bodies_as_written() -> Generator[None]:
-    """Trace the graphs that calls are given with their hints, their arguments apart, and in place if run once."""
-    with preserve_node_meta(), carried_apart(), checkpoints_in_place(), regions_in_place():
+    """Trace the graphs and functions that calls are given: with their hints, and in place if they run once."""
+    with preserve_node_meta(), carried_apart(), checkpoints_in_place(), regions_in_place(), batches_in_any_place():
         yield
 
 
@@ -77,6 +79,26 @@ def regions_in_place() -> Generator[None]:
         yield
 
 
+@contextmanager
+def batches_in_any_place() -> Generator[None]:
+    """Trace the end of `vmap` as one call, wherever the batch is in the result.
+
+    Torch writes the permutation in this call down, too, of a tensor that the program does not know.
+    """
+    module = cast(Any, predispatch)
+    kept = module._remove_batch_dim_impl
+
+    def remove(*args: Any) -> Any:
+        with disable_proxy_modes_tracing():
+            return kept(*args)
+
+    module._remove_batch_dim_impl = remove
+    try:
+        yield
+    finally:
+        module._remove_batch_dim_impl = kept
+
+
 def _run_in_place(graph: GraphModule, args: Sequence[Any]) -> Any:
     with preserve_node_meta():
         return Interpreter(graph).run(*args)
@@ -104,4 +126,11 @@ def collectives_left_alone() -> Generator[None]:
         others.update(kept)
 
 
-__all__ = ["bodies_as_written", "carried_apart", "checkpoints_in_place", "collectives_left_alone", "regions_in_place"]
+__all__ = [
+    "batches_in_any_place",
+    "bodies_as_written",
+    "carried_apart",
+    "checkpoints_in_place",
+    "collectives_left_alone",
+    "regions_in_place",
+]

@@ -130,6 +130,14 @@ def decompose(exported: ExportedProgram) -> FunctionalProgram:
         UnsupportedError: an operator has a shape or a Python value as its result that depends on the data.
         ImportProgramError: torch cannot write without side effects what the model does to memory.
     """
+    made = _decomposed(exported)
+    for node in made.graph.find_nodes(op="call_function", target=torch.ops.aten._to_copy.default):
+        if not isinstance(node.args[0], torch.fx.Node):  # a number of Python, which maps in maps convert
+            node.target, node.kwargs = torch.ops.aten.scalar_tensor.default, {"dtype": node.meta["val"].dtype}
+    return made
+
+
+def _decomposed(exported: ExportedProgram) -> FunctionalProgram:
     whole = _left_whole(exported)
     with torch_noise_hidden():  # one thread at a time: functions of torch are replaced while tables are made and used
         table, tables = _table(whole), _tables(whole)

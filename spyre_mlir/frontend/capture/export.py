@@ -121,8 +121,8 @@ def _fake_instead_of_meta(model: torch.nn.Module) -> Generator[Callable[[object]
 
 # The file of torch with recurrent layers, and what it says of packed sequences.
 _RECURRENT, _SIZE_OF_TENSOR = "torch/nn/modules/rnn.py", "argument 'size' failed"
-# What torch says of a `while_loop` in the body of a `scan`, which Dynamo alone captures.
-_LOOP_IN_SCAN = "Cannot access data pointer of Tensor"
+# What torch says of what Dynamo alone captures: a `while_loop` in the body of a `scan`, a map of an `autograd.Function`.
+_FOR_DYNAMO = ("Cannot access data pointer of Tensor", "ProxyTorchDispatchMode")
 
 
 @contextmanager
@@ -251,7 +251,7 @@ def _export(asked: _Asked, *, strict: bool) -> ExportedProgram:
                 return _traced(asked, strict=True)
         raise decided_by_values(type(asked.model).__name__, error) from error
     except ImportProgramError as error:
-        if not strict and _LOOP_IN_SCAN in error.message:
+        if not strict and any(said in error.message for said in _FOR_DYNAMO):
             with suppress(Exception):
                 return _traced(asked, strict=True)
         raise

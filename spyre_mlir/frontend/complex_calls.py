@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
+from spyre_mlir.errors import UnsupportedError
+
 Tensor = torch.Tensor
 
 
@@ -55,7 +57,8 @@ def _spelled(value: Any) -> Any:
             raise ValueError(f"{value!r} is no argument of a call")
 
 
-def _meant(value: Any, tensors: Sequence[Tensor]) -> Any:
+def meant(value: Any, tensors: Sequence[Tensor]) -> Any:
+    """Return an argument that `spelled` has written, with tensors in their places."""
     match value:
         case {"RealAt": [int(number)]}:
             return tensors[number]
@@ -68,9 +71,24 @@ def _meant(value: Any, tensors: Sequence[Tensor]) -> Any:
         case {"complex": str(text)}:
             return complex(text)
         case list():
-            return [_meant(item, tensors) for item in cast("list[Any]", value)]
+            return [meant(item, tensors) for item in cast("list[Any]", value)]
         case _:
             return value
+
+
+def spelled_operator(operator: str) -> Any:
+    """Return an operator by its name as torch spells it, ``aten.linalg_inv.default``.
+
+    Raises:
+        UnsupportedError: nothing of this process has registered it.
+    """
+    try:
+        namespace, packet, overload = operator.split(".")
+        return getattr(getattr(getattr(torch.ops, namespace), packet), overload)
+    except (AttributeError, ValueError) as error:
+        raise UnsupportedError(
+            f"the host has no operator {operator}", hint="import the module that registers it with torch first"
+        ) from error
 
 
 def on_complex(tensors: list[Tensor], operator: str, arguments: str) -> list[Tensor]:
@@ -84,9 +102,8 @@ def on_complex(tensors: list[Tensor], operator: str, arguments: str) -> list[Ten
     Returns:
         its tensors, two for each that is complex.
     """
-    namespace, packet, overload = operator.split(".")
-    call: Any = getattr(getattr(getattr(torch.ops, namespace), packet), overload)
-    made = call(**{name: _meant(value, tensors) for name, value in literal_eval(arguments).items()})
+    given = {name: meant(value, tensors) for name, value in literal_eval(arguments).items()}
+    made = spelled_operator(operator)(**given)
     several: Sequence[Tensor] = [made] if isinstance(made, torch.Tensor) else made
     return [part for value in several for part in _parts(value)]
 
@@ -99,4 +116,4 @@ def _parts(value: Tensor) -> list[Tensor]:
     return [whole.select(-1, part).clone(memory_format=torch.contiguous_format) for part in (0, 1)]
 
 
-__all__ = ["ComplexAt", "RealAt", "on_complex", "spelled"]
+__all__ = ["ComplexAt", "RealAt", "meant", "on_complex", "spelled", "spelled_operator"]

@@ -17,9 +17,10 @@ from torch.fx import has_side_effect
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.complex_calls import on_complex
+from spyre_mlir.frontend.copied_calls import on_copies
 from spyre_mlir.frontend.torch_private import disable_modes
 from spyre_mlir.ops.checks import CHECKS, COVERED, HOLDS, PRINTED, SUCCEEDED
-from spyre_mlir.ops.native.complex_calls import ON_COMPLEX
+from spyre_mlir.ops.native.spelled_calls import ON_COMPLEX, ON_COPIES
 
 Tensor = torch.Tensor
 NAMESPACE = "host"
@@ -190,6 +191,7 @@ _OPERATORS: dict[str, tuple[Any, Any]] = {
     "eig(Tensor a) -> (Tensor, Tensor)": (_eig, _eig_shaped),
     "eigvals(Tensor a) -> Tensor": (_eigvals, _eigvals_shaped),
     f"{_name(ON_COMPLEX)}(Tensor[] tensors, str operator, str arguments) -> Tensor[]": (on_complex, on_complex),
+    f"{_name(ON_COPIES)}(Tensor[] tensors, str operator, str arguments) -> Tensor[]": (on_copies, on_copies),
 }
 
 

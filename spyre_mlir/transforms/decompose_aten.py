@@ -43,7 +43,7 @@ from spyre_mlir.ops.call_info import called_for
 from spyre_mlir.ops.draws import DRAWN
 from spyre_mlir.ops.native import movement
 from spyre_mlir.ops.native.collectives import EXCHANGED
-from spyre_mlir.ops.native.complex_calls import ON_COMPLEX, no_form
+from spyre_mlir.ops.native.spelled_calls import ON_COMPLEX, ON_COPIES, no_form
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.ops.value import Value
 from spyre_mlir.plugins import registry
@@ -199,8 +199,8 @@ def reason_for(op: AtenOp) -> str | None:
         return DRAWN
     if exchanges_in(op):
         return EXCHANGED
-    if op.overload == ON_COMPLEX:
-        return no_form(str(op.arguments()["operator"]))
+    if op.overload in (ON_COMPLEX, ON_COPIES):
+        return no_form(op.overload, str(op.arguments()["operator"]))
     for value in (*op.operands, *op.results):
         try:
             stored_format(element_of(value))

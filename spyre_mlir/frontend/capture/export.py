@@ -121,7 +121,7 @@ def _fake_instead_of_meta(model: torch.nn.Module) -> Generator[Callable[[object]
 
 # The file of torch with recurrent layers, and what it says of packed sequences.
 _RECURRENT, _SIZE_OF_TENSOR = "torch/nn/modules/rnn.py", "argument 'size' failed"
-# What torch says of what Dynamo alone captures: a `while_loop` in the body of a `scan`, a map of an `autograd.Function`.
+# What torch says of what Dynamo alone captures: a `while_loop` in a `scan`, an `autograd.Function` in `vmap`.
 _FOR_DYNAMO = ("Cannot access data pointer of Tensor", "ProxyTorchDispatchMode")
 
 

@@ -13,6 +13,7 @@ from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_opera
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.effects.prints import explicit_prints
+from spyre_mlir.frontend.capture.effects.writing_calls import explicit_writes
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
 from spyre_mlir.frontend.capture.indices.bags import without_last_offsets
@@ -35,7 +36,7 @@ def unrolled_export(exported: ExportedProgram, *, symbolic: bool = False) -> Exp
 
 
 def functional_form(unrolled: ExportedProgram) -> tuple[ExportedProgram, FunctionalProgram]:
-    """Return a program with explicit prints and draws and operands of its own graphs, and the same in functional form.
+    """Return a program with explicit effects and draws and operands of its own graphs, and the same in functional form.
 
     Args:
         unrolled: the result of `unrolled_export`, which stays as it is.
@@ -44,7 +45,7 @@ def functional_form(unrolled: ExportedProgram) -> tuple[ExportedProgram, Functio
         UnsupportedError: a graph of control flow writes to what it reads, or an operator has no functional form.
         ImportProgramError: torch cannot write without side effects what the model does to memory.
     """
-    exported = explicit_draws(with_own_operands(explicit_prints(unrolled)))
+    exported = explicit_draws(with_own_operands(explicit_writes(explicit_prints(unrolled))))
     check_writes(exported.graph)
     indexed = without_last_offsets(with_tensor_indices(decompose(exported)))
     return exported, passed_functional(with_repeated_rows(indexed))

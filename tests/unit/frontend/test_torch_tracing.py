@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 from torch._higher_order_ops.scan import scan
+from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+import spyre_mlir
 from spyre_mlir.frontend.torch_tracing import carried_apart, checkpoints_in_place, regions_in_place
+from tests.functions import FunctionModel
 
 
 def test_what_is_carried_twice_is_two_arguments_of_the_body() -> None:
@@ -52,3 +56,37 @@ def test_checkpoints_and_regions_are_traced_where_they_are_called() -> None:
             "sin"
         ]
         assert {n.target.namespace for n in traced.graph.nodes if n.op == "call_function"} == {"aten"}
+
+
+class Tripled(torch.autograd.Function):
+    """A function with a backward pass of its own, which torch's trace has no form for inside of a map."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        return x * 3
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None: ...
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        return gradient * 3
+
+
+MAPS: dict[str, Any] = {
+    "batch behind": lambda x: torch.vmap(lambda row: (row[:, None] * row, row.sum()), out_dims=(-1, 0))(x),
+    "batch inside": lambda x: torch.vmap(lambda w: functional.conv1d(x[None], w))(x[:3, None, None].expand(3, 2, 4, 3)),
+    "maps in maps": lambda x: torch.vmap(torch.vmap(lambda a: (a * 2.5 + 1).clamp(-1, 1)), out_dims=1)(x),
+    "a number and its type": lambda x: torch.vmap(torch.vmap(torch.func.grad(lambda a: a.sin() * 2)))(x),
+    "a function": lambda x: torch.vmap(lambda row: Tripled.apply(row))(x),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_maps_give_eagers_numbers(name: str) -> None:
+    x = torch.arange(12.0).reshape(4, 3) / 5 - 1
+    model = FunctionModel(MAPS[name])
+    got = spyre_mlir.compile(model, (x,), numerics="exact")(x)
+    torch.testing.assert_close(got, model(x), rtol=2e-5, atol=2e-5)

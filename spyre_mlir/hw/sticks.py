@@ -187,6 +187,11 @@ class StickLayout:
         return replace(self, extents=extents)
 
 
+def dim_text(dim: int) -> str:
+    """Return a dimension as layouts name it."""
+    return "unit" if dim == UNIT else str(dim)
+
+
 def round_up(extent: int, multiple: int) -> int:
     """Return the next multiple of `multiple` at or above `extent`."""
     return -(-extent // multiple) * multiple

@@ -22,7 +22,7 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.arrangement import block
 from spyre_mlir.hw.hashed_once import hashed_once
-from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout, round_up
+from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout, dim_text, round_up
 
 
 @hashed_once
@@ -176,20 +176,25 @@ class DeviceTensor:
     space: str = "hbm"
     arrangement: str = "standard"
 
-    @property
+    @cached_property
     def lanes(self) -> int:
         """Elements per stick."""
         return formats.FORMATS[self.format].elements_per_stick()
 
-    @property
+    @cached_property
     def block(self) -> int:
         """Elements along the stick dimension that stay together, whatever the order in the sticks."""
         return block(self.lanes, self.arrangement)
 
-    @property
+    @cached_property
     def sticks(self) -> int:
         """Number of sticks of the tensor."""
         return self.layout.sticks(self.lanes)
+
+    @cached_property
+    def in_hbm(self) -> DeviceTensor:
+        """The same tensor in device memory: all that does not follow from the place is the same."""
+        return self if self.space == "hbm" else replace(self, space="hbm")
 
     @property
     def is_default(self) -> bool:
@@ -263,11 +268,6 @@ class DeviceTensorType(Data[DeviceTensor], TypeAttribute):
         """The layout covers the shape; space and arrangement are known."""
         if (problem := _problem(self.data)) is not None:
             raise VerifyException(problem)
-
-
-def dim_text(dim: int) -> str:
-    """Return a dimension as layouts name it."""
-    return "unit" if dim == UNIT else str(dim)
 
 
 def _least_extents(shape: Sequence[int], stick: int, lanes: int) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ Decision: docs/decisions/0147-cores-count-along-a-dimension.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import prod
@@ -109,7 +109,8 @@ def core_view(tensor: DeviceTensor, index: IndexMap, loops: CoreLoops, table: Se
 
 def _divided_by(expr: LinearExpr, loops: CoreLoops) -> tuple[str, ...]:
     """The divided loops of a dimension, the outermost first."""
-    return tuple([n for n, _ in sorted(expr.terms, key=lambda term: -term[1]) if loops[n].split > 1])
+    terms = expr.terms if len(expr.terms) < 2 else sorted(expr.terms, key=lambda term: -term[1])
+    return tuple([n for n, _ in terms if loops[n].split > 1])
 
 
 def _slices(names: Sequence[str], table: Sequence[Mapping[str, int]], loops: CoreLoops) -> Sequence[int]:
@@ -217,6 +218,29 @@ class CoreDivision:
         return _table(self)
 
 
+@dataclass(frozen=True)
+class LoopExtents:
+    """The loops of a kernel before they are divided over cores.
+
+    Attributes:
+        padded: extents as the hardware runs them.
+        extents: those of the model.
+        kept: the loops that the result has.
+        is_product: whether the kernel sums products.
+    """
+
+    padded: Mapping[str, int]
+    extents: Mapping[str, int]
+    kept: Set[str]
+    is_product: bool
+
+    def divided(self, splits: Mapping[str, int]) -> CoreDivision:
+        """Return the loops as divided so; cores are numbered with the first loop of the division fastest."""
+        ordered = [name for name in splits if name in self.kept] + [name for name in splits if name not in self.kept]
+        loops = tuple([(name, self.padded[name], self.extents[name], splits[name]) for name in ordered])
+        return CoreDivision(loops, self.is_product)
+
+
 @lru_cache(maxsize=1 << 12)
 def _table(division: CoreDivision) -> tuple[Mapping[str, int], ...]:
     dims = [Dim(name, padded, split) for name, padded, _, split in division.loops]
@@ -240,7 +264,13 @@ class LocalSlices:
 
 @lru_cache(maxsize=1 << 12)
 def local_slices(tensor: DeviceTensor, index: IndexMap, division: CoreDivision) -> LocalSlices | None:
-    """Return the slices of a tensor that follow from a division; None if the scratchpads cannot hold them."""
+    """Return the slices of a tensor that follow from a division; None if the scratchpads cannot hold them.
+
+    Args:
+        tensor: in device memory, so that it is looked at once wherever it lies.
+        index: how the kernel walks it.
+        division: of the kernel.
+    """
     loops = {name: CoreLoop(padded, extent, split) for name, padded, extent, split in division.loops}
     try:
         view = core_view(tensor, index, loops, division.table)
@@ -261,6 +291,7 @@ __all__ = [
     "CoreLoops",
     "CoreView",
     "LocalSlices",
+    "LoopExtents",
     "core_view",
     "hbm_bytes",
     "local_slices",

@@ -17,10 +17,9 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.places import placed
-from spyre_mlir.dialects.spyre.attributes import dim_text
 from spyre_mlir.dialects.spyre.layout_choices import LayoutAttr, LayoutChoice
 from spyre_mlir.errors import InputError
-from spyre_mlir.hw.sticks import UNIT
+from spyre_mlir.hw.sticks import UNIT, dim_text
 
 HINT = "spyre.hint"
 PLACES = ("lx", "hbm")

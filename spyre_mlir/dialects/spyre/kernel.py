@@ -107,10 +107,10 @@ class ComputeOp(KernelOp):
         return entry
 
     @override
-    def _identity(self, properties: Mapping[str, Attribute]) -> Hashable:
+    def _identity(self, properties: Mapping[str, Attribute], operands: Sequence[Hashable]) -> Hashable:
         """Of every kernel, plus the family, which a plugin may have changed."""
         entry = ATEN.by_opfunc(self.function.data)
-        return (super()._identity(properties), None if entry is None else entry.family)
+        return (super()._identity(properties, operands), None if entry is None else entry.family)
 
     @property
     def constants(self) -> dict[str, float]:

@@ -13,7 +13,17 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.ir.canonicalization import CanonicalPatterns
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.dialects.spyre.core_view import CoreDivision, CoreLoop, CoreView, core_view, hbm_bytes, local_walk
+from spyre_mlir.dialects.spyre.core_view import (
+    CoreDivision,
+    CoreLoop,
+    CoreView,
+    LocalSlices,
+    LoopExtents,
+    core_view,
+    hbm_bytes,
+    local_slices,
+    local_walk,
+)
 from spyre_mlir.dialects.spyre.kernel_facts import fact, undivided_fact
 from spyre_mlir.dialects.spyre.static_loop import verify_loops
 from spyre_mlir.dialects.spyre.syntax import AllReadAt, ReadAt, SharedFirst, Space
@@ -76,15 +86,15 @@ class KernelOp(IRDLOperation):
 
     def identity(self) -> Hashable:
         """The inputs of its accesses and slices: the op's class, its properties and the types of its operands."""
-        return self._identity(self.properties)
+        return self._identity(self.properties, [operand.type for operand in self.operands])
 
     def undivided_identity(self) -> Hashable:
-        """The same of the op as it is before its work is divided."""
+        """The same of the op as it is before its work is divided, and anything is in the scratchpads."""
         whole = SpaceAttr(tuple([IterDim(d.name, d.extent) for d in self.space.data]))
-        return self._identity({**self.properties, "space": whole})
+        return self._identity({**self.properties, "space": whole}, [tensor.in_hbm for tensor in self.tensors])
 
-    def _identity(self, properties: Mapping[str, Attribute]) -> Hashable:
-        return (type(self), *properties, *properties.values(), *[operand.type for operand in self.operands])
+    def _identity(self, properties: Mapping[str, Attribute], operands: Sequence[Hashable]) -> Hashable:
+        return (type(self), *properties, *properties.values(), *operands)
 
     @property
     def tensors(self) -> tuple[DeviceTensor, ...]:
@@ -136,10 +146,13 @@ class KernelOp(IRDLOperation):
 
     def division(self, splits: Mapping[str, int]) -> CoreDivision:
         """Return the loops of the op as divided so; cores are numbered with the first loop of the division fastest."""
-        padded, extents, kept = self.padded_extents(), self.space.extents, self.maps.data[-1].names
-        ordered = sorted(splits, key=lambda name: name not in kept)
-        loops = tuple([(name, padded[name], extents[name], splits[name]) for name in ordered])
-        return CoreDivision(loops, self.is_product)
+        return self.loop_extents().divided(splits)
+
+    @undivided_fact
+    def loop_extents(self) -> LoopExtents:
+        """Return the loops of the op as they are before they are divided."""
+        extents = MappingProxyType(self.space.extents)
+        return LoopExtents(self.padded_extents(), extents, self.maps.data[-1].names, self.is_product)
 
     @fact
     def core_view(self, number: int, tensor: DeviceTensor | None = None) -> CoreView:
@@ -148,6 +161,8 @@ class KernelOp(IRDLOperation):
         Raises:
             StickError: the parts are no equal slices, each on one core.
         """
+        if (slices := self._local_slices(number, tensor)) is not None:
+            return slices.view
         seen = self.tensors[number] if tensor is None else tensor
         return core_view(seen, self.maps.data[number].data, self._core_loops(), self.core_slices())
 
@@ -158,8 +173,16 @@ class KernelOp(IRDLOperation):
         Raises:
             StickError: there is no such slice, or it is no walk through sticks.
         """
-        seen, view = self.tensors[number] if tensor is None else tensor, self.core_view(number, tensor)
+        view, slices = self.core_view(number, tensor), self._local_slices(number, tensor)
+        if slices is not None:
+            return slices.walk
+        seen = self.tensors[number] if tensor is None else tensor
         return local_walk(seen, self.maps.data[number].data, self._core_loops(), view)
+
+    def _local_slices(self, number: int, tensor: DeviceTensor | None) -> LocalSlices | None:
+        """The slices of an operand, or of a tensor in its place; None if the scratchpads cannot hold them."""
+        seen = self.tensors[number] if tensor is None else tensor
+        return local_slices(seen.in_hbm, self.maps.data[number].data, self.division(self.space_splits()))
 
     def is_elementwise(self, number: int) -> bool:  # noqa: ARG002 - overrides look
         """Return whether each element of the result follows from one element of input `number`, in the same format."""

@@ -18,10 +18,10 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from spyre_mlir.dialects.places import placed
-from spyre_mlir.dialects.spyre.attributes import dim_text, parse_dim_name
+from spyre_mlir.dialects.spyre.attributes import parse_dim_name
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.hashed_once import hashed_once
-from spyre_mlir.hw.sticks import UNIT, StickError, StickLayout
+from spyre_mlir.hw.sticks import UNIT, StickError, StickLayout, dim_text
 
 LAYOUT = "spyre.layout"
 WHY = "spyre.why"  # who chose it; see `spyre_mlir.transforms.loop_to_kernel.layout_reasons`

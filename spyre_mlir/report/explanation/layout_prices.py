@@ -9,12 +9,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.debug.remaining_passes import lower_on
 from spyre_mlir.dialects.ir.modules import copy_of
-from spyre_mlir.dialects.spyre.attributes import dim_text
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutAttr, LayoutChoice
 from spyre_mlir.errors import SpyreError
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.hw.sticks import UNIT
+from spyre_mlir.hw.sticks import UNIT, dim_text
 from spyre_mlir.options import PassOptions
 from spyre_mlir.pipeline import LEVELS
 from spyre_mlir.report.explanation.choice_tables import ExplainedChoice, Price

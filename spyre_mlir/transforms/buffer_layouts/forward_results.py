@@ -32,7 +32,7 @@ from spyre_mlir.hw.cost import total_us
 from spyre_mlir.hw.cost_parameters import CostParameters
 from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.ops.hardware_functions import COPY
-from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
+from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_work
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.kernels.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.utils.rebuild import functions
@@ -107,7 +107,7 @@ def _forward(copy: kernel.ComputeOp, product: kernel.ComputeOp, parameters: Cost
 
 def _us(op: kernel.KernelOp, parameters: CostParameters) -> float:
     """Return the time of a kernel as it is divided."""
-    return total_us(work_of(describe_kernel(op, 0).descriptor), parameters)
+    return total_us(work_of(describe_work(op)[0]), parameters)
 
 
 def _composed(copy: kernel.ComputeOp, product: kernel.ComputeOp) -> IndexMapAttr | None:

@@ -30,7 +30,7 @@ from spyre_mlir.hw.cost_parameters import CostParameters
 from spyre_mlir.hw.division import SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickError, StickLayout
-from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
+from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_work
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.kernels.loops import batch_loops, footprints, loops_of
 from spyre_mlir.transforms.utils.rebuild import functions
@@ -108,7 +108,7 @@ def _less_ns(ops: Iterable[kernel.KernelOp], most: float, spec: SpyreSpec, param
             return most
         for op in ops:
             op.verify_()
-            describe_kernel(op, 0)
+            describe_work(op)
             divide(loops := loops_of(op), footprints(op, loops), spec)
     except (LoweringError, SpanError, StickError, VerifyException):
         return most
@@ -143,7 +143,7 @@ def _products_ns(
 
     It is the least of all orders if batches lie `apart`, outside of the rows of all operands.
     """
-    products = [work_of(describe_kernel(op, 0).descriptor).product for op in ops if op.is_product]
+    products = [work_of(describe_work(op)[0]).product for op in ops if op.is_product]
     products = [replace(p, inside=(1, 1, 1)) if apart else p for p in products if p is not None]
     return sum(p.macs / mac_rate(p, spec.cores_per_card, parameters) for p in products)
 

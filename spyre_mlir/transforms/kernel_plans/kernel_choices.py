@@ -20,9 +20,10 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.dialects.spyre.core_view import local_slices
 from spyre_mlir.dialects.spyre.hints import HINT, HintError, hint_of
+from spyre_mlir.dialects.spyre.kernel_facts import fact
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.superdsc.model.work import WorkByDivision
-from spyre_mlir.hw.cost import Work, arithmetic_us, filled_by, roofline_us, total_us
+from spyre_mlir.hw.cost import arithmetic_us, filled_by, roofline_us, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
 from spyre_mlir.hw.division import Refusal, divide, divisions, divisors, judged_divisions
 from spyre_mlir.hw.spec import SpyreSpec
@@ -30,7 +31,7 @@ from spyre_mlir.planning.agreement import with_spare
 from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices
 from spyre_mlir.transforms.divide_work import divide_kernel
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
-from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_kernel
+from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_work
 from spyre_mlir.transforms.utils.hints import hinted_divisions, hinted_place
 from spyre_mlir.transforms.utils.kernels.held_operands import buffers_of, copied_inputs, holds_rows, may_hold
 from spyre_mlir.transforms.utils.kernels.launches import Launches, one_launch
@@ -184,17 +185,16 @@ class KernelChoices:
         return known
 
     def _least_of_trip_us(self, op: kernel.KernelOp, cuts: Mapping[str, int], local: frozenset[int]) -> float:
-        placed = describe_kernel(op, 0)
-        parts = {placed.labels[name]: trips for name, trips in cuts.items()}
-        dims = [replace(d, extent=max(1, d.extent // parts.get(d.label, 1))) for d in placed.descriptor.dims]
-        works = WorkByDivision(replace(placed.descriptor, dims=tuple(dims)))
+        descriptor, labels = describe_work(op)
+        parts = {labels[name]: trips for name, trips in cuts.items()}
+        dims = [replace(d, extent=max(1, d.extent // parts.get(d.label, 1))) for d in descriptor.dims]
+        works = WorkByDivision(replace(descriptor, dims=tuple(dims)), labels)
         loops = [replace(lp, units=max(1, lp.units // cuts.get(lp.name, 1))) for lp in loops_of(op)]
         # What lies far apart may have fewer divisions, which is no reason to take less time.
         usual = divide(loops, (), self.spec)
 
         def us(splits: Mapping[str, int], held: frozenset[int]) -> float:
-            work = works.work({placed.labels[name]: split for name, split in splits.items()})
-            return total_us(work, self.parameters, scratchpad=False, local=held)
+            return total_us(works.work(splits), self.parameters, scratchpad=False, local=held)
 
         if us(usual, frozenset()) < SHORT_US:
             return us(usual, local)
@@ -271,24 +271,16 @@ class KernelChoices:
     def _others(self, op: kernel.KernelOp, held: Sequence[bool]) -> tuple[DividedKernel, ...]:
         considered = self.candidates(op)
         known, loops = [c.splits for c in considered], loops_of(op)
-        placed = describe_kernel(op, 0)
-        works, slices = WorkByDivision(placed.descriptor), _Slices(op, held, self._number)
+        works, slices = _works_of(op), _Slices(op, held, self._number)
         found = list[DividedKernel]()
         for splits in divisions(loops, footprints(op, loops), 2, self.spec):
             if splits not in known:
-                work = works.work({placed.labels[name]: split for name, split in splits.items()})
-                found.append(DividedKernel(splits, work, *slices.of(splits)))
+                found.append(DividedKernel(splits, works.work(splits), *slices.of(splits)))
         most_us = max(SLOW * min(self._all_held_us(c) for c in considered), SLOW_US)
         return tuple(c for c in found if self._all_held_us(c) <= most_us)
 
     def _found(self, op: kernel.KernelOp, held: Sequence[bool]) -> tuple[DividedKernel, ...]:
-        usual = op.space_splits()
-        placed = describe_kernel(op, 0)
-        works = WorkByDivision(placed.descriptor)
-
-        def work(splits: Mapping[str, int]) -> Work:
-            return works.work({placed.labels[name]: split for name, split in splits.items()})
-
+        usual, work = op.space_splits(), _works_of(op).work
         slices = _Slices(op, held, self._number)
         first = DividedKernel(usual, work(usual), *slices.of(usual))
         if (hinted := hinted_divisions(op, self.spec)) is not None:
@@ -321,6 +313,12 @@ class KernelChoices:
         return self.prices.us(candidate, frozenset(range(len(candidate.sizes))))
 
 
+@fact
+def _works_of(op: kernel.KernelOp) -> WorkByDivision:
+    """The work of a kernel under any division."""
+    return WorkByDivision(*describe_work(op))
+
+
 @lru_cache(maxsize=4)
 def _learned(spec: SpyreSpec, parameters: CostParameters) -> KernelChoices:
     """What plans have learned of kernels so far."""
@@ -347,15 +345,15 @@ class _Slices:
 
     def __init__(self, op: kernel.KernelOp, held: Sequence[bool], number: Callable[[Hashable], int]) -> None:
         tensors = [v.owner.compact() if isinstance(v.owner, TileOp) else kernel.device_tensor(v) for v in op.operands]
-        self._op, self._number = op, number
+        self._op, self._number, self._loops = op, number, op.loop_extents()
         self._operands = [
-            (tensor, index.data) if may and op.has_slices(number) else None
+            (tensor.in_hbm, index.data) if may and op.has_slices(number) else None
             for number, (tensor, index, may) in enumerate(zip(tensors, op.maps.data, held, strict=True))
         ]
 
     def of(self, splits: Mapping[str, int]) -> tuple[tuple[int | None, ...], tuple[int, ...], frozenset[int]]:
         """Return views and bytes of the operands, and the inputs that the result may overwrite."""
-        division = self._op.division(splits)
+        division = self._loops.divided(splits)
         *inputs, output = found = [None if o is None else local_slices(*o, division) for o in self._operands]
         views = tuple([None if s is None else self._number(s.view) for s in found])
         sizes = tuple([0 if s is None else s.bytes for s in found])

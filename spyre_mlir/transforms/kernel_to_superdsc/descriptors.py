@@ -121,9 +121,49 @@ def describe_kernel(op: kernel.KernelOp, index: int, masks: Masks = "largest") -
     return replace(placed, descriptor=replace(placed.descriptor, index=index))
 
 
+def describe_work(op: kernel.KernelOp) -> tuple[Descriptor, Mapping[str, str]]:
+    """Return the descriptor of a kernel op as far as its work follows from it, and the label of every loop.
+
+    Raises:
+        LoweringError: as for `describe_kernel`.
+    """
+    shaped = _shaped(op, "largest")
+    return shaped.descriptor, shaped.labels
+
+
+@dataclass(frozen=True)
+class _Shaped:
+    """A kernel without the slices of its cores.
+
+    Attributes:
+        descriptor: with no table of slices.
+        walked: the operands' walks.
+        operands: before a gather links them.
+        labels: label of every loop, fillers included.
+    """
+
+    descriptor: Descriptor
+    walked: Sequence[_Walked]
+    operands: Sequence[Operand]
+    labels: Mapping[str, str]
+
+
 @fact
 def _placed(op: kernel.KernelOp, masks: Masks) -> Placed:
     """The descriptor of a kernel as number 0."""
+    shaped = _shaped(op, masks)
+    descriptor, labels = shaped.descriptor, shaped.labels
+    table = _table(op, labels, descriptor.dims, descriptor.op_class)
+    offsets = tuple(
+        tuple(w.access.offset * STICK_BYTES + o for o in start_offsets(descriptor.dims, x, descriptor.op_class, table))
+        for w, x in zip(shaped.walked, shaped.operands, strict=True)
+    )
+    return Placed(replace(descriptor, slices=table), offsets, labels)
+
+
+@fact
+def _shaped(op: kernel.KernelOp, masks: Masks) -> _Shaped:
+    """The same without the slices of the cores, which only the divided kernel has."""
     kind = op_class(op)
     walked = _with_stick([_walk(op, n, kind) for n in range(len(op.tensors))])
     loops = _loops(op, kind, walked)
@@ -132,22 +172,14 @@ def _placed(op: kernel.KernelOp, masks: Masks) -> Placed:
     if kind is OpClass.GATHER:
         walked[1] = _whole_rows(op, walked[1])
     operands = [_operand(w, labels, op.function_name) for w in walked]
-    table = _table(op, labels, dims, kind)
-    offsets = tuple(
-        tuple(w.access.offset * STICK_BYTES + o for o in start_offsets(dims, x, kind, table))
-        for w, x in zip(walked, operands, strict=True)
-    )
-    if kind is OpClass.GATHER:
-        operands = _gather_operands(op, operands, labels)
+    linked = _gather_operands(op, operands, labels) if kind is OpClass.GATHER else operands
     function = op.function_name
     own, mask = file_constants(op), _mask_constant(function, masks) if any(d.valid is not None for d in dims) else ()
     unit = op.entry.unit.value if isinstance(op, kernel.ComputeOp) else "sfp"
     published = function_of(function)
     kept = FP32.name if published is not None and published.converts_integers else None
-    descriptor = Descriptor(
-        0, function, unit, kind, dims, tuple(operands), (*own, *mask), len(own) if mask else -1, kept, slices=table
-    )
-    return Placed(descriptor, offsets, MappingProxyType(labels))
+    descriptor = Descriptor(0, function, unit, kind, dims, tuple(linked), (*own, *mask), len(own) if mask else -1, kept)
+    return _Shaped(descriptor, walked, operands, MappingProxyType(labels))
 
 
 def _table(op: kernel.KernelOp, labels: Mapping[str, str], dims: Sequence[Dim], kind: OpClass) -> Slices:

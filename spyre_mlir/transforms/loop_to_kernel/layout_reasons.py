@@ -16,10 +16,9 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.ir import Attribute, Operation
 
 from spyre_mlir.dialects.places import source_of
-from spyre_mlir.dialects.spyre.attributes import dim_text
 from spyre_mlir.dialects.spyre.layout_choices import WHY, LayoutAttr, LayoutChoice, layout_said
 from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopGatherOp, NestOp, body_function, combiner
-from spyre_mlir.hw.sticks import UNIT
+from spyre_mlir.hw.sticks import UNIT, dim_text
 from spyre_mlir.ops.hardware_functions import COPY, SELECT
 from spyre_mlir.ops.native import contractions
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel

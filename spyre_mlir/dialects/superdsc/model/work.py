@@ -43,23 +43,24 @@ def work_of(descriptor: Descriptor, trips: int = 1, iterations: int = 0) -> Work
 class WorkByDivision:
     """The work of a kernel under any division of its loops; of what is priced, that is all that changes with it."""
 
-    def __init__(self, descriptor: Descriptor) -> None:
+    def __init__(self, descriptor: Descriptor, labels: Mapping[str, str]) -> None:
         """Prepare what is the same under all divisions.
 
         Args:
             descriptor: the kernel, divided or not.
+            labels: label of each loop, by the loop's name.
         """
         whole = replace(descriptor, dims=tuple(replace(dim, split=1) for dim in descriptor.dims))
-        self._whole, self._labels = work_of(whole), [dim.label for dim in whole.dims]
+        self._whole, self._labels = work_of(whole), labels
         self._own = [set(operand.order) for operand in whole.operands]
         self._product = None if self._whole.product is None else _loops_by_role(whole)
 
     def work(self, splits: Mapping[str, int]) -> Work:
-        """Return the work with these slices of the loops, by label; 1 for those not named.
+        """Return the work with these slices of the loops, by name; 1 for those not named.
 
         The bytes that lie together are those of the undivided kernel: they have no price.
         """
-        whole, slices = self._whole, [(label, splits.get(label, 1)) for label in self._labels]
+        whole, slices = self._whole, [(self._labels[name], split) for name, split in splits.items() if split > 1]
         cores = prod([split for _, split in slices])
         operands = list[Traffic]()
         for traffic, own in zip(whole.operands, self._own, strict=True):
@@ -68,7 +69,7 @@ class WorkByDivision:
             operands.append(_changed(traffic, per_core=traffic.bytes // parts, readers=readers))
         product = whole.product
         if product is not None and self._product is not None:
-            over = [prod([splits.get(label, 1) for label in labels]) for labels in self._product]
+            over = [prod([split for label, split in slices if label in labels]) for labels in self._product]
             product = _changed(product, splits=tuple(over))
         return _changed(whole, cores=cores, operands=tuple(operands), product=product)
 

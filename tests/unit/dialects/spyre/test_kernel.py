@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
 from xdsl.dialects.test import TestOp
@@ -67,6 +69,18 @@ def test_facts_follow_every_change() -> None:
     assert op.core_view(0) != before[3]
     op.operands[0] = TestOp(result_types=[tensor("IEEE_FP32")]).results[0]
     assert op.operand_bytes(0) == 2 * before[2]
+
+
+def test_walks_and_slices_are_those_of_a_buffer_in_either_memory() -> None:
+    op, beside = compute("neg", tensor(), tensor()), compute("neg", tensor(), tensor())
+    for one in (op, beside):
+        one.properties["space"] = SpaceAttr((IterDim("m", 3, 3), IterDim("n", 70)))
+    moved = DeviceTensorType(replace(device_tensor(beside.output), space="lx"))
+    beside.operands[1] = TestOp(result_types=[moved]).results[0]
+    assert beside.accesses() is op.accesses() and beside.core_view(1) is op.core_view(1)
+    assert beside.local_walk(1)[0].strides == {"m": 1, "n": 1}
+    beside.verify()
+    assert (op.hbm_bytes(), beside.hbm_bytes()) == (2 * 3 * 2 * 128, 3 * 2 * 128)
 
 
 def test_facts_of_a_function_that_a_plugin_makes_another(monkeypatch: pytest.MonkeyPatch) -> None:

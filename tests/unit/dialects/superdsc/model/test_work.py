@@ -93,7 +93,7 @@ def test_rows_and_a_batch_of_one_operand() -> None:
 def test_work_under_another_division_is_that_of_the_divided_kernel(file: str) -> None:
     """Of a real file as it is, and of the same kernel on half as many cores or on one."""
     descriptor = describe(read_json(DATA / "superdsc_real" / file))
-    works = WorkByDivision(descriptor)
+    works = WorkByDivision(descriptor, {d.label: d.label for d in descriptor.dims})
     for part in (1, 2, 64):
         splits = {d.label: max(1, d.split // part) for d in descriptor.dims}
         divided = replace(descriptor, dims=tuple(replace(d, split=splits[d.label]) for d in descriptor.dims))

@@ -241,14 +241,18 @@ def access(layout: StickLayout, lanes: int, index: IndexMap, extents: Mapping[st
 
 
 def _check_range(layout: StickLayout, dim: int, expr: LinearExpr, extents: Mapping[str, int], lanes: int) -> None:
-    unknown = [name for name, _ in expr.terms if name not in extents]
-    if unknown:
-        raise StickError(f"index {expr} uses '{unknown[0]}', the loops are {', '.join(extents) or 'none'}")
+    first, last = expr.const, expr.const
+    for name, coefficient in expr.terms:
+        if name not in extents:
+            raise StickError(f"index {expr} uses '{name}', the loops are {', '.join(extents) or 'none'}")
+        if coefficient > 0:
+            last += coefficient * (extents[name] - 1)
+        else:
+            first += coefficient * (extents[name] - 1)
     have = layout.extents[dim] if dim != UNIT else lanes if layout.stick == UNIT else layout.unit_extent
-    if expr.first(extents) < 0 or expr.last(extents) >= have:
+    if first < 0 or last >= have:
         raise StickError(
-            f"index {expr} runs over {expr.first(extents)} to {expr.last(extents)}, "
-            f"dimension {'unit' if dim == UNIT else dim} has {have}"
+            f"index {expr} runs over {first} to {last}, dimension {'unit' if dim == UNIT else dim} has {have}"
         )
     if any(c < 0 for _, c in expr.terms):
         raise StickError(f"index {expr} runs backwards")

@@ -129,22 +129,28 @@ def _divided(kernels: tuple[Kernel, ...], most_us: float, prices: Prices, width:
     return Division(states[0].us, tuple(s.choice for s in path), local, tuple(times), held)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Addition:
     """Buffers that begin to be held at a kernel.
 
     Attributes:
         held: by buffer, its slices and their bytes.
+        kept: those of them that later kernels use.
+        places: operands of the kernel that are among them.
+        copies: those of these that are copies made here.
         bytes: of one core, in all.
-        copy_us: time to copy those of them that are copies.
+        copy_us: time to make the copies.
     """
 
     held: Held
+    kept: Held
+    places: Sequence[int]
+    copies: Sequence[int]
     bytes: int
     copy_us: float
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Way:
     """One candidate of a kernel, with buffers that begin to be held there.
 
@@ -152,18 +158,14 @@ class _Way:
         choice: its number.
         candidate: itself.
         added: the buffers.
-        kept: those of them that later kernels use.
         local: operands in the scratchpads.
-        copies: those of them that are copies made here.
         us: time of the kernel and of the copies.
     """
 
     choice: int
     candidate: DividedKernel
     added: _Addition
-    kept: Held
     local: frozenset[int]
-    copies: Sequence[int]
     us: float
 
 
@@ -217,7 +219,7 @@ class _Search:
         for way in self._ways(number, held):
             added = way.added
             us, owed = state.us + way.us, _NOTHING_OWED
-            if owed_before or way.copies:
+            if owed_before or added.copies:
                 owed = self._owed(kernel, way, state)
                 us += sum(owed.values()) - sum(owed_before.values())
             if (us - sum(owed.values()) if owed else us) > most_us:
@@ -227,9 +229,9 @@ class _Search:
             ):
                 continue
             kept, now_held = stays, same_held
-            if way.kept:
-                kept = {**stays, **way.kept}
-                now_held = same_held.union(way.kept.items())
+            if added.kept:
+                kept = {**stays, **added.kept}
+                now_held = same_held.union(added.kept.items())
             owed = {b: gain for b, gain in owed.items() if b in kept} if owed else owed
             key = now_held, frozenset(owed.items()) if owed else _NONE_OWED
             if (other := best.get(key)) is None or us < other.us:
@@ -245,7 +247,7 @@ class _Search:
         return known[seen]
 
     def _found_ways(self, number: int, held: Held) -> Iterator[_Way]:
-        kernel, ending = self.kernels[number], self._ending[number]
+        kernel = self.kernels[number]
         seen = [(n, b, held[b][0]) for n, b in enumerate(kernel.operands) if b in held]
         shared = [(n, view) for n, _, view in seen if n not in kernel.copied]
         for choice in self._choices(number, tuple([n for n, _ in shared])).get(tuple([view for _, view in shared]), ()):
@@ -253,18 +255,15 @@ class _Search:
             before = [n for n, _, view in seen if view == candidate.views[n]]
             for added in self._additions(number, choice, held):
                 # What comes up here is held in the slices that the kernel sees.
-                local = frozenset([*before, *(n for n, b in enumerate(kernel.operands) if b in added.held)])
-                us = self.prices.us(candidate, local) + added.copy_us
-                kept = {b: slices for b, slices in added.held.items() if b not in ending}
-                copies = [n for n in sorted(kernel.copied) if n in local and kernel.operands[n] in added.held]
-                yield _Way(choice, candidate, added, kept, local, copies, us)
+                local = frozenset([*before, *added.places])
+                yield _Way(choice, candidate, added, local, self.prices.us(candidate, local) + added.copy_us)
 
     def _owed(self, kernel: Kernel, way: _Way, state: _State) -> Mapping[int, float]:
         """What first readers of copies gain, behind a kernel: second readers settle it, copies made here add to it."""
         read = {kernel.operands[n] for n in way.local}
         owed = {b: gain for b, gain in state.owed.items() if b not in read}
         rest = way.local
-        for n in way.copies:
+        for n in way.added.copies:
             us, rest = self.prices.us(way.candidate, rest), rest - {n}
             # A copy of which nothing is gained yet is no better than none.
             gain = self.prices.us(way.candidate, rest) - us - self.prices.copy_us(way.candidate, n)
@@ -306,13 +305,18 @@ class _Search:
             return []
         if not new:
             return [_NOTHING]
-        copies = {kernel.operands[n]: self.prices.copy_us(candidate, n) for n in kernel.copied}
         options = [[True] if b in required else [True, False] if b not in clashing else [False] for b in new]
         chosen = ({b: new[b] for b, kept in zip(new, way, strict=True) if kept} for way in product(*options))
-        return [
-            _Addition(way, sum([size for _, size in way.values()]), sum([copies.get(b, 0.0) for b in way]))
-            for way in chosen
-        ]
+        return [self._addition(number, candidate, way) for way in chosen]
+
+    def _addition(self, number: int, candidate: DividedKernel, held: Held) -> _Addition:
+        kernel, ending = self.kernels[number], self._ending[number]
+        places = [n for n, b in enumerate(kernel.operands) if b in held]
+        copies = [n for n in places if n in kernel.copied]
+        copied = {kernel.operands[n]: self.prices.copy_us(candidate, n) for n in copies}
+        kept = {b: slices for b, slices in held.items() if b not in ending}
+        size, copy_us = sum([size for _, size in held.values()]), sum([copied.get(b, 0.0) for b in held])
+        return _Addition(held, kept, places, copies, size, copy_us)
 
     def _comes_up(self, number: int, place: int, held: Held) -> bool:
         """Return whether a buffer can begin to be held at a kernel."""
@@ -347,7 +351,7 @@ def _room(kernels: Sequence[Kernel], first: Mapping[int, int], usable: int) -> l
     return room
 
 
-_NOTHING = _Addition({}, 0, 0.0)
+_NOTHING = _Addition({}, {}, (), (), 0, 0.0)
 _NOTHING_OWED: Mapping[int, float] = {}
 _NONE_OWED = frozenset[tuple[int, float]]()
 

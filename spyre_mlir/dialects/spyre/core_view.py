@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import prod
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
@@ -45,6 +45,7 @@ class CoreLoop:
 
 
 CoreLoops = Mapping[str, CoreLoop]
+Owners = Sequence[tuple[str, ...]]  # by dimension of a tensor, the divided loops that walk it, the outermost first
 
 
 @hashed_once
@@ -88,6 +89,23 @@ def core_view(tensor: DeviceTensor, index: IndexMap, loops: CoreLoops, table: Se
     Raises:
         StickError: the cores' parts are no equal slices, or a part would be needed on several cores.
     """
+    owners = _owners(tensor, index, loops)
+    return _cut(owners, table, {name: lp.split for name, lp in loops.items()})
+
+
+def _cut(owners: Owners, table: Sequence[Mapping[str, int]], splits: Mapping[str, int]) -> CoreView:
+    """The slices of a tensor whose dimensions are divided by these loops."""
+    parts = tuple([prod([splits[n] for n in names]) for names in owners])
+    columns = [_slices(names, table, splits) for names in owners]
+    return CoreView(parts, tuple(zip(*columns, strict=True)) if columns else ((),) * len(table))
+
+
+def _owners(tensor: DeviceTensor, index: IndexMap, loops: CoreLoops) -> Owners:
+    """The divided loops of each dimension.
+
+    Raises:
+        StickError: as for `core_view`.
+    """
     layout = tensor.layout
     if layout.unit_extent != 1 or any(e.terms for e in index[len(layout.extents) :]):
         raise StickError("a tensor that is relaid out from or to a sparse one has no slices of its own")
@@ -102,9 +120,7 @@ def core_view(tensor: DeviceTensor, index: IndexMap, loops: CoreLoops, table: Se
     for dim, (names, expr) in enumerate(zip(owners, index, strict=False)):
         if names:
             _check_slices(tensor, dim, names, expr, loops)
-    parts = tuple([prod([loops[n].split for n in names]) for names in owners])
-    columns = [_slices(names, table, loops) for names in owners]
-    return CoreView(parts, tuple(zip(*columns, strict=True)) if columns else ((),) * len(table))
+    return owners
 
 
 def _divided_by(expr: LinearExpr, loops: CoreLoops) -> tuple[str, ...]:
@@ -113,14 +129,14 @@ def _divided_by(expr: LinearExpr, loops: CoreLoops) -> tuple[str, ...]:
     return tuple([n for n, _ in terms if loops[n].split > 1])
 
 
-def _slices(names: Sequence[str], table: Sequence[Mapping[str, int]], loops: CoreLoops) -> Sequence[int]:
+def _slices(names: Sequence[str], table: Sequence[Mapping[str, int]], splits: Mapping[str, int]) -> Sequence[int]:
     """Per core, the number of its slice of a dimension that some loops divide."""
     if not names:
         return (0,) * len(table)
     first, *others = names
     numbers = [row[first] for row in table]
     for name in others:
-        numbers = [number * loops[name].split + row[name] for number, row in zip(numbers, table, strict=True)]
+        numbers = [number * splits[name] + row[name] for number, row in zip(numbers, table, strict=True)]
     return numbers
 
 
@@ -170,7 +186,14 @@ def local_walk(
     Raises:
         StickError: the slice is no walk through sticks, or the walk leaves it.
     """
-    layout, lanes = view.layout(tensor.layout), tensor.lanes
+    return _walk_in(view.layout(tensor.layout), tensor, index, loops)
+
+
+def _walk_in(
+    layout: StickLayout, tensor: DeviceTensor, index: IndexMap, loops: CoreLoops
+) -> tuple[StickAccess, StrideNest]:
+    """The walk through a slice of a tensor that lies so in a scratchpad."""
+    lanes = tensor.lanes
     acc = access(layout, lanes, _side_by_side(index, layout.stick, loops), {n: lp.per_core for n, lp in loops.items()})
     padded = {n: lp.padded // lp.split for n, lp in loops.items()}
     steps = {n: padded[n] // lanes if n == acc.lane else padded[n] for n in acc.strides}
@@ -193,8 +216,9 @@ def _side_by_side(index: IndexMap, stick: int | None, loops: CoreLoops) -> Index
     """The index without the steps that no core takes: what they would pass over is another core's."""
 
     def taken(expr: LinearExpr) -> LinearExpr:
-        terms = tuple([(n, c if loops[n].padded > loops[n].split else 1) for n, c in expr.terms])
-        return expr if terms == expr.terms else replace(expr, terms=terms)
+        if all(c == 1 or loops[n].padded > loops[n].split for n, c in expr.terms):
+            return expr
+        return replace(expr, terms=tuple([(n, c if loops[n].padded > loops[n].split else 1) for n, c in expr.terms]))
 
     return tuple([expr if dim == stick else taken(expr) for dim, expr in enumerate(index)])
 
@@ -212,10 +236,21 @@ class CoreDivision:
     loops: tuple[tuple[str, int, int, int], ...]
     is_product: bool
 
+    @cached_property
+    def core_loops(self) -> CoreLoops:
+        """The loops by name."""
+        return {name: CoreLoop(padded, extent, split) for name, padded, extent, split in self.loops}
+
     @property
     def table(self) -> tuple[Mapping[str, int], ...]:
         """Per core, its slice of every loop."""
         return _table(self)
+
+    def numbered(self, owners: Owners) -> tuple[CoreDivision, tuple[tuple[str, ...], ...]]:
+        """Return the division as any other that divides so, its loops named by their places, and so the owners."""
+        names = {name: str(place) for place, (name, *_) in enumerate(self.loops)}
+        loops = tuple([(names[name], split, split, split) for name, _, _, split in self.loops])
+        return CoreDivision(loops, self.is_product), tuple([tuple([names[n] for n in own]) for own in owners])
 
 
 @dataclass(frozen=True)
@@ -247,6 +282,12 @@ def _table(division: CoreDivision) -> tuple[Mapping[str, int], ...]:
     return core_slices(dims, OpClass.MATMUL if division.is_product else OpClass.POINTWISE)
 
 
+@lru_cache(maxsize=1 << 12)
+def _numbered_view(division: CoreDivision, owners: tuple[tuple[str, ...], ...]) -> CoreView:
+    """The slices of a tensor: kernels with loops of other names and extents have equal ones."""
+    return _cut(owners, division.table, {name: split for name, _, _, split in division.loops})
+
+
 @dataclass(frozen=True)
 class LocalSlices:
     """The slices of an operand in the scratchpads.
@@ -271,10 +312,11 @@ def local_slices(tensor: DeviceTensor, index: IndexMap, division: CoreDivision) 
         index: how the kernel walks it.
         division: of the kernel.
     """
-    loops = {name: CoreLoop(padded, extent, split) for name, padded, extent, split in division.loops}
+    loops = division.core_loops
     try:
-        view = core_view(tensor, index, loops, division.table)
-        return LocalSlices(view, local_walk(tensor, index, loops, view), view.bytes_per_core(tensor))
+        view = _numbered_view(*division.numbered(_owners(tensor, index, loops)))
+        own = view.layout(tensor.layout)
+        return LocalSlices(view, _walk_in(own, tensor, index, loops), own.sticks(tensor.lanes) * STICK_BYTES)
     except StickError:
         return None
 

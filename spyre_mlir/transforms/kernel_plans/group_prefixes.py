@@ -18,7 +18,7 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, row_loops
 from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
-from spyre_mlir.transforms.kernel_plans.trials import InnerLoop, local_operands
+from spyre_mlir.transforms.kernel_plans.trials import local_operands
 
 
 @dataclass
@@ -51,8 +51,6 @@ class GroupPrefix:
     _kept: set[SSAValue] = field(default_factory=set[SSAValue])  # that may stay in the scratchpads throughout
     _may: set[SSAValue] = field(default_factory=set[SSAValue])  # that they may hold in a trip
     _floors_us: list[float] = field(default_factory=list[float])
-    _changed: list[int] = field(default_factory=list[int])  # kernels whose `held` changed, in that order
-    _trips: dict[tuple[int, int, str], _TripTimes] = field(default_factory=dict[tuple[int, int, str], "_TripTimes"])
     _inner: list[_OtherLoop] | None = None
 
     def __post_init__(self) -> None:
@@ -108,7 +106,6 @@ class GroupPrefix:
         kept = frozenset([n for n, value in enumerate(operands) if value in self._kept])
         self._floors_us[number] = self.floors.kernel_us(op, kept)
         self.held[number] = frozenset([n for n, value in enumerate(operands) if value in self._may])
-        self._changed.append(number)
 
     @property
     def is_summed(self) -> bool:
@@ -140,24 +137,6 @@ class GroupPrefix:
         (local,) = local_operands([op], held)
         return self.floors.kernel_us(op, local)
 
-    def in_loops_us(self, trips: int, inner: InnerLoop | None) -> float:
-        """Return a time that no division in loops beats.
-
-        Args:
-            trips: of the loop around the kernels.
-            inner: the loop inside of it, if there is one.
-        """
-        key = (trips, 1, "") if inner is None else (trips, inner.trips, inner.loops[0])
-        known = self._trips.setdefault(key, _TripTimes())
-        known.us += [0.0] * (self.count - len(known.us))
-        for number in {*self._changed[known.seen :]}:
-            op, cuts = self.group.ops[number], {self.group.loops[number]: trips}
-            if inner is not None:
-                cuts[inner.loops[number]] = inner.trips * cuts.get(inner.loops[number], 1)
-            known.us[number] = self.floors.trip_us(op, cuts, self.held[number])
-        known.seen = len(self._changed)
-        return self.floors.of_trips_us(known.us, trips * key[1])
-
     def is_asked_for_whole(self) -> bool:
         """Return whether loops would take a buffer in parts that a hint asks for."""
         return bool(self._asked - self.internal)
@@ -169,14 +148,6 @@ class GroupPrefix:
         for other in self._inner:
             if other.loops[0] != self.group.loops[0] and len(other.loops) >= self.count:
                 yield other.pieces[self.count - 1], other.loops[: self.count]
-
-
-@dataclass
-class _TripTimes:
-    """Times of kernels in a trip of some loops, and how many changes of what they hold are in these times."""
-
-    us: list[float] = field(default_factory=list[float])
-    seen: int = 0
 
 
 @dataclass(frozen=True)

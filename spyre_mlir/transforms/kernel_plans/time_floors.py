@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from xdsl.ir import SSAValue
@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.repeated_copies import repeats
-from spyre_mlir.transforms.kernel_plans.trials import local_operands
+from spyre_mlir.transforms.kernel_plans.trials import Trial, local_operands
 
 ROUNDING = 1e-9
 
@@ -38,8 +38,13 @@ class TimeFloors:
         self, ops: Sequence[kernel.KernelOp], times: Sequence[float], internal: Container[SSAValue]
     ) -> list[float]:
         """Return for each kernel what loops around any kernels from it on can save at most of their times."""
-        saved = [max(0.0, us - self.us([op], internal)) for op, us in zip(ops, times, strict=True)]
-        return list(accumulate(reversed(saved)))[::-1]
+        return list(accumulate(reversed(self.saved_us(ops, times, internal))))[::-1]
+
+    def saved_us(
+        self, ops: Sequence[kernel.KernelOp], times: Sequence[float], internal: Container[SSAValue]
+    ) -> list[float]:
+        """Return for each kernel what loops can save at most of its time, if some buffers stay in the scratchpads."""
+        return [max(0.0, us - self.us([op], internal)) for op, us in zip(ops, times, strict=True)]
 
     def kernel_us(self, op: kernel.KernelOp, local: frozenset[int]) -> float:
         """Return the least time of a kernel in any loops, if some operands stay in the scratchpads throughout."""
@@ -61,12 +66,20 @@ class TimeFloors:
             known = self._trips[key] = 0.0 if repeats(op) else self.choices.trip_floor_us(op, cuts, local)
         return known
 
-    def of_trips_us(self, times: Iterable[float], trips: int) -> float:
-        """Return the time of so many trips of kernels of which each takes no less in a trip."""
-        once = self.choices.parameters.trip_fixed_us
-        for us in times:
-            once += us
-        return trips * once * (1 - ROUNDING)
+    def priced(self, trial: Trial) -> Trial:
+        """Return a trial with what no division takes less than in the trips of its loops, all of them alike.
+
+        To ask so takes longer than the bound that a trial begins with, which is the same for any number of trips.
+        """
+        (span,), inner, group = trial.spans, trial.inner, trial.group
+        trips, once = span.trips, self.choices.parameters.trip_fixed_us
+        for number, (op, local) in enumerate(zip(group.ops, trial.held, strict=True)):
+            cuts = {group.loops[number]: trips}
+            if inner is not None:
+                cuts[inner.loops[number]] = inner.trips * cuts.get(inner.loops[number], 1)
+            once += self.trip_us(op, cuts, local)
+        us = trips * (1 if inner is None else inner.trips) * once * (1 - ROUNDING)
+        return replace(trial, least_us=max(us, trial.least_us), held=())
 
 
 __all__ = ["ROUNDING", "TimeFloors"]

@@ -39,6 +39,8 @@ class Trial:
         usual_us: predicted time without loops.
         least_us: a time that the loops do not beat.
         wide_us: the part of `usual_us` that stands for widened weights in device memory.
+        held: per kernel, operands that the scratchpads may hold in a trip, as long as `least_us` is not the time that
+            follows from them; see `TimeFloors.priced`.
     """
 
     group: RowGroup
@@ -47,6 +49,7 @@ class Trial:
     usual_us: float
     least_us: float
     wide_us: float = 0.0
+    held: tuple[frozenset[int], ...] = ()
 
     @property
     def launches(self) -> int:

@@ -10,8 +10,10 @@ Decision: docs/decisions/0195-loops-begin-where-they-gain-most.md
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 from itertools import accumulate, chain, pairwise
 from math import inf
 
@@ -64,6 +66,7 @@ class LoopSearch:
     _found: dict[kernel.KernelOp, tuple[float, Trial | None]] = field(
         default_factory=dict[kernel.KernelOp, "tuple[float, Trial | None]"]
     )  # the best from a kernel on
+    _most_us: dict[kernel.KernelOp, float] = field(default_factory=dict[kernel.KernelOp, float])  # that loops save
     _gainless: set[kernel.KernelOp] = field(default_factory=set[kernel.KernelOp])  # in groups that gain nothing
 
     def __post_init__(self) -> None:
@@ -86,6 +89,9 @@ class LoopSearch:
         times = dict(zip(kernels, flat.times, strict=True))
         timed = [us + self._wide.us([op]) for op, us in times.items()]
         hopes = self._floors.hopes_us(kernels, timed, held)
+        self._most_us = dict(
+            zip(kernels, self._floors.saved_us(kernels, timed, held | _read_by_several(kernels)), strict=True)
+        )
         held_bytes = sum([kernel.device_tensor(v).sticks for v in held]) * STICK_BYTES
         self._fit = set(kernels) if held_bytes <= self._room_bytes else set()
         rests_us = list(accumulate(reversed(timed)))[::-1]
@@ -134,10 +140,16 @@ class LoopSearch:
         """Whether loops gain more without the first products, which have fewer rows to fill the array in a trip."""
         written = set[SSAValue]()
         for op, following in pairwise(best.group.ops):
-            if op.is_product and written.isdisjoint(op.inputs) and self._around(following, times)[0] > gain:
+            first = op.is_product and written.isdisjoint(op.inputs)
+            if first and self._may_gain(following, gain) and self._around(following, times)[0] > gain:
                 return True
             written.add(op.output)
         return False
+
+    def _may_gain(self, op: kernel.KernelOp, us: float) -> bool:
+        """Whether loops around a kernel and some behind it may save more than a time, whatever they hold."""
+        groups = grow(op, ops_from(op.next_op), self.builder.rows)
+        return any(sum([self._most_us.get(k, inf) for k in group.ops]) > us for group in groups)
 
     def _in_parts(
         self, op: kernel.KernelOp, times: Mapping[kernel.KernelOp, float], least_us: float
@@ -220,13 +232,21 @@ class LoopSearch:
         best, gain, most = None, 0.0, (-inf, 0)
         each = max(0.0, LAUNCH_US - self.choices.parameters.kernel_fixed_us)
 
-        def most_gained(trial: Trial) -> float:
-            return trial.usual_us - trial.least_us - each * trial.launches
+        def promise(number: int, trial: Trial) -> tuple[float, int, Trial]:
+            return -(trial.usual_us - trial.least_us - each * trial.launches), number, trial
 
-        # The most promising first, so that most of the others need not be built.
-        for number, trial in sorted(enumerate(trials), key=lambda pair: -most_gained(pair[1])):
-            if most_gained(trial) < most[0]:
+        # The most promising first, so that most of the others need neither be priced by the trip nor built.
+        waiting = [promise(*pair) for pair in enumerate(trials)]
+        heapify(waiting)
+        while waiting:
+            promised, number, trial = heappop(waiting)
+            if -promised < most[0]:
                 self.record.loops.append(trial.told())
+                continue
+            if trial.held:
+                trial = self._floors.priced(trial)
+                if trial.least_us < trial.usual_us - clear_gain_us(trial.usual_us):
+                    heappush(waiting, promise(number, trial))
                 continue
             least_gain = max(clear_gain_us(trial.usual_us), most[0] + each * trial.launches)
             us = self._known_us(trial, trial.usual_us - least_gain)
@@ -254,20 +274,20 @@ class LoopSearch:
             needed, clearly = self._needed(prefix, usual), usual - clear_gain_us(usual)
             if needed is None or (floor := prefix.floor_us()) >= clearly or prefix.is_asked_for_whole():
                 continue
-            found = list[tuple[tuple[TripSpan, ...], InnerLoop | None, float]]()
+            found = list[tuple[tuple[TripSpan, ...], InnerLoop | None]]()
             if not prefix.is_summed and (saved or self._leaves_cores_idle(prefix, usual_us)):  # a sum grows in one loop
                 ops, loops = group.ops[:count], group.loops[:count]
                 cores = self.spec.cores_per_card // copies_of(ops, loops)
                 shared = shared_equally(prefix.pieces, cores, needed, shared_rows(ops, loops))
-                found += [(spans, None, floor) for spans in shared]
+                found += [(spans, None) for spans in shared]
             for trips, inner in self._loops(prefix, needed):
                 within = 1 if inner is None else inner.trips
                 if floor + trips * within * self.choices.parameters.trip_fixed_us >= clearly:
                     continue
-                if (least := prefix.in_loops_us(trips, inner)) < clearly:
-                    found.append(((TripSpan.of_all(trips),), inner, max(least, floor)))
-            part = group.first(count) if found else group
-            yield from (Trial(part, spans, inner, usual, least, saved) for spans, inner, least in found)
+                found.append(((TripSpan.of_all(trips),), inner))
+            part, held = group.first(count) if found else group, tuple(prefix.held)
+            for spans, inner in found:
+                yield Trial(part, spans, inner, usual, floor, saved, held if len(spans) == 1 else ())
 
     def _leaves_cores_idle(self, prefix: GroupPrefix, usual_us: Sequence[float]) -> bool:
         """Whether products of narrow weights, which all fit, take most of the time: cores that have none count then."""
@@ -307,6 +327,12 @@ class LoopSearch:
         if key not in known:
             known[key] = self.builder.us(trial, most_us)
         return known[key]
+
+
+def _read_by_several(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
+    """Buffers that several kernels read, which loops may copy to the scratchpads once for all of them."""
+    reads = Counter(value for op in ops for value in set(op.inputs))
+    return {value for value, count in reads.items() if count > 1}
 
 
 __all__ = ["LoopSearch"]

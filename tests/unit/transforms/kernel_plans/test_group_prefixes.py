@@ -10,7 +10,6 @@ from spyre_mlir.transforms.kernel_plans.group_prefixes import GroupPrefix
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
-from spyre_mlir.transforms.kernel_plans.trials import InnerLoop
 from tests.unit.transforms.kernel_plans.test_row_groups import BIAS, BOTH, BYTES, EXP, MAX, SUB, grown, kernel
 from tests.unit.transforms.kernel_plans.test_running_sums import group_of, products
 from tests.unit.transforms.levels import ops, passed
@@ -68,18 +67,14 @@ def test_a_total_may_stay_in_the_scratchpads() -> None:
     assert prefix_of(group_of(passed(products()))).held == [{2}, {0, 1}, {0, 1}]
 
 
-def test_times_carried_along_are_those_of_the_kernels_alone() -> None:
+def test_what_is_carried_along_is_that_of_the_kernels_alone() -> None:
     group = softmax_group()
     along = GroupPrefix(group, TimeFloors(KernelChoices(SPYRE)))
-    inner = InnerLoop(2, ["n"] * 5)
     for count in (1, 2, 4, 5):
         along.extend(count)
         alone = prefix_of(group.first(count))
         assert (along.internal, along.pieces) == (alone.internal, group.first(count).pieces)
         assert (along.held, along.floor_us()) == (alone.held, alone.floor_us())
-        for trips, within in ((4, None), (8, None), (8, inner)):
-            assert along.in_loops_us(trips, within) == alone.in_loops_us(trips, within)
-    assert along.in_loops_us(4, None) < along.in_loops_us(8, None) < along.in_loops_us(8, inner)
 
 
 def test_other_loops_are_those_of_all_kernels() -> None:

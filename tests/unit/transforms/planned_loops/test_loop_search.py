@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp
 
@@ -73,12 +75,53 @@ def test_loops_that_gain_nothing_are_not_tried_again_without_their_first_kernel(
 def test_loops_that_gain_alike_have_few_launches(monkeypatch: pytest.MonkeyPatch, each: float, trips: int) -> None:
     """Of 1,000 us one loop saves 1 more than the other, and launches its kernel 16 times more: 3.2 us."""
     module = passed(softmax(1024, 1024))
-    kernels, (function,) = ops(module, KernelOp), ops(module, FuncOp)
+    search, kernels = searched(module)
     group, times = RowGroup.of(kernels[:1], ["m"]), {32: 899.0, 16: 900.0}
-    builder = GroupLoops(KernelChoices.known(SPYRE, CALIBRATED, narrow=False), PlanRecord())
-    search = loop_search.LoopSearch(function.body.block, builder, KernelForms(kernels), 15)
     monkeypatch.setattr(loop_search, "LAUNCH_US", each)
     monkeypatch.setattr(search, "_known_us", lambda trial, _: times[trial.spans[0].trips])
     trials = [Trial(group, (TripSpan.of_all(n),), None, 1000.0, 0.0) for n in times]
     gain, best = search._best(trials)
     assert best is trials[[*times].index(trips)] and gain == 1000 - times[trips]
+
+
+def searched(module: ModuleOp) -> tuple[loop_search.LoopSearch, list[KernelOp]]:
+    kernels, (function,) = ops(module, KernelOp), ops(module, FuncOp)
+    builder = GroupLoops(KernelChoices.known(SPYRE, CALIBRATED, narrow=False), PlanRecord())
+    return loop_search.LoopSearch(function.body.block, builder, KernelForms(kernels), 15), kernels
+
+
+def test_only_loops_that_may_gain_most_are_priced_and_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two trips take 960 of 1,000 us, no clear gain, four take 500; eight save 490 at most, which none need ask."""
+    search, kernels = searched(passed(softmax(1024, 1024)))
+    group, asked = RowGroup.of(kernels[:1], ["m"]), list[tuple[str, int]]()
+    by_trip = {2: 960.0, 4: 480.0, 8: 490.0}
+
+    def priced(trial: Trial) -> Trial:
+        asked.append(("priced", trial.spans[0].trips))
+        return replace(trial, least_us=by_trip[trial.spans[0].trips], held=())
+
+    def built(trial: Trial, _: float) -> float:
+        asked.append(("built", trial.spans[0].trips))
+        return 500.0
+
+    monkeypatch.setattr(search._floors, "priced", priced)
+    monkeypatch.setattr(search, "_known_us", built)
+    held = (frozenset[int](),)
+    trials = [
+        Trial(group, (TripSpan.of_all(n),), None, usual, 100.0, held=held)
+        for n, usual in ((8, 590.0), (4, 1000.0), (2, 1000.0))
+    ]
+    gain, best = search._best(trials)
+    assert (gain, best and best.spans[0].trips) == (500.0, 4)
+    assert asked == [("priced", 2), ("priced", 4), ("built", 4)]
+    assert [(tried.us, tried.least_us) for tried in search.record.loops] == [(500.0, 480.0), (None, 100.0)]
+
+
+def test_loops_that_begin_later_are_tried_if_they_may_save_more() -> None:
+    search, kernels = searched(passed(softmax(1024, 1024), "divide-work"))
+    search._most_us = dict.fromkeys(kernels, 10.0)
+    assert search._may_gain(kernels[0], 10.0 * len(kernels) - 1)
+    assert not search._may_gain(kernels[0], 10.0 * len(kernels))
+    assert not search._may_gain(kernels[1], 10.0 * len(kernels) - 10)
+    del search._most_us[kernels[-1]]  # a part of a product that was put meanwhile
+    assert search._may_gain(kernels[0], 1e6)

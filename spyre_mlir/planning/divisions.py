@@ -13,7 +13,7 @@ Decision: docs/decisions/0193-plans-share-what-they-know.md
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import product
@@ -137,15 +137,15 @@ class _Addition:
         held: by buffer, its slices and their bytes.
         kept: those of them that later kernels use.
         places: operands of the kernel that are among them.
-        copies: those of these that are copies made here.
+        copies: those of these operands that are copies made here.
         bytes: of one core, in all.
         copy_us: time to make the copies.
     """
 
     held: Held
     kept: Held
-    places: Sequence[int]
-    copies: Sequence[int]
+    places: tuple[int, ...]
+    copies: tuple[int, ...]
     bytes: int
     copy_us: float
 
@@ -187,8 +187,8 @@ class _Search:
         self._known_ways: list[dict[Hashable, list[_Way]]] = [{} for _ in kernels]
         self._known_choices: dict[Hashable, dict[Hashable, list[int]]] = {}
         self._known_additions: dict[Hashable, list[_Addition]] = {}
-        self._lost: dict[Hashable, float] = {}
-        self.possible = possible_slices(kernels)
+        self._lost: list[dict[tuple[int, tuple[Hashable, int]], float]] = [{} for _ in kernels]
+        self.possible = possible_slices(kernels, prices.spec.lx_usable_bytes)
         latest = [inf] * (len(kernels) + 1) if most_us == inf else latest_us(kernels, most_us, self.possible, prices)
         # Before the first kernel, and behind each, the most time that leaves enough for those that follow.
         self.begin_us, self.most_us = latest[0], latest[1:]
@@ -200,13 +200,14 @@ class _Search:
 
     def later_us(self, number: int, held: Held) -> float:
         """Return about how much a later kernel loses by a division that suits what is held behind kernel `number`."""
-        known, most = self._lost, 0.0
-        for buffer, (view, _) in held.items():
-            key = number, buffer, view
-            if (lost := known.get(key)) is None:
+        known, most = self._lost[number], 0.0
+        for slices in held.items():
+            if (lost := known.get(slices)) is None:
+                buffer, (view, _) = slices
                 slower = [slower for at, slower in self.readers.get(buffer, ()) if at > number]
-                lost = known[key] = max([of.get(view, 0.0) for of in slower], default=0.0)
-            most = max(most, lost)
+                lost = known[slices] = max([of.get(view, 0.0) for of in slower], default=0.0)
+            if lost > most:
+                most = lost
         return most
 
     def step(self, number: int, state: _State, best: dict[Hashable, _State]) -> None:
@@ -217,8 +218,7 @@ class _Search:
         stays = {b: slices for b, slices in held.items() if b not in ending}
         same_held = frozenset(stays.items())
         for way in self._ways(number, held):
-            added = way.added
-            us, owed = state.us + way.us, _NOTHING_OWED
+            added, us, owed = way.added, state.us + way.us, _NOTHING_OWED
             if owed_before or added.copies:
                 owed = self._owed(kernel, way, state)
                 us += sum(owed.values()) - sum(owed_before.values())
@@ -243,19 +243,35 @@ class _Search:
         seen = tuple([None if (slices := held.get(b)) is None else slices[0] for b in kernel.operands])
         known = self._known_ways[number]
         if seen not in known:
-            known[seen] = list(self._found_ways(number, held))
+            known[seen] = self._quickest(number, self._found_ways(number, held))
         return known[seen]
+
+    def _quickest(self, number: int, ways: Iterable[_Way]) -> list[_Way]:
+        """The ways, of those that begin to hold nothing the quickest alone: later kernels see them alike."""
+        found, kernel = list(ways), self.kernels[number]
+        result = kernel.operands[-1]
+        # What first readers of copies gain depends on the way, and so does the room for a result that is held before.
+        if kernel.copied or (result != OUTSIDE and self.first[result] != number):
+            return found
+        bare = [way for way in found if not way.added.held]
+        if len(bare) < 2:
+            return found
+        best = min(bare, key=lambda way: way.us)
+        return [way for way in found if way.added.held or way is best]
 
     def _found_ways(self, number: int, held: Held) -> Iterator[_Way]:
         kernel = self.kernels[number]
-        seen = [(n, b, held[b][0]) for n, b in enumerate(kernel.operands) if b in held]
-        shared = [(n, view) for n, _, view in seen if n not in kernel.copied]
-        for choice in self._choices(number, tuple([n for n, _ in shared])).get(tuple([view for _, view in shared]), ()):
+        seen = [(n, held[b][0]) for n, b in enumerate(kernel.operands) if b in held]
+        shared = [(n, view) for n, view in seen if n not in kernel.copied]
+        before, locals_ = tuple([n for n, _ in shared]), dict[Hashable, frozenset[int]]()
+        for choice in self._choices(number, before).get(tuple([view for _, view in shared]), ()):
             candidate = kernel.candidates[choice]
-            before = [n for n, _, view in seen if view == candidate.views[n]]
+            if kernel.copied:
+                before = tuple([n for n, view in seen if view == candidate.views[n]])
             for added in self._additions(number, choice, held):
                 # What comes up here is held in the slices that the kernel sees.
-                local = frozenset([*before, *added.places])
+                if (local := locals_.get((before, added.places))) is None:
+                    local = locals_[before, added.places] = frozenset(before + added.places)
                 yield _Way(choice, candidate, added, local, self.prices.us(candidate, local) + added.copy_us)
 
     def _owed(self, kernel: Kernel, way: _Way, state: _State) -> Mapping[int, float]:
@@ -311,12 +327,11 @@ class _Search:
 
     def _addition(self, number: int, candidate: DividedKernel, held: Held) -> _Addition:
         kernel, ending = self.kernels[number], self._ending[number]
-        places = [n for n, b in enumerate(kernel.operands) if b in held]
-        copies = [n for n in places if n in kernel.copied]
-        copied = {kernel.operands[n]: self.prices.copy_us(candidate, n) for n in copies}
+        places = tuple([n for n, b in enumerate(kernel.operands) if b in held])
+        copies = tuple([n for n in places if n in kernel.copied])
         kept = {b: slices for b, slices in held.items() if b not in ending}
-        size, copy_us = sum([size for _, size in held.values()]), sum([copied.get(b, 0.0) for b in held])
-        return _Addition(held, kept, places, copies, size, copy_us)
+        copy_us = {kernel.operands[n]: self.prices.copy_us(candidate, n) for n in copies}
+        return _Addition(held, kept, places, copies, sum([size for _, size in held.values()]), sum(copy_us.values()))
 
     def _comes_up(self, number: int, place: int, held: Held) -> bool:
         """Return whether a buffer can begin to be held at a kernel."""

@@ -20,16 +20,19 @@ Slices = Mapping[int, frozenset[Hashable]]
 """By buffer, the slices in which the scratchpads may hold it."""
 
 
-def possible_slices(kernels: Sequence[Kernel]) -> Slices:
-    """Return slices of each buffer that every kernel that uses it can see.
+def possible_slices(kernels: Sequence[Kernel], most_bytes: int) -> Slices:
+    """Return slices of each buffer that every kernel that uses it can see, and for which a scratchpad has room.
 
     Args:
         kernels: in their order.
+        most_bytes: of a scratchpad.
     """
     found: dict[int, frozenset[Hashable]] = {}
     for kernel in kernels:
         for place, buffer in enumerate(kernel.operands):
-            seen = frozenset([c.views[place] for c in kernel.candidates if c.views[place] is not None])
+            begins = buffer not in found or place in kernel.copied  # to be held: then there has to be room
+            fit = (c for c in kernel.candidates if not begins or c.sizes[place] <= most_bytes)
+            seen = frozenset([c.views[place] for c in fit if c.views[place] is not None])
             # A kernel that sees a copy differently reads the original.
             found[buffer] = (
                 found.get(buffer, seen) & seen if place not in kernel.copied else seen | found.get(buffer, seen)

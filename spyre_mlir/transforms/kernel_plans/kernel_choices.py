@@ -7,6 +7,7 @@ Decision: docs/decisions/0199-images-keep-cores-idle-for-the-scratchpads.md
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -27,6 +28,7 @@ from spyre_mlir.hw.cost import arithmetic_us, filled_by, roofline_us, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
 from spyre_mlir.hw.division import Refusal, divide, divisions, divisors, judged_divisions
 from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.planning.agreement import with_spare
 from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices
 from spyre_mlir.transforms.divide_work import divide_kernel
@@ -347,14 +349,17 @@ class _Slices:
         tensors = [v.owner.compact() if isinstance(v.owner, TileOp) else kernel.device_tensor(v) for v in op.operands]
         self._op, self._number, self._loops = op, number, op.loop_extents()
         self._operands = [
-            (tensor.in_hbm, index.data) if may and op.has_slices(number) else None
+            (tensor.in_hbm, index.data, _walked_once(index.data)) if may and op.has_slices(number) else None
             for number, (tensor, index, may) in enumerate(zip(tensors, op.maps.data, held, strict=True))
         ]
 
     def of(self, splits: Mapping[str, int]) -> tuple[tuple[int | None, ...], tuple[int, ...], frozenset[int]]:
         """Return views and bytes of the operands, and the inputs that the result may overwrite."""
-        division = self._loops.divided(splits)
-        *inputs, output = found = [None if o is None else local_slices(*o, division) for o in self._operands]
+        division, over = self._loops.divided(splits), {name for name, split in splits.items() if split > 1}
+        # Cores that a loop divides without a step in a tensor would need the same of it: most divisions of a product.
+        *inputs, output = found = [
+            None if o is None or not o[2].issuperset(over) else local_slices(*o[:2], division) for o in self._operands
+        ]
         views = tuple([None if s is None else self._number(s.view) for s in found])
         sizes = tuple([0 if s is None else s.bytes for s in found])
         in_place = [
@@ -364,6 +369,11 @@ class _Slices:
             if self._op.is_elementwise(number) and s.walk == output.walk
         ]
         return views, sizes, frozenset(in_place)
+
+
+def _walked_once(index: IndexMap) -> frozenset[str]:
+    """Loops that walk one dimension of a tensor."""
+    return frozenset([name for name, times in Counter(n for e in index for n, _ in e.terms).items() if times == 1])
 
 
 def shape_of(op: kernel.KernelOp, splits: Mapping[str, int]) -> Hashable:

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from spyre_mlir.hw.cost import CostKind, Traffic, Work, cost
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices, divide_together, divide_within
+from spyre_mlir.planning.divisions import (
+    OUTSIDE,
+    DividedKernel,
+    Kernel,
+    Prices,
+    _Search,
+    divide_together,
+    divide_within,
+)
 
 MB = 1_000_000
 
@@ -110,6 +118,17 @@ def test_slices_that_suit_no_later_kernel_do_not_crowd_out_the_others() -> None:
     found = divide_within([*writers, *readers], inf, width=4)
     assert found is not None
     assert (found.chosen, found.local) == ((0,) * 12, {0})
+
+
+def test_of_ways_that_hold_nothing_the_quickest_alone_is_gone_on_with() -> None:
+    """Three slices of the result are three ways to hold it; in device memory they are alike to later kernels."""
+    found = tuple(candidate(name, cores, MB, MB) for name, cores in (("rows", 16), ("columns", 32), ("both", 25)))
+    kernels = [Kernel((OUTSIDE, 0), found), Kernel((0, OUTSIDE), found)]
+    ways = _Search(kernels, inf, Prices())._ways(0, {})
+    assert sorted((way.choice, *way.added.held) for way in ways) == [(0, 0), (1,), (1, 0), (2, 0)]
+    # What is copied for a reader counts for each division of its own.
+    several = _Search([replace(kernels[1], copied=frozenset({0}))] * 2, inf, Prices())._ways(0, {})
+    assert sum(not way.added.held for way in several) == 3
 
 
 def test_a_kernel_without_a_division() -> None:

@@ -63,7 +63,7 @@ class CoreView:
 
     def layout(self, whole: StickLayout) -> StickLayout:
         """Return the layout of one core's slice in its scratchpad."""
-        return replace(whole, extents=tuple(e // p for e, p in zip(whole.extents, self.parts, strict=True)))
+        return _part_of(whole, self.parts)
 
     def bytes_per_core(self, tensor: DeviceTensor) -> int:
         """Return the bytes of one core's slice."""
@@ -75,6 +75,12 @@ class CoreView:
         return (
             f"slices {list(self.parts)} on {cores} (cores 0, 1, … hold {order}{' …' if len(self.slices) > 3 else ''})"
         )
+
+
+@lru_cache(maxsize=1 << 12)
+def _part_of(whole: StickLayout, parts: tuple[int, ...]) -> StickLayout:
+    """The layout of one of equal slices."""
+    return replace(whole, extents=tuple([e // p for e, p in zip(whole.extents, parts, strict=True)]))
 
 
 def core_view(tensor: DeviceTensor, index: IndexMap, loops: CoreLoops, table: Sequence[Mapping[str, int]]) -> CoreView:

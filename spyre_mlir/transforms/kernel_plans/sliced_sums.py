@@ -52,7 +52,7 @@ def slice_sums(block: Block, choices: KernelChoices, forms: KernelForms) -> None
             continue
         cuts = [parts for parts in PARTS if op.space.extents[loop] % (parts * op.tensors[0].lanes) == 0]
         tensors = _tensors_behind(op)
-        if not cuts or _memory_us(tensors, choices) < SHORTEST_MEASURED_US:
+        if not cuts or _memory_us(tensors, choices) < SHORTEST_MEASURED_US or not _fits(op.operands[0], choices):
             continue
         before = _priced(block, op, tensors, choices)
         if before is None or not _leaves_scratchpads(before, tensors):
@@ -225,6 +225,12 @@ def _memory_us(tensors: Iterable[SSAValue], choices: KernelChoices) -> float:
         for value in tensors
     )
     return choices.parameters.memory_us(sticks * STICK_BYTES)
+
+
+def _fits(value: SSAValue, choices: KernelChoices) -> bool:
+    """Whether the scratchpads of all cores together have room for a tensor."""
+    room = choices.spec.lx_usable_bytes * choices.spec.cores_per_card
+    return kernel.device_tensor(value).sticks * STICK_BYTES <= room
 
 
 def _writers(value: SSAValue) -> list[kernel.KernelOp]:

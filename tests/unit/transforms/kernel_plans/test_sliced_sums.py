@@ -114,9 +114,9 @@ def test_sums_of_rows_that_one_core_has_stay_whole(rows: int) -> None:
     assert len(sums(lower(import_program(model, (x,)).module, make_context()))) == 1
 
 
-@pytest.mark.parametrize(("rows", "width"), [(64, 512), (512, 4032)])
+@pytest.mark.parametrize(("rows", "width"), [(64, 512), (512, 4032), (65536, 1024)])
 def test_sums_that_cannot_gain_are_not_priced(monkeypatch: pytest.MonkeyPatch, rows: int, width: int) -> None:
-    """What is summed takes less than a microsecond of device memory, or has no four parts of whole sticks."""
+    """What is summed takes less than a microsecond of device memory, has no four parts of whole sticks, or no room."""
     monkeypatch.setattr(sliced_sums, "_priced", lambda *asked: pytest.fail(f"priced: {asked}"))
     with torch.device("meta"):
         model, x = Layer(width).half(), torch.empty(1, rows, width).half()

@@ -221,10 +221,10 @@ def total_us(
         scratchpad: whether the time of the scratchpads counts.
         local: numbers of operands taken as in the scratchpads; None for those that the work names.
     """
-    held = {n for n, o in enumerate(work.operands) if (o.local if local is None else n in local)}
-    compute = compute_ns(work, p)
-    memory = _outside_ns(work, [o for n, o in enumerate(work.operands) if n not in held], p)
-    inside = sum([work.operands[n].per_core for n in held]) if scratchpad else 0
+    local = [n for n, o in enumerate(work.operands) if o.local] if local is None else local
+    outside = [o for n, o in enumerate(work.operands) if n not in local]
+    compute, memory = compute_ns(work, p), _outside_ns(work, outside, p)
+    inside = sum([o.per_core for n, o in enumerate(work.operands) if n in local]) if scratchpad else 0
     busiest = max(compute, memory, inside / p.lx_gb_per_s_per_core)
     if work.product is not None:
         busiest = max(busiest, ring_ns(work, p)) + reread_ns(work, p)

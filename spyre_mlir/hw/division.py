@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from math import prod
 
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
@@ -57,7 +58,12 @@ class SpanError(ValueError):
 
 def divisors(number: int, most: int) -> list[int]:
     """Divisors of `number` up to `most`, ascending."""
-    return [d for d in range(1, min(number, most) + 1) if number % d == 0]
+    return list(_divisors(number, most))
+
+
+@lru_cache(maxsize=1 << 10)
+def _divisors(number: int, most: int) -> tuple[int, ...]:
+    return tuple([d for d in range(1, min(number, most) + 1) if number % d == 0])
 
 
 def span_bytes(loops: Sequence[DividedLoop], splits: Mapping[str, int], operand: Footprint) -> int:
@@ -100,32 +106,41 @@ def divisions(
     loops: Sequence[DividedLoop], operands: Sequence[Footprint], least: int, spec: SpyreSpec
 ) -> Iterator[dict[str, int]]:
     """Return every legal division over at least so many cores; at most one summed loop is divided."""
-    return (splits for splits, refusal in judged_divisions(loops, operands, least, spec) if refusal is None)
+    found = _choose(loops, {}, spec.cores_per_card, least)
+    return (splits for splits in found if _refusal(splits, loops, operands, spec) is None)
 
 
 def judged_divisions(
     loops: Sequence[DividedLoop], operands: Sequence[Footprint], least: int, spec: SpyreSpec
 ) -> Iterator[tuple[dict[str, int], Refusal | None]]:
     """Return every division into equal slices over the cores of a card, and why it is refused if it is."""
-
-    def refusal(splits: Mapping[str, int]) -> Refusal | None:
-        if prod(splits.values()) < least:
-            return Refusal.FEW_CORES
-        if sum(splits[lp.name] > 1 for lp in loops if not lp.kept) > 1:
-            return Refusal.TWO_SUMS
-        near = all(span_bytes(loops, splits, operand) <= spec.span_bytes for operand in operands)
-        return None if near else Refusal.SPAN
-
-    return ((splits, refusal(splits)) for splits in _choose(loops, {}, spec.cores_per_card))
+    for splits in _choose(loops, {}, spec.cores_per_card, 1):
+        few = prod(splits.values()) < least
+        yield splits, Refusal.FEW_CORES if few else _refusal(splits, loops, operands, spec)
 
 
-def _choose(rest: Sequence[DividedLoop], chosen: dict[str, int], cores: int) -> Iterator[dict[str, int]]:
+def _refusal(
+    splits: Mapping[str, int], loops: Sequence[DividedLoop], operands: Sequence[Footprint], spec: SpyreSpec
+) -> Refusal | None:
+    """Why a division is refused on whatever number of cores."""
+    if sum(splits[lp.name] > 1 for lp in loops if not lp.kept) > 1:
+        return Refusal.TWO_SUMS
+    near = all(span_bytes(loops, splits, operand) <= spec.span_bytes for operand in operands)
+    return None if near else Refusal.SPAN
+
+
+def _choose(rest: Sequence[DividedLoop], chosen: dict[str, int], cores: int, least: int) -> Iterator[dict[str, int]]:
+    """Slices of the loops that are left, over at most and at least so many cores, after those that are chosen."""
     if not rest:
-        yield chosen
+        if least <= 1:
+            yield chosen
         return
     first, *others = rest
-    for split in divisors(first.units, cores // prod(chosen.values())) if first.divisible else [1]:
-        yield from _choose(others, {**chosen, first.name: split}, cores)
+    reach = prod([lp.units for lp in others if lp.divisible])
+    for split in _divisors(first.units, cores) if first.divisible else (1,):
+        wanted = -(-least // split)
+        if wanted <= min(reach, cores // split):
+            yield from _choose(others, {**chosen, first.name: split}, cores // split, wanted)
 
 
 def _grow(lp: DividedLoop, splits: dict[str, int], spec: SpyreSpec) -> None:

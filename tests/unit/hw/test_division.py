@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from math import prod
 
 import pytest
@@ -20,7 +21,7 @@ from spyre_mlir.hw.division import (
     judged_divisions,
     span_bytes,
 )
-from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.hw.spec import SPYRE, STICK_BYTES
 
 LOOPS = st.lists(
     st.tuples(st.sampled_from((1, 2, 3, 4, 6, 7, 16, 31, 32, 64, 67, 96, 1000, 4096)), st.booleans(), st.booleans()),
@@ -53,6 +54,20 @@ def test_every_division_is_legal(loops: list[DividedLoop], cores: int, span: int
         assert lp.units % splits[lp.name] == 0
         assert lp.divisible or splits[lp.name] == 1
     assert all(span_bytes(loops, splits, operand) <= span for operand in operands)
+
+
+@settings(max_examples=200, derandomize=True, database=None)
+@given(LOOPS, st.integers(1, 33), st.sampled_from((STICK_BYTES, 1 << 12, 1 << 28)))
+def test_divisions_over_many_cores_are_those_that_are_not_refused(
+    loops: list[DividedLoop], least: int, span: int
+) -> None:
+    """They come in the same order as all divisions into equal slices, of which those over few cores are refused."""
+    spec, operands = replace(SPYRE, span_bytes=span), (dense(loops),)
+    judged = list(judged_divisions(loops, operands, least, spec))
+    ways = [divisors(lp.units, 32) if lp.divisible else [1] for lp in loops]
+    assert [tuple(splits.values()) for splits, _ in judged] == [w for w in product(*ways) if prod(w) <= 32]
+    assert all((refusal is Refusal.FEW_CORES) == (prod(splits.values()) < least) for splits, refusal in judged)
+    assert list(divisions(loops, operands, least, spec)) == [splits for splits, refusal in judged if refusal is None]
 
 
 def test_an_op_without_loops_is_on_one_core() -> None:

@@ -57,22 +57,30 @@ def slice_sums(block: Block, choices: KernelChoices, forms: KernelForms) -> None
         before = _priced(block, op, tensors, choices)
         if before is None or not _leaves_scratchpads(before, tensors):
             continue
-        best, most_us = 0, before.division.us - SHORTEST_MEASURED_US
-        for parts in cuts:
-            tried = SlicedSum.put(op, loop, parts)
-            for made in tried.kernels:
-                choices.divide(made)
-            after = _priced(block, tried.kernels[0], tensors, choices, most_us)
-            if after is not None:
-                best, most_us = parts, after.division.us
-            tried.undo()
-        if best:
+        most_us = before.division.us - SHORTEST_MEASURED_US
+        # More parts are for products that have to divide their columns over as many cores.
+        best = next((parts for parts in cuts if _takes_at_most(most_us, op, loop, parts, tensors, choices)), None)
+        if best is not None:
             kept = SlicedSum.put(op, loop, best)
             for made in kept.kernels:
                 choices.divide(made)
             forms.became([op], [kept.kernels], partial(_slice_again, loop=loop, parts=best))
             kept.keep()
             choices.moved()
+
+
+def _takes_at_most(
+    most_us: float, op: kernel.ComputeOp, loop: str, parts: int, tensors: Iterable[SSAValue], choices: KernelChoices
+) -> bool:
+    """Whether a sum in two steps, and the kernels around it, take at most so long; the sum is as before."""
+    block = op.parent_block()
+    assert block is not None
+    tried = SlicedSum.put(op, loop, parts)
+    for made in tried.kernels:
+        choices.divide(made)
+    found = _priced(block, tried.kernels[0], tensors, choices, most_us)
+    tried.undo()
+    return found is not None
 
 
 def _slice_again(ops: Sequence[kernel.KernelOp], loop: str, parts: int) -> list[list[kernel.KernelOp]]:

@@ -106,6 +106,19 @@ def test_a_norm_behind_a_product_takes_less_time(monkeypatch: pytest.MonkeyPatch
     assert 30 < times[0] - times[1] < 75
 
 
+@pytest.mark.parametrize("gains", [4, 8])
+def test_more_parts_are_tried_where_few_do_not_gain(monkeypatch: pytest.MonkeyPatch, gains: int) -> None:
+    asked = list[int]()
+
+    def tried(_us: float, _op: ComputeOp, _loop: str, parts: int, *_: object) -> bool:
+        asked.append(parts)
+        return parts == gains
+
+    monkeypatch.setattr(sliced_sums, "_takes_at_most", tried)
+    assert sums(large())[1].space.extents["r"] == gains
+    assert asked == [4, 8][: gains // 4]
+
+
 @pytest.mark.parametrize("rows", [64, 512])
 def test_sums_of_rows_that_one_core_has_stay_whole(rows: int) -> None:
     """A softmax has its rows on one core throughout; short kernels have too little to gain."""

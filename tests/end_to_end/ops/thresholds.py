@@ -151,6 +151,13 @@ THRESHOLDS: dict[str, Threshold] = {
         (drawn((1, 256, 2), (32, 8, 1)), drawn((1, 512, 2), (64, 8, 1))),
         far=lambda x, w: functional.conv1d(x, w, groups=64),
     ),
+    "channels_of_groups": Threshold(
+        ("ops.helpers.group_means._LANES",),
+        lambda x: functional.group_norm(x, 3, eps=1e-2),
+        drawn((1, 6, 5)),
+        (drawn((1, 63, 5)), drawn((1, 66, 5))),
+        patched=5,
+    ),
     "one_column": Threshold(
         ("ops.native.contractions._LANES",),
         torch.matmul,

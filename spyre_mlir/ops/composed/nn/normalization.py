@@ -9,6 +9,7 @@ from spyre_mlir.hw.formats import DL16_SMALLEST
 from spyre_mlir.ops.annotations import Bools, Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.helpers.group_means import for_channels, gains_by_channels, group_means
 from spyre_mlir.ops.helpers.slicing import along
 from spyre_mlir.ops.ignored_arguments import CUDNN_ENABLE, CUDNN_ENABLED, CUDNN_ENABLED_OR_NOT, MOMENTUM
 from spyre_mlir.ops.table import Sample, require
@@ -118,11 +119,22 @@ def _grouped(
     b: Build, input: Value, weight: Value | None, bias: Value | None, groups: int, eps: Number
 ) -> tuple[Value, ...]:
     shape = input.shape
-    split = b.cast(input, like=computed_in(input, weight, bias)).view(shape[0], groups, shape[1] // groups, *shape[2:])
+    wide = b.cast(input, like=computed_in(input, weight, bias))
+    weight, bias = _per_channel(weight, len(shape)), _per_channel(bias, len(shape))
+    if gains_by_channels(wide, groups):
+        return as_the(b, input, *_by_channels(b, wide, weight, bias, groups, eps))
+    split = wide.view(shape[0], groups, shape[1] // groups, *shape[2:])
     out, mean, inverse = normalized(b, split, tuple(range(2, len(shape) + 1)), eps)
-    out = out.view(*shape)
-    out = affine(out, _per_channel(weight, len(shape)), _per_channel(bias, len(shape)))
-    return as_the(b, input, out, mean, inverse)
+    return as_the(b, input, affine(out.view(*shape), weight, bias), mean, inverse)
+
+
+def _by_channels(
+    b: Build, image: Value, weight: Value | None, bias: Value | None, groups: int, eps: Number
+) -> tuple[Value, ...]:
+    mean = group_means(b, image, groups)
+    centred = image - for_channels(mean, image)
+    inverse = b.call("rsqrt", group_means(b, centred * centred, groups) + floored(eps))
+    return affine(centred * affine(for_channels(inverse, image), weight, None), None, bias), mean, inverse
 
 
 @ATEN.composed(aten=["group_norm"], ignores=[CUDNN_ENABLED])

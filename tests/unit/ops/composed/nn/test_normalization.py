@@ -28,6 +28,7 @@ RNG = np.random.default_rng(3)
 X = RNG.normal(size=(2, 4, 3)) * 2.0 + 0.5
 W, B = np.array([2.0, -1.0, 0.5]), np.array([0.25, 3.0, -4.0])  # along the last dimension
 CW, CB = np.array([2.0, -1.0, 0.5, 3.0]), np.array([0.25, 3.0, -4.0, 1.0])  # along the channels
+IMAGE = RNG.normal(size=(1, 66, 3, 2)) * 2.0 + 0.5
 MEAN, VARIANCE = np.array([0.5, -1.0, 2.0, 0.0]), np.array([4.0, 0.5, 1.0, 2.25])
 SMALLEST = 2.0**-31 * (1 + 2.0**-9)  # of DL16
 BOTH = [calling, taking_apart]
@@ -102,6 +103,20 @@ def test_groups() -> None:
     same(result("group_norm", small, num_groups=4, cudnn_enabled=False), grouped(small, 4, 1e-5))
     deep = X.reshape(2, 4, 3, 1)
     same(result("group_norm", deep, CW, num_groups=2, eps=0.5), (plain * channels(CW)).reshape(deep.shape))
+
+
+@pytest.mark.parametrize("groups", [1, 11, 66])
+def test_groups_of_an_image_of_many_channels(groups: int) -> None:
+    image = IMAGE.reshape(1, groups, -1)
+    plain = normal(image, (2,), 0.5).reshape(IMAGE.shape)
+    weight, bias = RNG.normal(size=(2, 66))
+    along = [v.reshape(66, 1, 1) for v in (weight, bias)]
+    for w, b in ((None, None), (weight, None), (None, bias), (weight, bias)):
+        wanted = plain * (1 if w is None else along[0]) + (0 if b is None else along[1])
+        same(result("group_norm", IMAGE, w, b, num_groups=groups, eps=0.5), wanted)
+    facts = {"N": 1, "C": 66, "HxW": 6, "group": groups, "eps": 0.5}
+    _, *rest = results("native_group_norm", IMAGE, weight, bias, **facts)
+    all_same(rest, [s.reshape(1, groups) for s in statistics(image, (2,), 0.5)])
 
 
 def test_groups_with_their_statistics() -> None:

@@ -33,8 +33,8 @@ def explicit_writes(exported: ExportedProgram) -> ExportedProgram:
     """Return a program in which copies are written back behind such calls; the program given stays as it is.
 
     Raises:
-        UnsupportedError: a call is given what has no literal, such as sizes that are symbols; or a tensor that it
-            writes to, and a view of it.
+        UnsupportedError: a call returns numbers; or is given what has no literal, such as sizes that are symbols; or a
+            tensor that it writes to, and a view of it.
     """
     if not any(_writes(n) for module in graphs_of(exported.graph_module) for n in module.graph.nodes):
         return exported
@@ -62,6 +62,12 @@ def _write_back(node: Node) -> None:
     named = dict(zip((a.name for a in schema_of(target).arguments), node.args, strict=False)) | node.kwargs
     given = {name: value for name, value in named.items() if value is not None}
     arguments = spelled({name: _argument(value, tensors) for name, value in given.items()})
+    if not all("Tensor" in str(result.real_type) for result in schema_of(target).returns):
+        raise UnsupportedError(
+            f"{target} writes to its arguments, and returns numbers",
+            where=place_of(node),
+            hint="return them as tensors",
+        )
     if arguments is None:
         raise UnsupportedError(
             f"{target} writes to its arguments, and is given more than tensors, text, types and known numbers",

@@ -111,6 +111,26 @@ def test_a_view_beside_its_tensor_is_refused() -> None:
         spyre_mlir.compile(FunctionModel(beside), (X,), **EXACT)
 
 
+@torch.library.custom_op("spyre_tests::count_up", mutates_args={"total"})
+def count_up(total: Tensor) -> int:
+    total.add_(1)
+    return 3
+
+
+@count_up.register_fake
+def _(total: Tensor) -> Any:
+    return torch.library.get_ctx().new_dynamic_size()
+
+
+def test_numbers_as_results_are_refused() -> None:
+    def counted(x: Tensor) -> Tensor:
+        y = x.clone()
+        return y * count_up(y)
+
+    with pytest.raises(UnsupportedError, match="writes to its arguments, and returns numbers"):
+        spyre_mlir.compile(FunctionModel(counted), (X,), **EXACT)
+
+
 def test_symbols_as_arguments_are_refused() -> None:
     def sized(x: Tensor) -> Any:
         tensors = [x + 1, x + 2]

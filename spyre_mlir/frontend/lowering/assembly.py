@@ -28,6 +28,7 @@ from spyre_mlir.hw.few_bits import NIBBLE, Words
 
 # float32 has every whole number up to here; what is larger does not count anything.
 _MOST_COUNTED = 2**24
+_UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 # Of arguments and results: the last dimension of two has the parts of complex numbers.
 INTERLEAVED = {"aten.complex": "interleaved"}
 
@@ -168,11 +169,14 @@ def _module(
 def _bounds(value: torch.Tensor | None) -> dict[str, tuple[int, int]]:
     """The least and the largest integer of a constant, which decide the format it has on the device.
 
-    Floats have them if they count, as positions do: whole numbers, and more of them than a mask has.
+    Floats have them if they count, as positions do: whole numbers, and more of them than a mask has. No 8-bit ones do.
     """
     if value is None or value.dtype is torch.bool or value.is_complex() or not value.numel():
         return {}
-    low, high = value.min().item(), value.max().item()
+    if value.is_floating_point() and value.itemsize == 1:
+        return {}
+    numbers: Any = value.numpy() if value.dtype in _UNSIGNED else value  # torch has no least one of these types
+    low, high = numbers.min().item(), numbers.max().item()
     if value.is_floating_point() and not (1 < high - low <= _MOST_COUNTED and bool((value == value.floor()).all())):
         return {}
     return {"aten.bounds": (int(low), int(high))}

@@ -7,7 +7,7 @@ Used, private: `_higher_order_ops.scan` (tensors that bodies of loops are traced
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, cast
@@ -62,7 +62,7 @@ def checkpoints_in_place() -> Generator[None]:
     """
 
     def run(_: object, graph: GraphModule, *args: Any, **options: Any) -> Any:  # noqa: ARG001 - of the backward pass
-        return _run_in_place(graph, args)
+        return Interpreter(graph).run(*args)
 
     with _called_as(TagActivationCheckpoint, run):
         yield
@@ -73,7 +73,7 @@ def regions_in_place() -> Generator[None]:
     """Trace regions of `torch.compiler.nested_compile_region`, which Dynamo keeps as graphs, where they are called."""
 
     def run(_: object, graph: Any, name: str | None, *args: Any) -> Any:  # noqa: ARG001 - of what is compiled once
-        return _run_in_place(graph, args)
+        return Interpreter(graph).run(*args)
 
     with _called_as(InvokeSubgraphHOP, run):
         yield
@@ -97,11 +97,6 @@ def batches_in_any_place() -> Generator[None]:
         yield
     finally:
         module._remove_batch_dim_impl = kept
-
-
-def _run_in_place(graph: GraphModule, args: Sequence[Any]) -> Any:
-    with preserve_node_meta():
-        return Interpreter(graph).run(*args)
 
 
 @contextmanager

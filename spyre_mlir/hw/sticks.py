@@ -235,7 +235,7 @@ def access(layout: StickLayout, lanes: int, index: IndexMap, extents: Mapping[st
         for name, coefficient in expr.terms:
             factor = 1 if dim == layout.stick and name == lane else coefficient // divisor
             strides[name] = strides.get(name, 0) + step * factor
-    if lane is not None and sum(name == lane for expr in index for name, _ in expr.terms) > 1:
+    if lane is not None and [name for expr in index for name, _ in expr.terms].count(lane) > 1:
         raise StickError(f"{lane} is in the lanes and in another dimension: a diagonal")
     return StickAccess(offset, strides, lane)
 

@@ -214,14 +214,14 @@ class _Search:
         """Put states behind kernel `number` that follow from one before it where they are the best that hold so."""
         kernel, held, owed_before, most_us = self.kernels[number], state.held, state.owed, self.most_us[number]
         ending, room = self._ending[number], self._room[number]
-        used = sum([size for _, size in held.values()])
+        used, owed_us = sum([size for _, size in held.values()]), sum(owed_before.values())
         stays = {b: slices for b, slices in held.items() if b not in ending}
         same_held = frozenset(stays.items())
         for way in self._ways(number, held):
             added, us, owed = way.added, state.us + way.us, _NOTHING_OWED
             if owed_before or added.copies:
                 owed = self._owed(kernel, way, state)
-                us += sum(owed.values()) - sum(owed_before.values())
+                us += sum(owed.values()) - owed_us
             if (us - sum(owed.values()) if owed else us) > most_us:
                 continue
             if used + added.bytes > room and not self._takes_over(

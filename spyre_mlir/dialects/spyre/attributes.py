@@ -181,12 +181,12 @@ class DeviceTensor:
         """Elements per stick."""
         return formats.FORMATS[self.format].elements_per_stick()
 
-    @cached_property
+    @property
     def block(self) -> int:
         """Elements along the stick dimension that stay together, whatever the order in the sticks."""
         return block(self.lanes, self.arrangement)
 
-    @cached_property
+    @property
     def sticks(self) -> int:
         """Number of sticks of the tensor."""
         return self.layout.sticks(self.lanes)

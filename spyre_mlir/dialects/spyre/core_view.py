@@ -4,6 +4,7 @@ A scratchpad belongs to one core. A buffer can live there only if every op that 
 slice of it: then the slice stays where it is, and the cores never need one another's bytes.
 
 Decision: docs/decisions/0147-cores-count-along-a-dimension.md
+Decision: docs/decisions/0213-walks-and-slices-are-known-in-either-memory.md
 """
 
 from __future__ import annotations

@@ -25,14 +25,13 @@ from xdsl.utils.exceptions import VerifyException
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
-from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.cost import total_us
 from spyre_mlir.hw.cost_parameters import CostParameters
 from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.ops.hardware_functions import COPY
-from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_work
+from spyre_mlir.transforms.kernel_to_superdsc.descriptors import kernel_work
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.kernels.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.utils.rebuild import functions
@@ -107,7 +106,7 @@ def _forward(copy: kernel.ComputeOp, product: kernel.ComputeOp, parameters: Cost
 
 def _us(op: kernel.KernelOp, parameters: CostParameters) -> float:
     """Return the time of a kernel as it is divided."""
-    return total_us(work_of(describe_work(op)[0]), parameters)
+    return total_us(kernel_work(op), parameters)
 
 
 def _composed(copy: kernel.ComputeOp, product: kernel.ComputeOp) -> IndexMapAttr | None:

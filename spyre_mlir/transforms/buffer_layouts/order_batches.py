@@ -22,7 +22,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
-from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.cost import mac_rate
@@ -30,7 +29,7 @@ from spyre_mlir.hw.cost_parameters import CostParameters
 from spyre_mlir.hw.division import SpanError, divide
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickError, StickLayout
-from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_work
+from spyre_mlir.transforms.kernel_to_superdsc.descriptors import kernel_work
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.kernels.loops import batch_loops, footprints, loops_of
 from spyre_mlir.transforms.utils.rebuild import functions
@@ -108,7 +107,7 @@ def _less_ns(ops: Iterable[kernel.KernelOp], most: float, spec: SpyreSpec, param
             return most
         for op in ops:
             op.verify_()
-            describe_work(op)
+            kernel_work(op)
             divide(loops := loops_of(op), footprints(op, loops), spec)
     except (LoweringError, SpanError, StickError, VerifyException):
         return most
@@ -143,7 +142,7 @@ def _products_ns(
 
     It is the least of all orders if batches lie `apart`, outside of the rows of all operands.
     """
-    products = [work_of(describe_work(op)[0]).product for op in ops if op.is_product]
+    products = [kernel_work(op).product for op in ops if op.is_product]
     products = [replace(p, inside=(1, 1, 1)) if apart else p for p in products if p is not None]
     return sum(p.macs / mac_rate(p, spec.cores_per_card, parameters) for p in products)
 

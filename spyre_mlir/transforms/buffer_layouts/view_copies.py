@@ -27,7 +27,6 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, SpaceAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.kernel_view import ViewOp
-from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.cost import mac_rate
@@ -35,7 +34,7 @@ from spyre_mlir.hw.cost_parameters import CostParameters
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.hw.sticks import StickAccess, StickError, StickLayout, access
 from spyre_mlir.ops.hardware_functions import COPY
-from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_work
+from spyre_mlir.transforms.kernel_to_superdsc.descriptors import kernel_work
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.kernels.launches import Launches, launch_numbers, one_launch
 from spyre_mlir.transforms.utils.rebuild import functions
@@ -129,7 +128,7 @@ def _batch_outermost(product: kernel.ComputeOp) -> SpaceAttr:
 
 def _product_ns(product: kernel.ComputeOp, spec: SpyreSpec, parameters: CostParameters) -> float:
     """Return the arithmetic time of a product as far as it depends on where its batches lie."""
-    loops = work_of(describe_work(product)[0]).product
+    loops = kernel_work(product).product
     return 0.0 if loops is None else loops.macs / mac_rate(loops, spec.cores_per_card, parameters)
 
 

@@ -29,7 +29,9 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
     labelled_format,
     start_offsets,
 )
+from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.errors import LoweringError
+from spyre_mlir.hw.cost import Work
 from spyre_mlir.hw.formats import DL16, FP32, INFINITY_STAND_IN
 from spyre_mlir.hw.number_formats import dl16
 from spyre_mlir.hw.spec import STICK_BYTES
@@ -129,6 +131,16 @@ def describe_work(op: kernel.KernelOp) -> tuple[Descriptor, Mapping[str, str]]:
     """
     shaped = _shaped(op, "largest")
     return shaped.descriptor, shaped.labels
+
+
+@fact
+def kernel_work(op: kernel.KernelOp) -> Work:
+    """Return the work of a kernel op as it is divided.
+
+    Raises:
+        LoweringError: as for `describe_kernel`.
+    """
+    return work_of(describe_work(op)[0])
 
 
 @dataclass(frozen=True)

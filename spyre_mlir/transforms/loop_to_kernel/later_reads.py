@@ -57,6 +57,8 @@ class LaterReads:
         """Looks at nothing yet; `keep_float32` as in the conversion, `relaid` as in `weight_of`."""
         self._block, self._keep_float32, self._weight = block, keep_float32, relaid
         self._costs: dict[SSAValue, Costs] | None = None
+        self._known: dict[loop.NestOp, dict[int, float]] = {}
+        self._forms: dict[SSAValue, str] = {}
         self._returned, function = block.last_op, block.parent_op()
         self._placed = placed_results(function) if isinstance(function, FuncOp) else set[int]()
 
@@ -70,7 +72,9 @@ class LaterReads:
         return self._costs.get(value, {}).get(stick, 0.0)
 
     def _form(self, value: SSAValue) -> str:
-        return stored_format(element_of(value), keep_float32=self._keep_float32)
+        if (form := self._forms.get(value)) is None:
+            form = self._forms[value] = stored_format(element_of(value), keep_float32=self._keep_float32)
+        return form
 
     def _of(self, value: SSAValue) -> Costs:
         """The costs of a value whose readers' results have theirs."""
@@ -122,10 +126,9 @@ class LaterReads:
         """Costs of an operand by the stick dimension in which the nest reads it."""
         form, at = self._form(op.inputs[number]), op.input_maps[number]
         index, space, lanes, block = at.data, op.space, lanes_of(form), block_of(form)
-        own, all_fillers, out = _computed([op]), _computed(_filling(op)), dict[int, float]()
-        least, whole = inf, inf
+        least, whole, out = inf, inf, dict[int, float]()
         for lane, stick in self._lanes(op, number):
-            made = self._written(op, stick) / own + self.cost(op.result, stick) / all_fillers
+            made = self._made(op, stick)
             read = _sticks(space, at, lane, lanes)
             needed = stick_for(index, lane, block)
             if needed is None:
@@ -139,6 +142,14 @@ class LaterReads:
                 if stick not in (None, UNIT):
                     out[stick] = min(out.get(stick, inf), least + _COPIED * whole)
         return out
+
+    def _made(self, op: loop.NestOp, stick: int) -> float:
+        """What one operand of a nest pays for its result with a stick dimension: each of them asks the same."""
+        known = self._known.setdefault(op, {})
+        if stick not in known:
+            later = self.cost(op.result, stick) / _computed(_filling(op))
+            known[stick] = self._written(op, stick) / _computed([op]) + later
+        return known[stick]
 
     def _lanes(self, op: loop.NestOp, number: int) -> Sequence[tuple[str | None, int]]:
         """The loops that may be in the lanes of an operand, each with the stick dimension of the result."""

@@ -8,7 +8,15 @@ from dataclasses import replace
 import pytest
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
-from spyre_mlir.dialects.spyre.core_view import CoreLoop, CoreView, core_view, hbm_bytes, local_walk
+from spyre_mlir.dialects.spyre.core_view import (
+    CoreDivision,
+    CoreLoop,
+    CoreView,
+    core_view,
+    hbm_bytes,
+    local_slices,
+    local_walk,
+)
 from spyre_mlir.hw.sticks import UNIT, LinearExpr, StickAccess, StickError, StickLayout, StrideNest
 
 M, N, K = (LinearExpr.of(name) for name in "mnk")
@@ -186,6 +194,36 @@ def test_a_step_that_no_core_takes_reserves_nothing() -> None:
     view = core_view(heads, index, said, rows(head=2, group=1, m=1, n=1))
     _, nest = local_walk(heads, index, said, view)
     assert dict(zip(nest.order, nest.extents, strict=True)) == {"n": 64, "m": 3, "head": 1, "group": 1}
+
+
+@pytest.mark.parametrize(
+    ("loops", "is_product", "slices"),
+    [
+        ((("m", 4, 4, 2), ("n", 128, 128, 2)), False, ((0, 0), (1, 0), (0, 1), (1, 1))),
+        ((("n", 128, 128, 2), ("m", 4, 4, 2)), False, ((0, 0), (0, 1), (1, 0), (1, 1))),
+        # The last loop of a product, its sum, is counted first.
+        ((("m", 4, 4, 2), ("n", 128, 128, 2)), True, ((0, 0), (0, 1), (1, 0), (1, 1))),
+    ],
+)
+def test_slices_by_the_order_in_which_loops_count(
+    loops: tuple[tuple[str, int, int, int], ...], is_product: bool, slices: tuple[tuple[int, ...], ...]
+) -> None:
+    found = local_slices(TENSOR, (M, N), CoreDivision(loops, is_product))
+    assert found is not None and found.view == CoreView((2, 2), slices)
+    assert found.bytes == 2 * 128 and found.walk[1] == StrideNest(("m", "n"), (2, 64), ())
+
+
+def test_slices_of_loops_with_other_names_are_the_same_object() -> None:
+    one = local_slices(TENSOR, (M, N), CoreDivision((("m", 4, 4, 2), ("n", 128, 100, 1)), is_product=False))
+    wide = DeviceTensor((8, 64), "SEN169_FP16", StickLayout((0, 1), 1, (8, 64)))
+    other = local_slices(wide, (K, N), CoreDivision((("k", 8, 8, 2), ("n", 64, 64, 1)), is_product=False))
+    assert one is not None and other is not None and one.view is other.view and one.view == HALVED
+    beside = local_slices(wide, (K, N), CoreDivision((("n", 64, 64, 1), ("k", 8, 8, 4)), is_product=False))
+    assert beside is not None and beside.view == CoreView((4, 1), ((0, 0), (1, 0), (2, 0), (3, 0)))
+
+
+def test_no_slices_where_cores_would_need_the_same_elements() -> None:
+    assert local_slices(TENSOR, (M, N), CoreDivision((("m", 4, 4, 1), ("k", 8, 8, 2)), is_product=False)) is None
 
 
 def test_a_core_stays_in_its_slice() -> None:

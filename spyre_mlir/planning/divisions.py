@@ -9,6 +9,7 @@ Plain data: the caller says what divisions a kernel has, and what work each of t
 
 Decision: docs/decisions/0165-what-is-known-is-not-asked-again.md
 Decision: docs/decisions/0193-plans-share-what-they-know.md
+Decision: docs/decisions/0210-loops-are-priced-when-they-promise-most.md
 """
 
 from __future__ import annotations

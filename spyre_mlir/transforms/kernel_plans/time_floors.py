@@ -1,4 +1,7 @@
-"""Times that no division of kernels beats, in a trip of some loops or in any: what cannot gain need not be built."""
+"""Times that no division of kernels beats, in a trip of some loops or in any: what cannot gain need not be built.
+
+Decision: docs/decisions/0210-loops-are-priced-when-they-promise-most.md
+"""
 
 from __future__ import annotations
 
@@ -67,10 +70,7 @@ class TimeFloors:
         return known
 
     def priced(self, trial: Trial) -> Trial:
-        """Return a trial with what no division takes less than in the trips of its loops, all of them alike.
-
-        To ask so takes longer than the bound that a trial begins with, which is the same for any number of trips.
-        """
+        """Return a trial with the least time of its kernels in the trips of its loops, which are all alike."""
         (span,), inner, group = trial.spans, trial.inner, trial.group
         trips, once = span.trips, self.choices.parameters.trip_fixed_us
         for number, (op, local) in enumerate(zip(group.ops, trial.held, strict=True)):

@@ -6,6 +6,7 @@ and put unless those from a later kernel on gain more.
 Decision: docs/decisions/0188-of-loops-that-gain-alike-few-launches.md
 Decision: docs/decisions/0191-loops-pay-for-what-they-take-from-kernels-behind.md
 Decision: docs/decisions/0195-loops-begin-where-they-gain-most.md
+Decision: docs/decisions/0210-loops-are-priced-when-they-promise-most.md
 """
 
 from __future__ import annotations

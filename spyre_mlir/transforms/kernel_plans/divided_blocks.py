@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from math import inf
 from typing import Literal
 
 from xdsl.dialects import scf
@@ -36,8 +35,8 @@ def divide_block(block: Block, choices: KernelChoices, record: PlanRecord, total
     """
     ops = kernels_in(block)
     kernels, buffers = choices.sequence(ops, launch_numbers(block), totals)
-    usual = divide_within([replace(k, candidates=k.candidates[:1]) for k in kernels], inf, choices.prices)
     best = with_copies(kernels, divide_or_refuse(ops, kernels, choices.prices), choices.prices)
+    usual = divide_within([replace(k, candidates=k.candidates[:1]) for k in kernels], best.us, choices.prices)
     gains = usual is None or best.us < usual.us
     plan = best if gains or usual is None else usual
     record.blocks.append(PlannedBlock(choices, ops, kernels, plan))

@@ -195,7 +195,8 @@ def cheapest_lane(op: loop.NestOp, forms: Forms, later: Later = _nothing_later, 
         more = sum([_by_fewer_cores(v, index, lane, cores, spec, relaid) for v, index, _ in operands])
         found.append((cost / cores + more, lane, stick))
     cores = spec.cores_per_card
-    now = {stick: per_core * cores for per_core, _, stick in reversed(found)}
+    # Loops that leave a result in one layout may differ: one that is summed may have to be brought to the lanes first.
+    now = {s: cores * min(per_core for per_core, _, other in found if other == s) for _, _, s in reversed(found)}
     stick = with_later(op.result, min(found, key=lambda one: one[0])[2], now, later)
     return min((one for one in found if one[2] == stick), key=lambda one: one[0])[1]
 

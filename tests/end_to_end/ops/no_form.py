@@ -62,6 +62,7 @@ NO_FORM = {
     "transforms.planned_loops.loop_search.LAUNCH_US": (
         "which of loops that gain alike are taken; test_loop_search.py has both"
     ),
+    "transforms.kernel_plans.sliced_sums.STICK_BYTES": "the size of a stick, which every layout has",
     "transforms.kernel_plans.sliced_sums.SHORTEST_MEASURED_US": "which sums are priced; test_sliced_sums.py has both",
     "transforms.kernel_plans.sliced_sums.MOST_KERNELS": "how far around a sum kernels are planned again, for speed",
     "transforms.loop_to_kernel.settling.equal_extents._WORTH": "more sticks in buffers; test_equal_extents.py has both",

@@ -47,11 +47,8 @@ def carried_apart() -> Generator[None]:
 
         return trace
 
-    scan.reenter_make_fx = apart
-    try:
+    with _replaced(scan, "reenter_make_fx", apart):
         yield
-    finally:
-        scan.reenter_make_fx = traced
 
 
 @contextmanager
@@ -64,7 +61,7 @@ def checkpoints_in_place() -> Generator[None]:
     def run(_: object, graph: GraphModule, *args: Any, **options: Any) -> Any:  # noqa: ARG001 - of the backward pass
         return Interpreter(graph).run(*args)
 
-    with _called_as(TagActivationCheckpoint, run):
+    with _replaced(TagActivationCheckpoint, "__call__", run):
         yield
 
 
@@ -75,7 +72,7 @@ def regions_in_place() -> Generator[None]:
     def run(_: object, graph: Any, name: str | None, *args: Any) -> Any:  # noqa: ARG001 - of what is compiled once
         return Interpreter(graph).run(*args)
 
-    with _called_as(InvokeSubgraphHOP, run):
+    with _replaced(InvokeSubgraphHOP, "__call__", run):
         yield
 
 
@@ -85,28 +82,24 @@ def batches_in_any_place() -> Generator[None]:
 
     Torch writes the permutation in this call down, too, of a tensor that the program does not know.
     """
-    module = cast(Any, predispatch)
-    kept = module._remove_batch_dim_impl
+    kept = cast(Any, predispatch)._remove_batch_dim_impl
 
     def remove(*args: Any) -> Any:
         with disable_proxy_modes_tracing():
             return kept(*args)
 
-    module._remove_batch_dim_impl = remove
-    try:
+    with _replaced(predispatch, "_remove_batch_dim_impl", remove):
         yield
-    finally:
-        module._remove_batch_dim_impl = kept
 
 
 @contextmanager
-def _called_as(operator: Any, call: Callable[..., Any]) -> Generator[None]:
-    kept = operator.__call__
-    operator.__call__ = call
+def _replaced(holder: Any, name: str, function: Callable[..., Any]) -> Generator[None]:
+    kept = getattr(holder, name)
+    setattr(holder, name, function)
     try:
         yield
     finally:
-        operator.__call__ = kept
+        setattr(holder, name, kept)
 
 
 @contextmanager

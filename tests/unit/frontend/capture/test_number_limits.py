@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -61,7 +60,8 @@ def test_what_eager_refuses_is_refused(function: Callable[[Tensor], Any], x: Ten
         function(x)
     with pytest.raises(ImportProgramError, match=message) as met:
         import_program(FunctionModel(function), (x,), None)
-    assert re.search(r"functions\.py:\d|test_number_limits\.py:\d", str(met.value)), "a line of the model"
+    in_a_branch = "cond" in function.__code__.co_names  # whose line is here, not where the model calls it
+    assert ("test_number_limits.py:" if in_a_branch else "functions.py:") in str(met.value)
 
 
 @pytest.mark.parametrize(("function", "x"), TAKEN.values(), ids=TAKEN)

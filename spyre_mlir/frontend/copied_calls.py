@@ -5,13 +5,12 @@ Decision: docs/decisions/0215-operators-that-write-run-on-copies.md
 
 from __future__ import annotations
 
-from ast import literal_eval
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 import torch
 
-from spyre_mlir.frontend.complex_calls import meant, spelled_operator
+from spyre_mlir.frontend.spelled_calls import meant, spelled_operator
 from spyre_mlir.frontend.torch_private import Operator, schema_of, tree_flatten
 
 Tensor = torch.Tensor
@@ -23,14 +22,14 @@ def on_copies(tensors: list[Tensor], operator: str, arguments: str) -> list[Tens
     Args:
         tensors: real tensors, each once.
         operator: as torch spells it, ``vllm.rotary.default``.
-        arguments: as `complex_calls.spelled` gives them.
+        arguments: as `spelled_calls.spelled` gives them.
 
     Returns:
         its tensors, and the copies that it writes to, in the order of `written`.
     """
     call = spelled_operator(operator)
     copies = [tensor.clone(memory_format=torch.contiguous_format) for tensor in tensors]
-    given: dict[str, Any] = {name: meant(value, copies) for name, value in literal_eval(arguments).items()}
+    given = meant(arguments, copies)
     made = call(**given)
     return [*(part for part in tree_flatten(made)[0] if isinstance(part, Tensor)), *written(call, given)]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pytest
 import torch
 
-from spyre_mlir.frontend.complex_calls import ComplexAt, RealAt, on_complex, spelled
+from spyre_mlir.frontend.complex_calls import on_complex
+from spyre_mlir.frontend.spelled_calls import ComplexAt, RealAt, spelled
 
 Z = torch.tensor([[2 + 1j, -1j], [0.5, 3 - 2j]])
 RE, IM = torch.tensor([[2.0, 0.0], [0.5, 3.0]]), torch.tensor([[1.0, -1.0], [0.0, -2.0]])
@@ -40,8 +40,3 @@ def test_real_tensors_lists_numbers_and_types_are_arguments() -> None:
     assert re[0, 0] == math.inf and im[0, 0] == -math.inf
     wide, _ = called("_to_copy.default", self=ComplexAt(0, 1), dtype=torch.complex128)
     assert wide.dtype is torch.float64
-
-
-@pytest.mark.parametrize("value", [torch.device("cpu"), slice(1), [object()]])
-def test_what_has_no_literal_is_no_argument(value: object) -> None:
-    assert spelled({"x": value}) is None

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.complex_calls import RealAt, spelled
 from spyre_mlir.frontend.copied_calls import on_copies, written
+from spyre_mlir.frontend.spelled_calls import RealAt, spelled
 
 X, Y = torch.tensor([1.0, 2.0]), torch.tensor([5.0, 7.0])
 

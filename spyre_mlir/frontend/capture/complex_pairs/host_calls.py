@@ -10,8 +10,8 @@ from torch.fx import Node
 
 from spyre_mlir.frontend.arguments import overload_name
 from spyre_mlir.frontend.capture.complex_pairs.writer import ComplexPair, ComplexParts, PartWriter
-from spyre_mlir.frontend.complex_calls import ComplexAt, RealAt, spelled
 from spyre_mlir.frontend.host_operators import HOST
+from spyre_mlir.frontend.spelled_calls import ComplexAt, RealAt, spelled
 from spyre_mlir.frontend.torch_private import Operator, schema_of, tree_flatten
 from spyre_mlir.ops.native.collectives import is_collective
 

@@ -19,10 +19,10 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.call_writer import CallWriter, replace_node, replace_results
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.capture.nested_graphs import graphs_of
-from spyre_mlir.frontend.complex_calls import RealAt, spelled
 from spyre_mlir.frontend.copied_calls import written
 from spyre_mlir.frontend.host_operators import HOST
 from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.spelled_calls import RealAt, spelled
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of, storage_identity
 
 _OF_TORCH = frozenset({"aten", "prim", "prims", "c10d", "_c10d_functional", "inductor"})

@@ -23,7 +23,7 @@ from spyre_mlir.cli.flags.option_flags import add_option, chosen_options, option
 from spyre_mlir.cli.support.completion import offer
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, guarded, log_to_stderr
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
-from spyre_mlir.cli.support.output import PendingOutput, json_place
+from spyre_mlir.cli.support.output import STDOUT, PendingOutput, json_place
 from spyre_mlir.cli.translate_ktir import TARGETS, deliver, pending_ktir
 from spyre_mlir.errors import InputError
 
@@ -59,14 +59,15 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "-o",
         "--output",
         metavar="DIR",
-        help="the bundle directory to write; with --target=ktir a file, and with --split a directory of files; "
-        "without it and --emit, the report is printed and no more",
+        help="the bundle directory to write; with --emit and --target=ktir a file, and with --split a directory of "
+        "files; without it and --emit, the report is printed and no more",
     )
     emit = parser.add_argument(
         "--emit",
         metavar="LEVEL",
-        help="print a level instead: aten, spyre.loop, spyre.kernel, superdsc; or the graph of the program, as "
-        "model-explorer (all levels), dot or dot:LEVEL (Graphviz); or python, host code that runs the bundle beside it",
+        help="print a level instead, or write it to the file -o: aten, spyre.loop, spyre.kernel, superdsc; or the "
+        "graph of the program, as model-explorer (all levels), dot or dot:LEVEL (Graphviz); or python, host code that "
+        "runs the bundle beside it",
     )
     offer(emit, OFFERED)
     _add_choices(parser)
@@ -112,9 +113,7 @@ def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> No
 
 
 def _check_place(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    """Refuses two places for what is compiled, and options about a directory or a file where there is none."""
-    if arguments.output is not None and arguments.emit is not None:
-        parser.error("give either -o DIR or --emit LEVEL")
+    """Refuses options about a directory or a file where there is none."""
     if arguments.split and (arguments.emit is not None or arguments.target != "ktir"):
         parser.error("--split is about KTIR, and goes with --target=ktir -o DIR")
     if arguments.output is not None or arguments.emit is not None:
@@ -224,7 +223,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _compile(arguments: argparse.Namespace) -> int:
-    from spyre_mlir.backend.whole_files.whole_file import save_text
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.dynamic.programs import with_sizes
     from spyre_mlir.pipeline import LEVELS, lower_to_ktir
@@ -239,6 +237,7 @@ def _compile(arguments: argparse.Namespace) -> int:
     level = LEVELS[-1] if arguments.emit in (None, compile_graphs.PYTHON) else str(arguments.emit)
     wanted = "spyre.kernel" if ktir else level
     pending = pending_ktir(arguments.output, split=arguments.split) if ktir else None
+    emitted = None if arguments.emit is None or arguments.output in (None, STDOUT) else PendingOutput(arguments.output)
     with progress(wanted, False if arguments.verbose else None) as step:  # log lines would tear a bar
         program = _import(Path(arguments.model), step)
         if arguments.weights is not None:
@@ -249,32 +248,40 @@ def _compile(arguments: argparse.Namespace) -> int:
         if compile_explain.wanted(arguments):
             with _watched(program, options, arguments, step) as watch:
                 text = compile_explain.explained(program, options, arguments.explain, arguments.json, watch)
-            sys.stdout.write(text)
-            return 0
-        if compile_graphs.wanted(wanted):
+        elif compile_graphs.wanted(wanted):
             with _watched(program, options, arguments, step) as watch:
                 text = compile_graphs.graph_text(wanted, program, options, watch)
-            sys.stdout.write(text)
-            return 0
-        lowered = _lower(program, options, arguments, wanted, step)
-        if arguments.emit == compile_graphs.PYTHON:
-            text = CompiledModel(program, lowered, options).python()
-        elif arguments.emit is not None:
-            text = module_text(lowered.modules[wanted]) + "\n"
-        elif ktir:
-            module = lower_to_ktir(lowered.modules[wanted], make_context())
-            text = deliver(module, pending, split=arguments.split)
         else:
-            compiled = CompiledModel(program, lowered, options)
-            saved = _saved(compiled, arguments, step)
-            report = compiled.report(arguments.report, rival=arguments.rival)
-            if arguments.json is not None:
-                save_text(Path(arguments.json), report.json())
-            # Host steps have been listed on stderr, unless nobody wanted to be warned.
-            shown = replace(report, host_steps=()) if options.host_fallback == "warn" else report
-            text = f"{shown}\n{saved}\n"
+            lowered = _lower(program, options, arguments, wanted, step)
+            if arguments.emit == compile_graphs.PYTHON:
+                text = CompiledModel(program, lowered, options).python()
+            elif arguments.emit is not None:
+                text = module_text(lowered.modules[wanted]) + "\n"
+            elif ktir:
+                module = lower_to_ktir(lowered.modules[wanted], make_context())
+                text = deliver(module, pending, split=arguments.split)
+            else:
+                text = _bundled(CompiledModel(program, lowered, options), options, arguments, step)
+    if emitted is not None:
+        emitted.deliver(text)
+        text = f"wrote {emitted.target}\n"
     sys.stdout.write(text)
     return 0
+
+
+def _bundled(
+    compiled: CompiledModel, options: CompileOptions, arguments: argparse.Namespace, step: Callable[[str], object]
+) -> str:
+    """Write the bundle if there is to be one, and files about it; return the report."""
+    from spyre_mlir.backend.whole_files.whole_file import save_text
+
+    saved = _saved(compiled, arguments, step)
+    report = compiled.report(arguments.report, rival=arguments.rival)
+    if arguments.json is not None:
+        save_text(Path(arguments.json), report.json())
+    # Host steps have been listed on stderr, unless nobody wanted to be warned.
+    shown = replace(report, host_steps=()) if options.host_fallback == "warn" else report
+    return f"{shown}\n{saved}\n"
 
 
 def _saved(compiled: CompiledModel, arguments: argparse.Namespace, step: Callable[[str], object]) -> str:

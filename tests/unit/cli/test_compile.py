@@ -147,10 +147,25 @@ def test_output_directory_that_holds_something_else(saved: Path, tmp_path: Path,
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
+@pytest.mark.parametrize("emit", ["aten", "spyre.loop", "dot:spyre.kernel", "python"])
+def test_what_is_printed_goes_to_a_file_if_one_is_named(
+    emit: str, saved: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compile_tool.run([str(saved), "--emit", emit, "-o", "-"]) == 0
+    printed = capsys.readouterr().out
+    assert len(printed) > 100
+    assert compile_tool.run([str(saved), "--emit", emit, "-o", str(tmp_path / "text")]) == 0
+    assert capsys.readouterr().out == f"wrote {tmp_path / 'text'}\n"
+    assert (tmp_path / "text").read_text() == printed
+
+
+def test_a_directory_is_no_file_for_a_level(saved: Path, tmp_path: Path, refused: Refused) -> None:
+    refused(compile_tool.run, [saved, "--emit", "aten", "-o", tmp_path], str(tmp_path), "directory")
+
+
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["-o", "x", "--emit", "aten"], ["either -o DIR or --emit LEVEL", "spyre-compile --help"]),
         (["--emit", "loops"], ["no level is called 'loops'", "spyre.loop"]),
         (["-o", "x", "--addresses", "none"], ["--addresses", "'symbolic'", "'concrete'"]),
         (["-o", "x", "--sdsc-version", "TS24"], ["--sdsc-version", "TS25"]),

@@ -24,6 +24,7 @@ from spyre_mlir.dialects.spyre.scalars import ApplyOp, scalar_classes
 from spyre_mlir.dialects.superdsc import Superdsc
 from spyre_mlir.dialects.tensors import ELEMENTS
 from spyre_mlir.errors import LoweringError
+from spyre_mlir.transforms.utils.rebuild import describe_location
 
 _KNOWN = frozenset(ELEMENTS.values())
 
@@ -116,7 +117,7 @@ class LegalForms:
                 names = ", ".join(f.name for f in self.families)
                 raise LoweringError(
                     f"{op.name} is not legal at the level {self.level}",
-                    where=str(op.location),
+                    where=describe_location(op),
                     hint=f"legal are {names}; {self.remedy}",
                 )
             types = {id(value.type): value.type for value in (*op.operands, *op.results)}
@@ -134,7 +135,7 @@ class LegalForms:
     def _illegal(self, op: Operation, what: str, type_: Attribute, types: Types) -> LoweringError:
         return LoweringError(
             f"{what} of {op.name} is {type_}, which is not legal at the level {self.level}",
-            where=str(op.location),
+            where=describe_location(op),
             hint=f"legal there: {types.text}; {self.remedy}",
         )
 

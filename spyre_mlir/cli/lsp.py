@@ -19,7 +19,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         description="Language server for .mlir files: errors, documentation of ops, definitions of names. An editor "
         "starts it and talks to it by standard input and output. Needs pip install 'spyre-mlir[lsp]'.",
     )
-    parser.add_argument("--stdio", action="store_true", help="what editors say; there is no other way to talk")
+    parser.add_argument("--stdio", action="store_true", help="editors pass it; there is no other way to talk")
     parser.parse_args(argv)
     from spyre_mlir.cli.language.server import make_server
 

@@ -262,15 +262,19 @@ def _runnable_level(module: ModuleOp, asked: Numerics | None) -> Runnable:
     from spyre_mlir.machine.bundle.probes import observe_function
     from spyre_mlir.machine.levels.run import find_function, run_function
 
-    if find_function(module, "main").is_declaration:
-        raise InputError("the function 'main' is only declared", hint="give it a body")
-    if any(op.name == "spyre.kernel.launch" for op in module.walk()):
+    parts = {"spyre.kernel.launch": "host", "sdscbundle.sdsc_execute": "device"}
+    if (part := next((parts[op.name] for op in module.walk() if op.name in parts), None)) is not None:
         raise InputError(
-            "this is the host part of a bundle; the programs it launches are other files",
+            f"this is the {part} part of a bundle; the programs it launches are other files",
             hint="run the bundle's directory",
         )
+    if find_function(module, "main").is_declaration:
+        raise InputError("the function 'main' is only declared", hint="give it a body")
     if asked not in (None, "exact"):
-        raise InputError("the levels above superdsc have exact numerics only", hint="run a bundle's directory")
+        raise InputError(
+            "the levels above superdsc have exact numerics only",
+            hint="add --to superdsc, which lowers the program, or run a bundle's directory",
+        )
     return Runnable(
         module,
         lambda inputs: run_function(module, [x for x in inputs if x is not None], host=run_on_host),

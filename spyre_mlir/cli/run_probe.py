@@ -68,7 +68,7 @@ def bisect_directory(path: Path, inputs: Sequence[Array | None], options: Machin
     modules = read_levels(path, context) if path.is_dir() else {}
     if LEVELS[-1] not in modules:
         raise InputError(
-            "there is nothing above this to compare it with",
+            "there are no levels to compare the files with",
             where=str(path),
             hint="name a bundle directory that spyre-compile has written with --levels",
         )

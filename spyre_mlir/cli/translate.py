@@ -65,21 +65,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _arguments(argv)
     log_to_stderr(options.verbose)
     limit_memory(options.memory_limit)
+    _refuse_idle(options)
     if options.check:
-        if options.output != _STREAM:
-            raise InputError("--check writes no file", hint="leave out -o; --json FILE.json writes what it found")
         with json_place(options.json) as file:
             return _check(options.input, None if file is None else PendingOutput(file))
-    if options.json is not None:
-        raise InputError("--json is for the findings of --check", hint="add --check, or leave it out")
     if options.target is not None:
         pending = pending_ktir(options.output, split=options.split)
         module = ktir_module(*_read(options.input))
         said = deliver(module, pending, split=options.split, older_spaces=options.older_spaces)
         sys.stdout.write(said if pending is None else "")
         return DONE
-    if options.split:
-        raise InputError("--split is about KTIR", hint="add --target=ktir, or leave out --split")
     module = _read_module(options.input) if options.mlir_to_superdsc else None
     to_directory = options.output != _STREAM and Path(options.output).suffix != ".json"
     if module is not None and to_directory and _is_bundle(module):
@@ -87,6 +82,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     if module is None:
         return _deliver(options.output, lambda: _mlir(options.input, generic=options.print_op_generic))
     return _deliver(options.output, lambda: _superdsc(module, options.input))
+
+
+def _refuse_idle(options: argparse.Namespace) -> None:
+    """Refuses options that mean nothing in this direction."""
+    if options.check and options.output != _STREAM:
+        raise InputError("--check writes no file", hint="leave out -o; --json FILE.json writes what it found")
+    if options.json is not None and not options.check:
+        raise InputError("--json is for the findings of --check", hint="add --check, or leave it out")
+    for name in ("split", "older_spaces"):
+        flag = f"--{name.replace('_', '-')}"
+        if getattr(options, name) and options.target is None:
+            raise InputError(f"{flag} is about KTIR", hint=f"add --target=ktir, or leave out {flag}")
+    if options.print_op_generic and not options.superdsc_to_mlir:
+        hint = "add --superdsc-to-mlir; spyre-opt --print-op-generic prints any module"
+        raise InputError("--print-op-generic is about the MLIR of SuperDSC files", hint=hint)
 
 
 def _deliver(output: str, make: Callable[[], str]) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spyre_mlir.cli.support.output import PendingDirectory, PendingOutput
+from spyre_mlir.errors import InputError
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
 TARGETS = ("superdsc", "ktir")
-
+_KERNELS = "spyre.kernel"
 
 # Between modules on one stream, as `spyre-opt --split-input-file` reads them.
 _SEPARATOR = "// -----\n"
@@ -21,8 +22,9 @@ def ktir_module(text: bytes, name: str) -> ModuleOp:
 
     Raises:
         UnsupportedError: kernels have no KTIR; all of them are listed.
-        LoweringError: the file is of another level.
+        InputError: the file is of another level.
     """
+    from spyre_mlir.debug.remaining_passes import level_of
     from spyre_mlir.pipeline import lower_to_ktir
     from spyre_mlir.text.render import parse_module, verify_module
     from spyre_mlir.universe import make_context
@@ -30,6 +32,12 @@ def ktir_module(text: bytes, name: str) -> ModuleOp:
     context = make_context()
     module = parse_module(text, context, name)
     verify_module(module)
+    if not any(op.name.startswith("ktdp.") for op in module.walk()) and (level := level_of(module)) != _KERNELS:
+        raise InputError(
+            f"KTIR is made of kernels, and this program is at the level {level}",
+            where=name,
+            hint=f"spyre-opt FILE --to {_KERNELS} lowers a program of the levels above",
+        )
     return lower_to_ktir(module, context)
 
 

@@ -139,7 +139,7 @@ def _place(name: str, names: list[str], known: tuple[str, ...] | list[str]) -> i
     """
     if name in names:
         return names.index(name)
-    near = get_close_matches(name, known, 3)
+    near = [one for one in known if one.endswith(f".{name}")] or get_close_matches(name, known, 3)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
     raise InputError(f"no level or pass of the pipeline is called '{name}'", hint=hint)
 

@@ -46,7 +46,7 @@ from spyre_mlir.transforms.utils.kernels.launches import Launches, launch_number
 from spyre_mlir.transforms.utils.rebuild import describe_location
 
 _REQUIRED = 2**62  # more than any saving in sticks
-NO_SLICES = "its kernels see other slices of it, or it has no room: divide them alike, or ask before plan, which does"
+NO_SLICES = "its kernels see other slices of it, or it has no room"
 
 
 @dataclass
@@ -161,10 +161,13 @@ def place_block(block: Block, spec: SpyreSpec, *, copies: bool, restickify: bool
             )
     for op in points:
         if isinstance(op, kernel.AllocOp) and hinted_place(op.result) == "lx" and _space(op.result) != "lx":
+            never = unfit_reason(op.result)
             raise HintError(
-                "a hint asks for a buffer in LX, and it is not there",
+                f"a hint asks for a buffer in LX, and it is not there: {never or NO_SLICES}",
                 where=f"{op.name} at {describe_location(op)}",
-                hint=unfit_reason(op.result) or NO_SLICES,
+                hint='take the hint away, or ask for place="hbm"'
+                if never
+                else "divide its kernels alike, or ask before plan, which does",
             )
     if given:
         check_placement(block)

@@ -56,7 +56,11 @@ def drawing(path: str | None) -> tuple[PendingOutput, Callable[[Graph], str]] | 
 
     draws = {".svg": svg, ".mmd": mermaid}.get(Path(path).suffix)
     if draws is None:
-        raise InputError("what to draw is not known", where=path, hint="name a file that ends with .svg or .mmd")
+        raise InputError(
+            "a drawing is SVG or Mermaid text, and this name says neither",
+            where=path,
+            hint="name a file that ends with .svg or .mmd",
+        )
     return PendingOutput(path), draws
 
 

@@ -143,7 +143,7 @@ def timeline_of(path: Path, profile: Profile) -> tuple[Timeline, Sequence[HostWo
         raise InputError(
             "time is predicted for bundles, and this file holds no SuperDSC",
             where=str(path),
-            hint="lower it to the superdsc level, or name a bundle directory",
+            hint="add --to superdsc, which lowers it, or name a bundle directory",
         )
     program, _, _ = split_module(module)
     return module_timeline(module, profile), host_steps(program)

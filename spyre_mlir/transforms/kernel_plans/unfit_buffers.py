@@ -13,7 +13,7 @@ def unfit_reason(value: SSAValue) -> str:
     """Return why a buffer cannot be in the scratchpads, whatever the plan; an empty text if it can."""
     users = [use.operation for use in value.uses]
     if any(isinstance(user, kernel.FromDeviceOp) for user in users):
-        return "goes to the host"
+        return "it goes to the host"
     if any(isinstance(user, kernel.RestickifyOp) for user in users):
         return "its layout is changed in device memory"
     if any(isinstance(op := u.operation, kernel.KernelOp) and not op.has_slices(u.index) for u in value.uses):

@@ -8,7 +8,7 @@
 // LIST-NEXT: %twice: 2x64
 // BAD: error: [SPY-I002] no value is called 'nothing'
 // BAD: try: name one of %twice, %result
-// ALONE: there is nothing above this to compare it with
+// ALONE: there are no levels to compare the files with
 func.func @main(%x: tensor<2x64xf32>) -> tensor<2x64xf32> {
   %twice = aten.add.Tensor(%x, %x) : (tensor<2x64xf32>, tensor<2x64xf32>) -> tensor<2x64xf32>
   %result = aten.relu(%twice) : (tensor<2x64xf32>) -> tensor<2x64xf32>

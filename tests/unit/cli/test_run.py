@@ -138,7 +138,7 @@ def test_wrong_program(text: str, code: int, parts: list[str], tmp_path: Path, r
 
 def test_part_of_a_bundle(pristine: Path, refused: Refused) -> None:
     refused(run_tool.run, [pristine / "program.mlir"], "host part of a bundle", "run the bundle's directory")
-    refused(run_tool.run, [pristine / "bundle.mlir"], "no function 'main'", "sdsc_bundle")
+    refused(run_tool.run, [pristine / "bundle.mlir"], "device part of a bundle", "run the bundle's directory")
     refused(run_tool.run, [pristine / "weights.safetensors"], "neither an .mlir file nor a bundle directory")
 
 

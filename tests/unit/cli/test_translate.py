@@ -184,3 +184,16 @@ def test_findings_in_a_file(tmp_path: Path, refused: Refused, capsys: Capture) -
     assert json.loads(out) == value and err.splitlines() == lines
     refused(main, ["--check", wrong, "--json", tmp_path / "no" / "found.json"], "found.json: No such file")
     refused(main, ["--superdsc-to-mlir", wrong, "--json", file], "--json is for the findings of --check", "add --check")
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["--check", "--split"], ["--split is about KTIR", "add --target=ktir"]),
+        (["--superdsc-to-mlir", "--older-spaces"], ["--older-spaces is about KTIR", "leave out --older-spaces"]),
+        (["--check", "--print-op-generic"], ["--print-op-generic is about", "add --superdsc-to-mlir"]),
+        (["--target=ktir", "--print-op-generic"], ["--print-op-generic is about", "add --superdsc-to-mlir"]),
+    ],
+)
+def test_options_of_another_direction(words: list[str], parts: list[str], pristine: Path, refused: Refused) -> None:
+    refused(main, [*words, pristine], *parts)

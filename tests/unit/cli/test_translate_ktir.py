@@ -39,6 +39,14 @@ def test_a_saved_program_becomes_a_stream(saved: Path, capsys: Capture) -> None:
     assert problems(capsys.readouterr().out) == []
 
 
+@pytest.mark.parametrize("level", ["aten", "spyre.loop", "superdsc"])
+def test_other_levels_are_told_the_way(level: str, saved: Path, tmp_path: Path, refused: Refused) -> None:
+    text = tmp_path / "text.mlir"
+    assert compile_tool.run([str(saved), "--emit", level, "-o", str(text)]) == 0
+    parts = [f"this program is at the level {level}", str(text), "spyre-opt FILE --to spyre.kernel"]
+    refused(translate.main, ["--target=ktir", text], *parts)
+
+
 def test_text_of_kernels_becomes_ktir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     source = tmp_path / "kernels.mlir"
     source.write_text(KERNELS)

@@ -100,6 +100,7 @@ def test_the_end_is_a_level_or_a_pass(stops: dict[str, str]) -> None:
         ("aten", None, "beyond aten already", "superdsc"),
         ("plan", "divide-work", "beyond plan already: it is behind divide-work", "forward-results"),
         ("plna", None, "no level or pass of the pipeline is called 'plna'", "did you mean plan"),
+        ("kernel", None, "no level or pass of the pipeline is called 'kernel'", "did you mean spyre.kernel?"),
         ("plan", "spyre.loop", "no level or pass of the pipeline is called 'spyre.loop'", "there are place-inputs"),
     ],
 )

@@ -142,7 +142,6 @@ def test_graph(name: str, with_weights: Path, tmp_path: Path, capsys: pytest.Cap
         (["--info", "--dump-dir", "d"], "--dump-dir means nothing"),
         (["--graph", "a.png"], "name a file that ends with .svg or .mmd"),
         (["--graph", "absent/a.svg"], "absent/a.svg"),
-        (["-o", "d", "--emit", "aten"], "give either -o DIR or --emit LEVEL"),
         (["--levels"], "--levels is about a bundle, and goes with -o DIR"),
         (["--device-weights-only"], "--device-weights-only is about a bundle, and goes with -o DIR"),
         (["--target", "ktir"], "--target=ktir goes with -o"),

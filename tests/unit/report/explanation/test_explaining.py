@@ -78,7 +78,7 @@ def test_loops_that_stay_whole_have_a_reason(gated: CompiledModel) -> None:
 def test_memories_have_reasons(gated: CompiledModel) -> None:
     up, divided = kernels(gated, "sdsc_0", "realdiv")
     assert [o.reason for o in up.operands] == ["comes from the host"] * 2 + ["its kernels see the same slices of it"]
-    assert divided.operands[-1].reason == "goes to the host"
+    assert divided.operands[-1].reason == "it goes to the host"
     # 512 x 1024 numbers of two bytes over 32 cores.
     assert up.operands[-1].core_bytes == 512 * 1024 * 2 // 32
     assert up.operands[-1].address is not None and up.operands[0].address is None

@@ -79,7 +79,7 @@ def test_a_buffer_inside_of_an_operation_is_placed_in_the_text(gated: CompiledMo
 
 def test_a_result_for_the_host_has_no_other_place(gated: CompiledModel) -> None:
     (divided,) = gated.explain("realdiv").kernels
-    assert [one.refused for one in divided.places] == ["", "goes to the host"]
+    assert [one.refused for one in divided.places] == ["", "it goes to the host"]
 
 
 def test_what_no_plan_keeps_in_the_scratchpads_says_so(rows: CompiledModel) -> None:

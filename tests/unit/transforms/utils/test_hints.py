@@ -185,9 +185,9 @@ def test_a_result_for_the_host_cannot_be_in_the_scratchpads() -> None:
             with spyre_mlir.hint(place="lx"):
                 return torch.exp(x)
 
-    with pytest.raises(HintError, match="asks for a buffer in LX that cannot be there") as refused:
+    with pytest.raises(HintError, match="in LX that cannot be there: it goes to the host") as refused:
         compiled(Last())
-    assert refused.value.hint == "goes to the host"
+    assert refused.value.hint == 'take the hint away, or ask for place="hbm"'
 
 
 def test_hints_that_concern_no_kernel_are_warned_of() -> None:
@@ -246,9 +246,9 @@ def test_a_place_in_the_text_of_a_plan_is_followed_or_refused() -> None:
     free, moved = placed_at(planned), placed_at(said("hbm", place))
     assert free.count("lx") == moved.count("lx") + 1
     last = max(n for n, line in enumerate(lines) if "spyre.kernel.alloc" in line)
-    with pytest.raises(HintError, match="a hint asks for a buffer in LX, and it is not there") as refused:
+    with pytest.raises(HintError, match="in LX, and it is not there: it goes to the host") as refused:
         passed(said("lx", last), "place-lx")
-    assert refused.value.hint == "goes to the host"
+    assert refused.value.hint == 'take the hint away, or ask for place="hbm"'
 
 
 def test_a_hint_moves_what_the_plan_has_in_the_scratchpads_unless_it_has_an_address() -> None:

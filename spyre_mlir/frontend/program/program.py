@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -191,17 +191,21 @@ class Program(ShownAsText):
     def leaves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[object]:
         """Flatten a call as the program was exported; keyword arguments may come in any order.
 
+        Tensors that were positional may come by their names, as Python has it.
+
         Raises:
             InputError: number or structure differs from what the program was made for.
         """
         wanted_args, wanted_kwargs = self.input_tree.children()
         keys = list(cast("list[str]", wanted_kwargs.context))
         names = ", ".join(leaf.name for leaf in self.input_leaves) or "none"
+        args, kwargs = self._in_places(args, kwargs, wanted_args)
         if len(args) != wanted_args.num_children:
             count = wanted_args.num_children
             wanted = f"expected {count} positional argument{'s' * (count != 1)}"
             raise InputError(
-                f"{wanted}, got {len(args)}; the inputs are {names}", hint="call it as the model is called"
+                f"{wanted}, got {len(args)}; the inputs are {names}",
+                hint="call it as in the example that it is made for",
             )
         missing, unknown = [k for k in keys if k not in kwargs], [k for k in kwargs if k not in keys]
         if missing or unknown:
@@ -219,6 +223,25 @@ class Program(ShownAsText):
                 hint=f"the inputs are {names}",
             )
         return leaves
+
+    def _in_places(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: TreeSpec
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Put tensors that come by the names of positional arguments into their places."""
+        left = dict(kwargs)
+        for name in list(self._positional_names(wanted))[len(args) :]:
+            if name is None or name not in left:
+                break
+            args = (*args, left.pop(name))
+        return args, left
+
+    def _positional_names(self, wanted: TreeSpec) -> Iterator[str | None]:
+        """The name of each positional argument that is one tensor; None for the rest."""
+        number = 0
+        for child in wanted.children():
+            leaf = self.input_leaves[number] if child.is_leaf() else None
+            yield leaf.name if isinstance(leaf, Argument) else None
+            number += child.num_leaves
 
     def unflatten(self, outputs: Sequence[Any]) -> Any:
         """Rebuild the model's return value from the function's results.

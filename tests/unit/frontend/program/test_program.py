@@ -11,6 +11,7 @@ import torch
 from torch.utils._pytree import tree_flatten
 from xdsl.dialects.builtin import ModuleOp
 
+import spyre_mlir
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.program.program import Argument, Placement, Program, TreeConstant
 
@@ -83,6 +84,33 @@ def test_constants_are_those_the_program_was_made_for(value: object) -> None:
 
 def test_positional_arguments_are_counted() -> None:
     assert refusal(X, k=Y, flag=None).message == "expected 2 positional arguments, got 1; the inputs are x, a, y, flag"
+
+
+def test_positional_tensors_may_come_by_their_names() -> None:
+    tree = tree_flatten(((X, {"a": 7}, Y), {"flag": None}))[1]
+    leaves = (WANTED_X, TreeConstant("a", 7), WANTED_Y, TreeConstant("flag", None))
+    program = replace(PROGRAM, input_tree=tree, input_leaves=leaves)
+    y, x = program.flatten((X, {"a": 7}), {"flag": None, "y": Y})
+    assert x is X and y is Y
+    # What has a structure or no tensor has no name of its own, and what is behind a gap no place.
+    assert refusal(a=7, x=X, y=Y, flag=None, program=program).message.startswith(
+        "expected 3 positional arguments, got 1"
+    )
+    assert refusal({"a": 7}, x=X, y=Y, flag=None, program=program).message.startswith("expected 3 positional arguments")
+    # One argument has one value.
+    assert refusal(X, {"a": 7}, Y, y=Y, flag=None, program=program).message.startswith("unknown keyword arguments y")
+
+
+def test_a_model_is_called_by_the_names_of_its_arguments() -> None:
+    class Difference(torch.nn.Module):
+        def forward(self, minuend: torch.Tensor, subtrahend: torch.Tensor) -> torch.Tensor:
+            return minuend - subtrahend
+
+    one, two = torch.ones(2, 64), torch.full((2, 64), 2.0)
+    compiled = spyre_mlir.compile(Difference(), (one, one))
+    assert torch.equal(compiled(subtrahend=two, minuend=one), one - two)
+    assert torch.equal(compiled(one, subtrahend=two), one - two)
+    assert compiled.verify(subtrahend=two, minuend=one)
 
 
 def test_keyword_arguments_are_named() -> None:

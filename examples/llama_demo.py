@@ -53,7 +53,7 @@ def main() -> int:
     print(compiled.report())
     with tempfile.TemporaryDirectory() as folder:
         bundle = compiled.save(Path(folder) / "llama")
-        files = sorted(bundle.iterdir())
+        files = [path for path in bundle.rglob("*") if path.is_file()]
         print(f"bundle: {len(files)} files, {sum(f.stat().st_size for f in files):,} bytes")
     logits = compiled(prompt)
     with torch.no_grad():

@@ -82,7 +82,7 @@ def _order(product: kernel.ComputeOp, number: int, spec: SpyreSpec, parameters: 
         return
     for order in orders:
         _lay_out(allocs, replace(layout, order=order))
-        if (ns := _less_ns(ops, least, spec, parameters)) < least:
+        if (ns := _quicker_ns(ops, least, spec, parameters)) is not None:
             least, best = ns, replace(layout, order=order)
     _lay_out(allocs, best)
 
@@ -100,17 +100,19 @@ def _orders(product: kernel.ComputeOp, number: int) -> Sequence[tuple[int, ...]]
     return list(dict.fromkeys((*first, *(d for d in order if d not in first)) for first in firsts))
 
 
-def _less_ns(ops: Iterable[kernel.KernelOp], most: float, spec: SpyreSpec, parameters: CostParameters) -> float:
-    """Return the time of products as their operands lie now, if it is below `most` and all kernels can walk them."""
+def _quicker_ns(
+    ops: Iterable[kernel.KernelOp], than: float, spec: SpyreSpec, parameters: CostParameters
+) -> float | None:
+    """Return the time of products as their operands lie now; None if it is no less, or a kernel cannot walk them."""
     try:
-        if (ns := _products_ns(ops, spec, parameters)) >= most:
-            return most
+        if (ns := _products_ns(ops, spec, parameters)) >= than:
+            return None
         for op in ops:
             op.verify_()
             kernel_work(op)
             divide(loops := loops_of(op), footprints(op, loops), spec)
     except (LoweringError, SpanError, StickError, VerifyException):
-        return most
+        return None
     return ns
 
 

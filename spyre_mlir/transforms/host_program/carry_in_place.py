@@ -21,7 +21,7 @@ from itertools import pairwise
 from typing_extensions import TypeIs, override
 from xdsl.dialects import func, scf
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre import kernel
@@ -128,14 +128,14 @@ def _write_entry(copy: Operation) -> None:
     others = [use for use in uses_with_tiles(tile.source) if use.operation.parent is block]
     if not tile.result.has_one_use() or not _is_of_caller(tile.source, block) or not all(map(is_written, others)):
         return
-    tile.detach()
-    block.insert_op_before(tile, writer)
     writer.operands[uses[0].index] = tile.result
     try:
         writer.verify_()
     except (StickError, VerifyException):  # it cannot walk through the whole tensor
         writer.operands[uses[0].index] = source
         return
+    tile.detach()
+    Rewriter.insert_op(tile, InsertPoint.before(writer))
     Rewriter.erase_op(copy)
 
 

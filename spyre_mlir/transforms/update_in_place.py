@@ -24,7 +24,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import DenseArrayBase, FloatAttr, IntegerAttr, IntegerType, ModuleOp, TensorType, f32
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.argument_notes import BOUNDS, kind_of, new_values, note_of
 from spyre_mlir.dialects.ir.control import called_by_control
@@ -32,7 +32,6 @@ from spyre_mlir.dialects.spyre.attributes import IotaAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import LoopConstantOp, NestOp, body_function
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp, block_shape
 from spyre_mlir.dialects.tensors import element_of, shape_of
-from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.native import pointwise
@@ -149,9 +148,9 @@ class _Updates:
         made = NestOp(space, [here, new, block.result], nest.maps.data, type_, nest.body.clone())
         made.wide = nest.wide
         put = PutOp(made.result, old, dim, hits.position, hits.offset, from_end=hits.from_end)
-        _insert([block, made, put], nest)
+        Rewriter.insert_op(_alike([block, made, put], nest), InsertPoint.before(nest))
         nest.result.replace_all_uses_with(put.result)
-        _erase(nest)
+        _erase_chain(nest)
 
     def _here(self, hits: _Hits, before: Operation) -> SSAValue:
         """Truth values of the indices of one block; made once for all tensors of equal size."""
@@ -164,27 +163,26 @@ class _Updates:
             type_ = TensorType(element_of(nest.result), (BLOCK,))
             made = NestOp(space, inputs, nest.maps.data, type_, nest.body.clone())
             made.wide = nest.wide
-            _insert([block, made], before)
+            Rewriter.insert_op(_alike([block, made], before), InsertPoint.before(before))
             self.here[key] = made.result
         return self.here[key]
 
 
-def _insert(ops: Sequence[Operation], at: Operation) -> None:
-    if (block := at.parent_block()) is None:
-        raise LoweringError("an operation outside of a function", hint="put it into a function")
+def _alike(ops: Sequence[Operation], old: Operation) -> Sequence[Operation]:
+    """Gives ops the place in the model and the notes of another one."""
     for op in ops:
-        op.location = at.location
-        op.attributes.update(at.attributes)
-        block.insert_op_before(op, at)
+        op.location = old.location
+        op.attributes.update(old.attributes)
+    return ops
 
 
-def _erase(op: Operation) -> None:
+def _erase_chain(op: Operation) -> None:
     """Erases an op that nothing reads, and what it alone read."""
     owners = [v.owner for v in op.operands]
     Rewriter.erase_op(op)
     for owner in dict.fromkeys(owners):
         if isinstance(owner, Operation) and not any(result.uses.get_length() for result in owner.results):
-            _erase(owner)
+            _erase_chain(owner)
 
 
 def _with_extent(nest: NestOp, name: str) -> SpaceAttr:

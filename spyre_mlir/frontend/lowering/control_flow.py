@@ -16,6 +16,7 @@ from torch.fx import GraphModule, Node
 from xdsl.dialects import func
 from xdsl.dialects.builtin import LocationAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.aten import make_op
 from spyre_mlir.dialects.aten_arguments import to_attribute
@@ -104,7 +105,7 @@ class GraphFunctions:
             entry = body.block.insert_arg(entry_type(whole.type, trips), number)
             entry.name_hint = old.name_hint
             only = make_op("squeeze.dims", [entry], {"dim": to_attribute([0])}, [old.type])
-            _insert_first(body.block, only)
+            Rewriter.insert_op(only, InsertPoint.at_start(body.block))
             old.replace_all_uses_with(only.results[0])
             body.block.erase_arg(old)
         returned = cast(func.ReturnOp, body.block.last_op)
@@ -171,12 +172,6 @@ def _entries_type(entry: SSAValue, number: int) -> TensorType[Attribute]:
     """Return the type of so many entries, each like a value."""
     tensor = tensor_type_of(entry)
     return TensorType(tensor.get_element_type(), (number, *tensor.get_shape()), tensor.encoding)
-
-
-def _insert_first(block: Block, op: Operation) -> None:
-    first = block.first_op
-    assert first is not None
-    block.insert_op_before(op, first)
 
 
 __all__ = ["GraphFunctions", "slice_given", "slice_taken"]

@@ -9,7 +9,7 @@ Decision: docs/decisions/0172-narrow-weights-in-blocks-and-parts.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from xdsl.dialects.builtin import ArrayAttr
@@ -127,7 +127,8 @@ def _cut(group: RowGroup, blocks: int) -> list[list[kernel.KernelOp]]:
             )
             block.insert_op_before(part, op)
             made[-1].append(part)
-    _erase(reversed([*(v.owner for v in parts if isinstance(v.owner, Operation)), *group.ops]))
+    for op in reversed([*(v.owner for v in parts if isinstance(v.owner, Operation)), *group.ops]):
+        Rewriter.erase_op(op)
     return made
 
 
@@ -141,11 +142,6 @@ def _buffers(value: SSAValue, dim: int, blocks: int) -> Sequence[kernel.AllocOp]
             alloc.attributes |= value.owner.attributes
             alloc.location = value.owner.location
     return made
-
-
-def _erase(ops: Iterable[Operation]) -> None:
-    for op in ops:
-        Rewriter.erase_op(op)
 
 
 __all__ = ["cut_rows", "is_settled", "is_widened_product", "lanes_behind", "rows_loop"]

@@ -11,6 +11,7 @@ precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverl
 tensors), `torch._transformer_encoder_layer_fwd` (what an encoder layer calls), `pt2_archive._package` (members of saved
 programs, read as torch reads them), `_export.utils` (how torch finds its composite operators), `distributed_c10d`
 (process groups by the names that graphs have), `torch._C._functorch` (levels of derivatives and maps),
+`torch._functorch.predispatch` (where these begin and end in graphs),
 `torch._C._SetExcludeDispatchKeyGuard` (conjugate views inside of operators that a mode runs),
 `_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
@@ -92,6 +93,7 @@ __all__ = [
     "is_differentiated",
     "is_fake",
     "is_functional",
+    "is_level_change",
     "is_real",
     "is_tree_node",
     "is_wrapped",
@@ -169,6 +171,11 @@ def is_differentiated(value: torch.Tensor) -> bool:
     while functorch.is_batchedtensor(value):
         value = functorch.get_unwrapped(value)
     return bool(functorch.is_gradtrackingtensor(value))
+
+
+def is_level_change(target: object) -> bool:
+    """Return whether a call of an exported graph begins or ends a map or a derivative (`vmap`, `grad`)."""
+    return getattr(target, "__module__", None) == "torch._functorch.predispatch"
 
 
 @contextmanager

@@ -14,11 +14,9 @@ import torch
 from torch.fx import GraphModule, Interpreter, Node
 from typing_extensions import override
 
-from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
+from spyre_mlir.frontend.torch_private import Operator, OpOverload, is_level_change, schema_of
 
 _ATEN = torch.ops.aten
-# Its functions begin and end `vmap`, inside of which torch notes forms without the dimension that is mapped over.
-_MAPS = "torch._functorch.predispatch"
 # Their results lie alike for all operands of the same shapes, which torch's kernels and fake ones do not look at.
 _FRESH = frozenset(
     (_ATEN.linear.default, _ATEN.mm.default, _ATEN.bmm.default, _ATEN.addmm.default, _ATEN.baddbmm.default)
@@ -66,7 +64,8 @@ class _MemoryRun(Interpreter):
 
 def _demand(graph: GraphModule) -> tuple[set[Node], dict[Node, torch.Tensor]]:
     """The nodes that have to run, and those of whose results the form is enough."""
-    if any(getattr(node.target, "__module__", None) == _MAPS for node in graph.graph.nodes):
+    if any(is_level_change(node.target) for node in graph.graph.nodes):
+        # Inside of `vmap` torch notes forms without the dimension that is mapped over.
         return set(graph.graph.nodes), {}
     needed, forms = set[Node](), dict[Node, torch.Tensor]()
     open_ = [node for node in graph.graph.nodes if node.op == "output" or _may_write(node)]

@@ -21,6 +21,7 @@ from spyre_mlir.frontend.torch_private import (
     holders,
     is_composite,
     is_functional,
+    is_level_change,
     is_real,
     is_tree_node,
     pt2_records,
@@ -171,3 +172,14 @@ def test_real_tensors_have_elements() -> None:
     assert is_real(torch.ones(2, device="meta")) is False
     with FakeTensorMode():
         assert is_real(torch.ones(2)) is False
+
+
+def test_maps_begin_and_end_in_an_exported_graph() -> None:
+    class Mapped(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.vmap(torch.exp)(x)
+
+    graph = exported(Mapped(), torch.ones(2, 4)).graph_module.graph
+    names = [node.target.__name__ for node in graph.nodes if is_level_change(node.target)]
+    assert {"_vmap_increment_nesting", "_vmap_decrement_nesting"} <= set(names)
+    assert not any(is_level_change(node.target) for node in exported(nn.ReLU(), torch.ones(2)).graph_module.graph.nodes)

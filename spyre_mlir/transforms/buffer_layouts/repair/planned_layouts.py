@@ -102,10 +102,8 @@ class PlannedLayouts:
         return [step for step in self.planner.items if isinstance(step, PlannedKernel)]
 
     def kernels_of(self, ops: Collection[Operation]) -> int:
-        """Return how many kernels ops have, changes of layout for them included."""
-        split = self.planner.chosen.split
-        origins = [step.origin for step in self.kernels if step.origin is not None]
-        return sum(split.get(origin, origin) in ops for origin in origins)
+        """Return how many kernels ops have, those of their parts and changes of layout for them included."""
+        return sum(step.origin in ops for step in self.kernels)
 
     @property
     def sticks(self) -> int:
@@ -121,9 +119,8 @@ class PlannedLayouts:
         """Changes of layout; notes on the way what kernels read."""
         chosen, found = self.planner.chosen, list[Spot]()
         for step in self.kernels:
-            if step.origin is None:
+            if (origin := step.origin) is None:
                 continue
-            origin = chosen.split.get(step.origin, step.origin)
             if step.function != RESTICKIFY_STEP:
                 for buffer, _ in step.inputs:
                     if (value := self._values.get(buffer)) is not None:
@@ -133,7 +130,7 @@ class PlannedLayouts:
             self.relaid_for[output] = origin
             value = self._values.get(source)
             maker = [] if value is None or not isinstance(value.owner, Operation) else [value.owner]
-            ops = dict.fromkeys(chosen.split.get(op, op) for op in (*maker, origin))
+            ops = dict.fromkeys((*(chosen.split.get(op, op) for op in maker), origin))
             found.append(Spot(source.sticks + output.sticks, tuple(ops)))
         return found
 

@@ -103,3 +103,24 @@ def test_changes_of_layout_are_kernels_of_the_op_that_they_are_made_for() -> Non
     first, second = ops(module, NestOp)
     assert [layouts.kernels_of({op}) for op in (first, second)] == [2, 2]
     assert layouts.kernels_of({first, second}) == len(layouts.kernels) == 4
+
+
+def test_parts_of_a_nest_are_its_kernels() -> None:
+    """A product writes its columns in the lanes, and a tensor that is filled from column 40 on has rows there."""
+    filled = "tensor<1024x80xf16>"
+
+    def product(name: str, into: str, column: str) -> str:
+        return f"""%{name} = spyre.loop.nest [m = 1024, n = 40, k = 1024] ins(%x[m, k] : {T}, %0[k, n] : {T})
+          into %{into} -> [m, {column}] : {filled} reduce "arith.addf" {{
+        ^bb0(%e: f16, %f: f16):
+          %p = arith.mulf %e, %f : f16
+          spyre.loop.yield %p : f16
+        }}"""
+
+    parts = product("1", "d", "n"), product("out", "1", "n + 40")
+    text = function(relu("0", "x"), f"%d = spyre.loop.empty : {filled}", *parts, result=filled)
+    module, (layouts,) = planned(text)
+    first, one, other = ops(module, NestOp)
+    # Each product, the change of its layout, and its copy; behind the last one the result is laid out for the caller.
+    assert [layouts.kernels_of({op}) for op in (first, one, other)] == [1, 3, 4]
+    assert layouts.kernels_of({first, one, other}) == len(layouts.kernels)

@@ -22,7 +22,10 @@ def _modes(model: Any) -> str:
 
 
 class LazyModel(ShownAsText, CopiedAsItIs):
-    """A model compiled at its first call, once per signature of inputs and training mode of its modules."""
+    """A model compiled at its first call, once per signature of inputs and training mode of its modules.
+
+    What Python reads from tensors (option `specialize_values`) is that of the first call of a signature.
+    """
 
     def __init__(self, model: Any, options: CompileOptions, compiled: Compile) -> None:
         """Keeps the model for later.

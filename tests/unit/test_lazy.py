@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import spyre_mlir
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, MachineFault
 
 
 def test_a_lazy_model_has_what_its_program_has() -> None:
@@ -32,6 +32,21 @@ def test_a_model_that_is_compiled_at_its_first_call_shows_progress_then() -> Non
     assert steps == []
     model(torch.ones(2, 3))
     assert steps[0] == "import"
+
+
+@pytest.mark.filterwarnings("ignore:a step of this program")
+def test_a_signature_keeps_what_python_read_at_its_first_call() -> None:
+    class Signed(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + 1 if x.sum() > 0 else x - 1
+
+    lazy = spyre_mlir.compile(Signed(), specialize_values=True)
+    two, four = torch.ones(2, 4), torch.ones(4, 4)
+    assert torch.equal(lazy(two), two + 1)
+    with pytest.raises(MachineFault, match="Python reads bool of a tensor at"):
+        lazy(-two)
+    assert torch.equal(lazy(-four), -four - 1)
+    assert repr(lazy) == "<LazyModel Signed: 2 programs>"
 
 
 def test_a_bound_for_sizes_that_data_decides_needs_example_inputs() -> None:

@@ -178,7 +178,10 @@ def _of_rank(b: Build, self: Value, rank: int, dim: int, keepdim: bool) -> Pair:
 
 @ATEN.composed(aten=["kthvalue"], ulps=1)
 def kthvalue(b: Build, self: Value, *, k: int, dim: int = -1, keepdim: bool = False) -> Pair:
-    """The `k`-th smallest element along `dim`, counted from 1, and where it stands."""
+    """The `k`-th smallest element along `dim`, counted from 1, and where it stands; equal elements keep their order.
+
+    Which of several equal elements torch names is open.
+    """
     return _of_rank(b, self, k - 1, dim, keepdim)
 
 

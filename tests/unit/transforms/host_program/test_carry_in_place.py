@@ -61,6 +61,15 @@ spyre.kernel.compute "{function}" [n = 64] ins(%w[0, n] : {T}) outs(%row[0, n] :
 """
 
 
+def read_late() -> str:
+    """A kernel that reads the first row of what is carried, behind the one that makes the next value."""
+    tiles = [
+        f"%{name} = spyre.kernel.tile %{of} dim 0 at %i * 0 : {T} to {PART}\n" for name, of in (("o", "h"), ("p", "w"))
+    ]
+    reads = f'spyre.kernel.compute "abs" [n = 64] ins(%o[0, n] : {PART}) outs(%p[0, n] : {PART})\n'
+    return "".join(tiles) + one("exp", "g", "a") + reads
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -68,6 +77,7 @@ spyre.kernel.compute "{function}" [n = 64] ins(%w[0, n] : {T}) outs(%row[0, n] :
         one("exp", "g", "a") + copy("a", "h", "element f32"),  # the copy rounds
         one("exp", "g", "a") + copy("a", "h") + one("abs", "w", "a") + one("add", "a w", "g"),  # %a is used again
         one("exp", "g", "a") + copy("a", "h") + row("a", "abs"),  # and here in part
+        read_late() + copy("a", "h"),  # and the old value in part
     ],
 )
 def test_copies_that_stay(body: str) -> None:
@@ -87,6 +97,11 @@ def test_tensors_that_change_places_keep_a_copy() -> None:
 def test_the_next_step_reads_what_is_copied() -> None:
     body = one("exp", "h", "a") + copy("a", "h") + one("tanh", "h", "b") + copy("b", "h")
     assert left(body, "a", "b") == ["exp a", "tanh h"]
+
+
+def test_the_last_copy_stays_where_its_tensor_is_read_behind_it() -> None:
+    body = one("exp", "h", "a") + copy("a", "h") + one("tanh", "h", "b") + copy("b", "h") + one("abs", "h", "g")
+    assert left(body, "a", "b") == ["exp a", "tanh b", "identity h", "abs g"]
 
 
 def test_what_the_caller_computed_is_copied() -> None:

@@ -20,6 +20,7 @@ from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
 from spyre_mlir.frontend.element_types import describe
 from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.program.call_places import in_places
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import TreeConstant
 from spyre_mlir.frontend.reference.generator import generator_kept
@@ -68,8 +69,10 @@ class DividedCall:
 
     def __init__(self, program: DividedProgram, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
         self._program = program
+        names = [node.name for node in program.inputs]
+        args, kwargs = in_places(args, kwargs, program.call_spec.in_spec, names)
         with flat_dataclasses(args, kwargs):
-            leaves, tree = tree_flatten((args, dict(kwargs)))
+            leaves, tree = tree_flatten((args, kwargs))
         if tree != program.call_spec.in_spec:
             raise InputError(
                 f"the call has inputs {tree}", hint=f"call it as it was compiled, with {program.call_spec.in_spec}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.element_types import describe
 from spyre_mlir.frontend.program.aliasing import OWN, check_apart
+from spyre_mlir.frontend.program.call_places import in_places
 from spyre_mlir.frontend.program.complex_tensors import as_real, complex_type
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.recipe import Recipe
@@ -199,7 +200,8 @@ class Program(ShownAsText):
         wanted_args, wanted_kwargs = self.input_tree.children()
         keys = list(cast("list[str]", wanted_kwargs.context))
         names = ", ".join(leaf.name for leaf in self.input_leaves) or "none"
-        args, kwargs = self._in_places(args, kwargs, wanted_args)
+        own = [leaf.name if isinstance(leaf, Argument) else None for leaf in self.input_leaves]
+        args, kwargs = in_places(args, kwargs, self.input_tree, own)
         if len(args) != wanted_args.num_children:
             count = wanted_args.num_children
             wanted = f"expected {count} positional argument{'s' * (count != 1)}"
@@ -216,32 +218,13 @@ class Program(ShownAsText):
             )
             raise InputError(f"{text}; expected {', '.join(keys) or 'none'}")
         with flat_dataclasses(args, kwargs):
-            leaves, tree = tree_flatten((args, {k: kwargs[k] for k in keys}))
+            leaves, tree = tree_flatten((args, kwargs))
         if tree != self.input_tree:
             raise InputError(
                 f"the arguments are nested otherwise: expected {self.input_tree}, got {tree}",
                 hint=f"the inputs are {names}",
             )
         return leaves
-
-    def _in_places(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], wanted: TreeSpec
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Put tensors that come by the names of positional arguments into their places."""
-        left = dict(kwargs)
-        for name in list(self._positional_names(wanted))[len(args) :]:
-            if name is None or name not in left:
-                break
-            args = (*args, left.pop(name))
-        return args, left
-
-    def _positional_names(self, wanted: TreeSpec) -> Iterator[str | None]:
-        """The name of each positional argument that is one tensor; None for the rest."""
-        number = 0
-        for child in wanted.children():
-            leaf = self.input_leaves[number] if child.is_leaf() else None
-            yield leaf.name if isinstance(leaf, Argument) else None
-            number += child.num_leaves
 
     def unflatten(self, outputs: Sequence[Any]) -> Any:
         """Rebuild the model's return value from the function's results.

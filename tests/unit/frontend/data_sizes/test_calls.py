@@ -15,6 +15,7 @@ from spyre_mlir.frontend.data_sizes.calls import (
     DividedCall,
     flat,
     host_call_text,
+    import_divided,
     piece_model,
     place_of_call,
     symbolic_examples,
@@ -26,9 +27,9 @@ from tests.functions import FunctionModel
 from tests.unit.frontend.data_sizes.programs import X, division, shifted
 
 
-def run(program: DividedProgram, *args: Any) -> Any:
+def run(program: DividedProgram, *args: Any, **kwargs: Any) -> Any:
     """Runs the pieces as models of torch."""
-    call = DividedCall(program, args, {})
+    call = DividedCall(program, args, kwargs)
     for step in program.steps:
         if isinstance(step, Piece):
             call.keep(step, piece_model(step, "Part")(*call.inputs_of(step)))
@@ -83,6 +84,20 @@ def test_dataclasses_are_inputs_and_results() -> None:
 def test_inputs_that_do_not_fit(args: tuple[Any, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         DividedCall(division(shifted), args, {})
+
+
+def test_inputs_may_come_by_their_names_in_any_order() -> None:
+    class Between(torch.nn.Module):
+        def forward(self, x: Tensor, low: Tensor, *, high: Tensor, scale: Tensor) -> Tensor:
+            return x[(x > low) & (x < high)] * scale
+
+    one, two, four = torch.full((3, 4), 0.1), torch.full((3, 4), 2.5), torch.tensor(4.0)
+    exported = torch.export.export(Between(), (X, one), {"high": two, "scale": four})
+    expected = X[(one < X) & (two > X)] * 4
+    call = {"scale": four, "low": one, "high": two}
+    assert len(expected) > 0
+    assert torch.equal(run(import_divided("between", exported), X, **call), expected)
+    assert torch.equal(run(import_divided("between", exported), x=X, **call), expected)
 
 
 def test_a_number_is_the_one_that_it_was_made_for() -> None:

@@ -120,6 +120,16 @@ def test_keyword_arguments_are_named() -> None:
     assert refusal(X, {"a": 7}, k=Y, flag=None, more=1).message == "unknown keyword arguments more; expected k, flag"
 
 
+def test_a_complex_tensor_is_one_of_pairs_for_the_program() -> None:
+    wanted = Argument("z", "input", (2, 3, 2), torch.float32, is_complex=True)
+    tree = tree_flatten(((X,), {}))[1]
+    program = replace(PROGRAM, arguments=(wanted,), input_leaves=(wanted,), mutations={}, input_tree=tree)
+    given = torch.complex(torch.arange(6.0).reshape(2, 3), torch.ones(2, 3))
+    (pairs,) = program.flatten((given,))
+    assert torch.equal(pairs, torch.view_as_real(given))
+    assert refusal(X, program=program).message == "argument 'z': expected complex64[2, 3], got float32[2, 3]"
+
+
 def test_other_structures_are_refused() -> None:
     error = refusal(X, [7], k=Y, flag=None)
     assert error.message.startswith("the arguments are nested otherwise: expected ")

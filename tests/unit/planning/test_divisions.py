@@ -102,6 +102,14 @@ def test_a_copy_for_one_reader_gains_nothing() -> None:
     assert divide_within([first, second, first], expected * (1 + 1e-9)) is not None
 
 
+def test_an_input_that_a_kernel_reads_in_two_slices_is_not_copied() -> None:
+    alike = candidate("rows", 32, MB, MB, MB)
+    turned = replace(alike, views=("rows", "columns", "rows"))
+    for read, local in ((alike, {0}), (turned, set[int]())):
+        kernel = Kernel((0, 0, OUTSIDE), (read,), copied=frozenset({0, 1}))
+        assert divide_together([kernel] * 3).local == local
+
+
 def test_slices_that_only_the_last_kernel_distinguishes() -> None:
     """Forty slices at equal times, of which the last kernel has the fortieth alone."""
     any_of = tuple(candidate(str(n), 32, MB, MB) for n in range(40))

@@ -93,7 +93,7 @@ def _imported(
         if not given:
             raise InputError(
                 f"a module needs example arguments, and {type(model).__name__} got none",
-                hint="import_program(model, args, kwargs); () if it takes none",
+                hint="give them as a tuple behind the model: (x,) for one input x, () if it takes none",
             )
         with flat_dataclasses(args, kwargs) as see:
             exported = export_model(

@@ -177,7 +177,7 @@ def test_a_module_needs_example_arguments() -> None:
     with pytest.raises(InputError) as refused:
         import_program(nn.ReLU())
     assert refused.value.message == "a module needs example arguments, and ReLU got none"
-    assert refused.value.hint == "import_program(model, args, kwargs); () if it takes none"
+    assert refused.value.hint == "give them as a tuple behind the model: (x,) for one input x, () if it takes none"
     assert import_program(FunctionModel(lambda: torch.ones(2) * 2), ()).inputs == ()
     assert len(import_program(nn.ReLU(), None, {"input": X}).inputs) == 1
 

@@ -216,7 +216,7 @@ def _report_error(tool_name: str, error: BaseException) -> int:
             return _report(_with_place(str(error), error), INPUT_ERROR)
         case RecursionError():
             return _report("the input is nested too deeply for this tool", INPUT_ERROR)
-        case MemoryError():
+        case MemoryError() | OSError(errno=errno.ENOMEM):
             return _report_memory(error)
         case OSError() if error.filename is not None:
             remedy = _REMEDIES.get(error.errno or 0)
@@ -235,9 +235,9 @@ def _report_absent(tool_name: str, error: ModuleNotFoundError) -> int:
     return _report(f"{tool_name} needs torch here, and it is not installed\n  try: pip install torch", INPUT_ERROR)
 
 
-def _report_memory(error: MemoryError) -> int:
+def _report_memory(error: MemoryError | OSError) -> int:
     memory_to_spare()
-    asked = f": {error}" if str(error) else ""
+    asked = f": {error}" if isinstance(error, MemoryError) and str(error) else ""
     text = f"the input asks for more memory than there is{asked}"
     return _report(f"{text}\n  try: --memory-limit, if the machine has more", INPUT_ERROR)
 

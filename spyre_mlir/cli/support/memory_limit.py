@@ -15,6 +15,8 @@ from typing import Any
 
 from spyre_mlir.sizes import read_size
 
+# With less, the libraries that the tools load end the process by themselves.
+LEAST = 256 << 20
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -24,6 +26,13 @@ def size(text: str) -> int:
         return read_size(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def limit_size(text: str) -> int:
+    """Parse a limit, which leaves the tools what they take themselves."""
+    if (found := size(text)) < LEAST:
+        raise argparse.ArgumentTypeError(f"{text} is less than the tools take themselves, expected 256M or more")
+    return found
 
 
 def machine_memory() -> int:
@@ -40,7 +49,7 @@ def add_memory_limit(parser: Any) -> None:
     """Give a tool `--memory-limit`."""
     parser.add_argument(
         "--memory-limit",
-        type=size,
+        type=limit_size,
         default=None,
         metavar="SIZE",
         help="fail when more memory than this is requested, such as 800M or 16G (default: all memory of the machine)",

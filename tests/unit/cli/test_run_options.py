@@ -60,7 +60,7 @@ def test_defaults() -> None:
         (["--time"], {"time": "calibrated"}),
         (["--trace", "t.json", "--report", "r.html"], {"trace": "t.json", "report": "r.html"}),
         (["--json", "r.json"], {"json": "r.json"}),
-        (["--memory-limit", "2K"], {"memory_limit": 2048}),
+        (["--memory-limit", "2G"], {"memory_limit": 2 * 1024**3}),
         (["-vv"], {"verbose": 2}),
     ],
 )

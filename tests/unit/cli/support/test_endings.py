@@ -99,6 +99,7 @@ LESS_MEMORY = "\n  try: --memory-limit, if the machine has more"
         (RecursionError("depth"), 1, "the input is nested too deeply for this tool"),
         (MemoryError("8 GB"), 1, f"the input asks for more memory than there is: 8 GB{LESS_MEMORY}"),
         (MemoryError(), 1, f"the input asks for more memory than there is{LESS_MEMORY}"),
+        (OSError(errno.ENOMEM, "mmap"), 1, f"the input asks for more memory than there is{LESS_MEMORY}"),
         (FileNotFoundError(errno.ENOENT, "No such file", "a.mlir"), 1, f"a.mlir: No such file{NO_FOLDER}"),
         (OSError(errno.EROFS, "Read-only", "a.mlir"), 1, f"a.mlir: Read-only{NO_RIGHT}"),
         (OSError(errno.ELOOP, "Too many links", "a.mlir"), 1, "a.mlir: Too many links"),

@@ -49,11 +49,18 @@ def test_the_option(monkeypatch: pytest.MonkeyPatch) -> None:
     parser = argparse.ArgumentParser()
     add_memory_limit(parser)
     assert parser.parse_args([]).memory_limit is None
-    assert parser.parse_args(["--memory-limit", "1K"]).memory_limit == 1024
+    assert parser.parse_args(["--memory-limit", "256M"]).memory_limit == 256 * 1024**2
     assert " ".join(parser.format_help().split()).endswith(
         "--memory-limit SIZE fail when more memory than this is requested, such as 800M or 16G "
         "(default: all memory of the machine)"
     )
+
+
+def test_a_limit_leaves_the_tools_what_they_take() -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=r"^255M is less than .*, expected 256M or more$"):
+        memory_limit.limit_size("255M")
+    with pytest.raises(argparse.ArgumentTypeError, match="is no size"):
+        memory_limit.limit_size("1X")
 
 
 @pytest.mark.parametrize(

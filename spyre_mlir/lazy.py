@@ -10,6 +10,7 @@ from spyre_mlir.errors import InputError, NotCompiledError
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pickling import CopiedAsItIs
 from spyre_mlir.report import Accuracy, Verification
+from spyre_mlir.sizes import counted
 from spyre_mlir.text.no_module import missing
 from spyre_mlir.text.notebook import ShownAsText
 
@@ -51,7 +52,7 @@ class LazyModel(ShownAsText, CopiedAsItIs):
 
     def __repr__(self) -> str:
         """One line: the class of the model, and how many programs there are."""
-        return f"<LazyModel {type(self._model).__name__}: {len(self._compiled)} programs>"
+        return f"<LazyModel {type(self._model).__name__}: {counted(len(self._compiled), 'program')}>"
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickles the model and the options; programs are made again at the first call."""

@@ -34,6 +34,7 @@ from spyre_mlir.pipeline import LEVELS, Lowered
 from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.accuracy.stored import stored_accuracy
 from spyre_mlir.report.timing import bundle_timeline
+from spyre_mlir.sizes import counted
 from spyre_mlir.transforms.inline_regions import InlineRegionsPass
 from spyre_mlir.transforms.utils.host_fallback import host_steps_of
 from spyre_mlir.universe import make_context
@@ -161,7 +162,7 @@ def _refuse_errors(directory: Path) -> None:
     if errors:
         first = errors[0]
         raise InputError(
-            f"the bundle breaks {len(errors)} rule{'s' * (len(errors) != 1)}, so its results could be wrong; the "
+            f"the bundle breaks {counted(len(errors), 'rule')}, so its results could be wrong; the "
             f"first: {first.rule}: {first.file}: {first.path}: expected {first.expected}, got {first.got}",
             where=str(directory),
             hint="spyre_mlir.check lists everything; check=False loads it all the same",

@@ -1,4 +1,4 @@
-"""Sizes in bytes, as users write them."""
+"""Sizes in bytes as users write them, and numbers of things as they read them."""
 
 from __future__ import annotations
 
@@ -15,3 +15,9 @@ def read_size(text: str) -> int:
     if not digits.isascii() or not digits.isdigit() or int(digits) == 0:
         raise ValueError(f"{text!r} is no size such as 800M or 16G")
     return int(digits) * _UNITS.get(unit.upper(), 1)
+
+
+def counted(number: int, noun: str, verb: str = "") -> str:
+    """Return a number of things: 1 kernel, 2 kernels; with a verb what they do: 1 kernel rounds, 2 kernels round."""
+    text = f"{number:,} {noun}{'s' * (number != 1)}"
+    return f"{text} {verb}{'s' * (number == 1)}" if verb else text

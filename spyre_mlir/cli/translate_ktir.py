@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from spyre_mlir.cli.support.output import PendingDirectory, PendingOutput
 from spyre_mlir.errors import InputError
+from spyre_mlir.sizes import counted
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -69,7 +70,7 @@ def deliver(
     if isinstance(pending, PendingDirectory):
         texts = function_texts(module, older_spaces=older_spaces)
         pending.commit({f"{name}.mlir": text for name, text in texts.items()})
-        return f"wrote {len(texts)} modules to {pending.target}\n"
+        return f"wrote {counted(len(texts), 'module')} to {pending.target}\n"
     if split:
         text = _SEPARATOR.join(function_texts(module, older_spaces=older_spaces).values())
     else:

@@ -27,6 +27,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pickling import PickledAsSaved
 from spyre_mlir.pipeline import LEVELS, check_level
 from spyre_mlir.report import Accuracy, Verification
+from spyre_mlir.sizes import counted
 from spyre_mlir.text.no_module import IsNoModule
 from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.text.render import module_text
@@ -107,7 +108,7 @@ class DynamicModel(ShownAsText, PickledAsSaved, IsNoModule):
     def __repr__(self) -> str:
         """One line: name, symbols, and how many programs there are."""
         symbols = ", ".join(f"{name} {sizes}" for name, sizes in self.symbols.items())
-        return f"<DynamicModel {self.name}: {symbols}; {len(self.programs)} programs>"
+        return f"<DynamicModel {self.name}: {symbols}; {counted(len(self.programs), 'program')}>"
 
     @property
     def name(self) -> str:

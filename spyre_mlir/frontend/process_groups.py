@@ -17,6 +17,7 @@ from spyre_mlir.frontend.rank_failures import come, not_come, report, unless_ran
 from spyre_mlir.frontend.rank_processes import RankEndedError, Workers, at_work, unless_interrupted
 from spyre_mlir.frontend.torch_private import Operator, group_called, group_names, schema_of
 from spyre_mlir.ops.native.collectives import NAMESPACE
+from spyre_mlir.sizes import counted
 
 T = TypeVar("T")
 NO_EXCHANGE = "fake"  # back end of torch
@@ -195,7 +196,7 @@ def _finished(started: torch.Tensor) -> torch.Tensor:
 
 
 def _counted(ranks: Sequence[int]) -> str:
-    return f"{len(ranks)} rank{'s' * (len(ranks) != 1)}: {', '.join(map(str, ranks))}"
+    return f"{counted(len(ranks), 'rank')}: {', '.join(map(str, ranks))}"
 
 
 def _listed(ranks: Sequence[int]) -> str:

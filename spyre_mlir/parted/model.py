@@ -22,6 +22,7 @@ from spyre_mlir.parted.part import Compile, Part, Run
 from spyre_mlir.pickling import PickledAsSaved
 from spyre_mlir.pipeline import LEVELS, check_level
 from spyre_mlir.report import Verification, VerifiedLevel
+from spyre_mlir.sizes import counted
 from spyre_mlir.text.no_module import missing
 from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.transforms.specialize_shapes import check_guards, check_sizes
@@ -92,7 +93,8 @@ class PartedModel(ShownAsText, PickledAsSaved):
 
     def __repr__(self) -> str:
         """One line: the name, and how many parts, host steps and programs there are."""
-        return f"<PartedModel {self.name}: {len(self._parts)} parts, {len(self.programs)} programs>"
+        parts, programs = counted(len(self._parts), "part"), counted(len(self.programs), "program")
+        return f"<PartedModel {self.name}: {parts}, {programs}>"
 
     @property
     def parts(self) -> tuple[CompiledModel | DynamicModel | None, ...]:

@@ -19,6 +19,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import Lowered
 from spyre_mlir.report.plots import short
 from spyre_mlir.report.tables import listing
+from spyre_mlir.sizes import counted
 from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.text.render import module_text
 from spyre_mlir.universe import make_context
@@ -76,7 +77,7 @@ class Cards(ShownAsText):
         sides = dict.fromkeys(columns, "right")
         table = listing("", sides, rows, ("link", "link at least", "collectives", "kernels"))  # pyright: ignore[reportArgumentType]
         told = (
-            f"it fits on {self.smallest} card{'s' * (self.smallest != 1)} of {short(self.card_bytes)}B"
+            f"it fits on {counted(self.smallest, 'card')} of {short(self.card_bytes)}B"
             if self.smallest is not None
             else f"it fits on none of these numbers of cards of {short(self.card_bytes)}B"
         )

@@ -16,6 +16,7 @@ from spyre_mlir.loaded import LoadedModel
 from spyre_mlir.machine.meeting import Meeting
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.ranks.folder import rank_folders
+from spyre_mlir.sizes import counted
 from spyre_mlir.text.notebook import ShownAsText
 
 
@@ -32,7 +33,7 @@ class RankedModel(ShownAsText):
 
     def __repr__(self) -> str:
         """One line: the name, and how many ranks there are."""
-        return f"<RankedModel {self.ranks[0].name}: {len(self.ranks)} ranks>"
+        return f"<RankedModel {self.ranks[0].name}: {counted(len(self.ranks), 'rank')}>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> list[Any]:
         """Runs all ranks with the same inputs, and returns what each gives.

@@ -24,6 +24,7 @@ from spyre_mlir.report.timing import timing_text
 from spyre_mlir.report.verification import Verification as Verification
 from spyre_mlir.report.verification import VerifiedLevel as VerifiedLevel
 from spyre_mlir.report.verification import error_of as error_of
+from spyre_mlir.sizes import counted
 from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.transforms.utils.host_fallback import HostStep, listed
 
@@ -112,10 +113,11 @@ class Report(ShownAsText):
 def _integers(records: Sequence[StageRecord]) -> list[str]:
     """Return the lines about integers of unknown size, and the cost of formats other than DL16; none if unused."""
     limit = FP32.integers[1]
-    counted = [(r.integers, f"kernels compute integers of unknown size: beyond {limit:,} is a fault") for r in records]
-    counted += [(r.conversions, "kernels convert between formats of numbers") for r in records]
-    counted += [(r.narrowed, "kernels compute float32 in DL16: the hardware has no other form") for r in records]
-    return [f"{count} {text}" for count, text in counted if count]
+    unknown = f"integers of unknown size: beyond {limit:,} is a fault"
+    found = [(r.integers, "compute", unknown) for r in records]
+    found += [(r.conversions, "convert", "between formats of numbers") for r in records]
+    found += [(r.narrowed, "compute", "float32 in DL16: the hardware has no other form") for r in records]
+    return [f"{counted(count, 'kernel', verb)} {text}" for count, verb, text in found if count]
 
 
 def stage_table(name: str, records: Sequence[StageRecord]) -> str:

@@ -27,6 +27,7 @@ from spyre_mlir.report.page import page_text
 from spyre_mlir.report.plan_picture import PlanPicture, plan_picture
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.report.trace import trace_text
+from spyre_mlir.sizes import counted
 from spyre_mlir.text.ktir_program import function_texts, program_text
 from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.text.render import module_text
@@ -54,8 +55,10 @@ class InspectedProgram(ShownAsText):
 
     def __repr__(self) -> str:
         """One line: name, kernels, inputs and outputs."""
-        steps = f", {len(self.host_steps)} host steps" if self.host_steps else ""
-        return f"<{type(self).__name__} {self.name}: {self.kernels} kernels{steps}, {self._program.signature}>"
+        steps = f", {counted(len(self.host_steps), 'host step')}" if self.host_steps else ""
+        return (
+            f"<{type(self).__name__} {self.name}: {counted(self.kernels, 'kernel')}{steps}, {self._program.signature}>"
+        )
 
     @property
     def name(self) -> str:

@@ -240,7 +240,8 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
             return SymbolicBundle(count, pool, version, self.share, spec)
         if self.share:
             raise LoweringError(
-                "files with addresses in them cannot be shared", hint="use addresses=symbolic, or share=false"
+                "files with addresses in them cannot be shared",
+                hint="use addresses=symbolic, or a file for each operation",
             )
         return ConcreteBundle(count, pool, version, spec, [segments.get(v) for v in launch.arguments])
 

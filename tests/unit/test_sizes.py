@@ -1,10 +1,10 @@
-"""Sizes in bytes."""
+"""Sizes in bytes, and numbers of things."""
 
 from __future__ import annotations
 
 import pytest
 
-from spyre_mlir.sizes import read_size
+from spyre_mlir.sizes import counted, read_size
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,8 @@ def test_a_number_with_or_without_a_unit(text: str, size: int) -> None:
 def test_other_texts_are_no_sizes(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no size such as 800M or 16G"):
         read_size(text)
+
+
+def test_numbers_of_things() -> None:
+    assert [counted(n, "kernel") for n in (0, 1, 2, 1234)] == ["0 kernels", "1 kernel", "2 kernels", "1,234 kernels"]
+    assert [counted(n, "kernel", "round") for n in (1, 2)] == ["1 kernel rounds", "2 kernels round"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spyre_mlir.dialects.superdsc.check import Finding, Severity
+from spyre_mlir.sizes import counted
 from spyre_mlir.text.notebook import ShownAsText
 
 
@@ -21,4 +22,4 @@ def number_of_findings(findings: Sequence[Finding]) -> str:
     """Return how many errors and how many warnings there are, as a line."""
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     warnings = len(findings) - errors
-    return f"{errors} error{'s' * (errors != 1)}, {warnings} warning{'s' * (warnings != 1)}"
+    return f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"

@@ -11,6 +11,7 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from spyre_mlir.errors import InputError, SpyreError
+from spyre_mlir.sizes import counted
 from spyre_mlir.text.render import decode
 
 _KINDS = "(error|warning|remark|note)"
@@ -72,7 +73,7 @@ def verify_diagnostics(name: str, chunks: Iterable[Chunk], process: Callable[[Ch
         expected = expected_errors(chunk, name)
         differences += _differences(name, expected, _error_of(process, chunk))
     if differences:
-        count = f"{len(differences)} difference{'s' * (len(differences) != 1)}"
+        count = counted(len(differences), "difference")
         raise InputError(f"{count} from the expected errors:\n  " + "\n  ".join(differences), hint=_SYNTAX)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spyre_mlir.errors import InputError
+from spyre_mlir.sizes import counted
 
 if TYPE_CHECKING:
     from spyre_mlir.backend.check import Finding
@@ -42,7 +43,7 @@ def refuse_errors(path: Path, *, insist: bool) -> None:
         )
         more = f"\n  … and {len(errors) - _SHOWN} more" if len(errors) > _SHOWN else ""
         raise InputError(
-            f"this breaks {len(errors)} rule{'s' * (len(errors) != 1)}, so its results could be wrong:{shown}{more}",
+            f"this breaks {counted(len(errors), 'rule')}, so its results could be wrong:{shown}{more}",
             where=str(path),
             hint="spyre-translate --check lists everything; --no-check runs it all the same",
         )

@@ -19,6 +19,7 @@ from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.recipe import Recipe
 from spyre_mlir.frontend.program.result_memory import ResultMemory
 from spyre_mlir.frontend.torch_private import TreeSpec, is_real, tree_flatten
+from spyre_mlir.sizes import counted
 from spyre_mlir.text.notebook import ShownAsText
 
 OutputMemory = Callable[[Mapping[str, torch.Tensor]], tuple[ResultMemory, Sequence[Any]]]
@@ -204,7 +205,7 @@ class Program(ShownAsText):
         args, kwargs = in_places(args, kwargs, self.input_tree, own)
         if len(args) != wanted_args.num_children:
             count = wanted_args.num_children
-            wanted = f"expected {count} positional argument{'s' * (count != 1)}"
+            wanted = f"expected {counted(count, 'positional argument')}"
             raise InputError(
                 f"{wanted}, got {len(args)}; the inputs are {names}",
                 hint="call it as in the example that it is made for",

@@ -30,6 +30,7 @@ from spyre_mlir.ops.checks import refusal_text
 from spyre_mlir.ops.draws import draws
 from spyre_mlir.ops.native.collectives import RANKS, is_collective
 from spyre_mlir.plugins import registry
+from spyre_mlir.sizes import counted
 
 Array = NDArray[Any]
 
@@ -111,9 +112,7 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
 
 
 def _tensors_of(shapes: Sequence[tuple[int, ...]]) -> str:
-    return (
-        f"{len(shapes)} tensor{'s' * (len(shapes) != 1)} of {' and '.join(map(str, shapes))}" if shapes else "no tensor"
-    )
+    return f"{counted(len(shapes), 'tensor')} of {' and '.join(map(str, shapes))}" if shapes else "no tensor"
 
 
 def _float_types(call: HostCall, *, wide: bool) -> tuple[torch.dtype | None, ...]:

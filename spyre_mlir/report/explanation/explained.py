@@ -17,6 +17,7 @@ from spyre_mlir.report.explanation.choice_tables import ExplainedChoice, Price, 
 from spyre_mlir.report.figures import plain
 from spyre_mlir.report.tables import listing
 from spyre_mlir.report.timing import three_digits
+from spyre_mlir.sizes import counted
 from spyre_mlir.text.notebook import ShownAsText
 
 FORMAT, VERSION = "spyre-explanation", 1
@@ -264,7 +265,7 @@ class Explanation(ShownAsText):
 
     def __repr__(self) -> str:
         """One line."""
-        return f"<Explanation of {self.wanted!r} in {self.name}: {len(self.kernels)} kernels>"
+        return f"<Explanation of {self.wanted!r} in {self.name}: {counted(len(self.kernels), 'kernel')}>"
 
     def json(self) -> str:
         """Return the text of the JSON file."""

@@ -10,6 +10,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.report.graphs.dot import dot_text
 from spyre_mlir.report.graphs.level_graph import LevelGraph
 from spyre_mlir.report.graphs.model_explorer import collection_text
+from spyre_mlir.sizes import counted
 from spyre_mlir.text.notebook import ShownAsText
 
 EXPLORER_FILE = "model-explorer.json"
@@ -29,7 +30,9 @@ class LevelGraphs(ShownAsText):
 
     def __str__(self) -> str:
         """One line per level."""
-        sizes = (f"  {g.level}: {len(g.nodes)} nodes, {len(g.groups)} groups" for g in self.levels)
+        sizes = (
+            f"  {g.level}: {counted(len(g.nodes), 'node')}, {counted(len(g.groups), 'group')}" for g in self.levels
+        )
         return "\n".join([f"graphs of {self.name}", *sizes])
 
     def at(self, level: str) -> LevelGraph:

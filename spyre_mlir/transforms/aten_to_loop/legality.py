@@ -14,6 +14,7 @@ from spyre_mlir.dialects.tensors import as_tensor_type, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.native import movement
 from spyre_mlir.ops.table import Family
+from spyre_mlir.sizes import counted
 from spyre_mlir.transforms.utils.host_support import is_marked
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
 
@@ -31,7 +32,7 @@ def check_supported(function: func.FuncOp, lowers: Callable[[Operation], bool]) 
     if missing:
         lines = "".join(f"\n  {n}  x{c}, first at {first[n]}" for n, c in sorted(missing.items()))
         raise UnsupportedError(
-            f"{len(missing)} operations have no lowering ({missing.total()} nodes):{lines}",
+            f"{counted(len(missing), 'operation', 'lack')} a lowering ({counted(missing.total(), 'node')}):{lines}",
             hint="run decompose-aten first, or declare them in the op table",
         )
 

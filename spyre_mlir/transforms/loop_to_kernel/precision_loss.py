@@ -20,6 +20,7 @@ from spyre_mlir.dialects.tensors import as_tensor_type, element_of
 from spyre_mlir.errors import frames_of_ours
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.ops import ATEN
+from spyre_mlir.sizes import counted
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedKernel
 from spyre_mlir.transforms.utils.numerics.integer_origins import Origins
 from spyre_mlir.transforms.utils.rebuild import describe_location
@@ -85,7 +86,8 @@ def narrowed_text(module: ModuleOp) -> str:
     if not found:
         return ""
     listed = "".join(f"\n  {count} x {name}" for name, count in sorted(found.items()))
-    return f"{found.total()} kernels compute in DL16, as the hardware has no form of them on float32\n{listed[1:]}"
+    compute = counted(found.total(), "kernel", "compute")
+    return f"{compute} in DL16, as the hardware has no form of them on float32\n{listed[1:]}"
 
 
 def rounded_text(module: ModuleOp) -> str:
@@ -96,8 +98,8 @@ def rounded_text(module: ModuleOp) -> str:
     found = Counter(f"{op.function_name} at {describe_location(op)}" for op in ops)
     listed = "".join(f"\n  {count} x {name}" for name, count in found.items())
     return (
-        f"{len(ops)} kernels round positions, counts or other numbers made from integers to DL16, which has ten "
-        f"significant bits, as the hardware has no form of them on float32{listed}"
+        f"{counted(len(ops), 'kernel', 'round')} positions, counts or other numbers made from integers to DL16, which "
+        f"has ten significant bits, as the hardware has no form of them on float32{listed}"
     )
 
 

@@ -59,7 +59,7 @@ def test_cells_show_text(tmp_path: Path) -> None:
     v4 = nbformat().v4
     cells = executed(v4.new_notebook(cells=[v4.new_code_cell(cell) for cell in CELLS]), tmp_path)
     model, report, lazy = map(shown, cells)
-    assert "&lt;CompiledModel ReLU: 1 kernels, (input 4x64) -&gt; (output)&gt;" in model
+    assert "&lt;CompiledModel ReLU: 1 kernel, (input 4x64) -&gt; (output)&gt;" in model
     assert "relufwd" in report
     assert "&lt;LazyModel Tanh: 0 programs&gt;" in lazy
 

@@ -9,7 +9,7 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   func.return %2 : tensor<4x8xf32>
 }
 
-// CHECK: error: [SPY-U001] 2 operations have no lowering (3 nodes):
+// CHECK: error: [SPY-U001] 2 operations lack a lowering (3 nodes):
 // CHECK-NEXT: aten.cosh x2, first at {{.*}}:7
 // CHECK-NEXT: aten.softmax.int x1, first at {{.*}}:6
 // CHECK: try: run decompose-aten first, or declare them in the op table

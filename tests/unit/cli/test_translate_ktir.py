@@ -118,7 +118,7 @@ def test_split_modules_on_a_stream_are_separated(tmp_path: Path, capsys: Capture
 
 def test_a_saved_program_is_split(saved: Path, tmp_path: Path, capsys: Capture) -> None:
     assert compile_tool.run([str(saved), "--target=ktir", "--split", "-o", str(tmp_path / "parts")]) == 0
-    assert "modules to" in capsys.readouterr().out
+    assert "wrote 1 module to" in capsys.readouterr().out
     assert all(problems(p.read_text()) == [] for p in (tmp_path / "parts").iterdir())
 
 

@@ -19,7 +19,7 @@ func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   func.return %2 : tensor<4x8xf32>
 }
 """
-MESSAGE = 'no lowering (1 nodes):\n  aten.softmax.int  x1, first at "model.py":3:4'
+MESSAGE = '1 operation lacks a lowering (1 node):\n  aten.softmax.int  x1, first at "model.py":3:4'
 # As mlir-opt 22 writes it; resources of a dialect may stand beside it.
 OF_MLIR_OPT = """
 {-#
@@ -49,7 +49,7 @@ def failing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
 
 def test_module_before_the_failing_pass_and_the_passes_from_there_on(failing: Path) -> None:
     text = failing.read_text()
-    assert text.startswith("// convert-aten-to-spyre-loop fails: [SPY-U001] 1 operations have no lowering (1 nodes):\n")
+    assert text.startswith("// convert-aten-to-spyre-loop fails: [SPY-U001] 1 operation lacks a lowering (1 node):\n")
     assert f"\n// spyre-opt {failing} --run-reproducer\n" in text
     assert text.count("aten.exp") == 1  # cse had run
     assert 'loc("model.py":3:4)' in text

@@ -54,7 +54,7 @@ def test_the_text_has_the_plans_and_the_reasons(gated: CompiledModel, rows: Comp
     text = str(rows.explain("max"))
     assert "  runs 4 times, in loops of 4 trips" in text
     assert "  4 trips over d0 around 5 kernels: taken: " in text
-    assert repr(rows.explain("max")).endswith("1 kernels>")
+    assert repr(rows.explain("max")).endswith("1 kernel>")
 
 
 def test_the_text_has_the_layouts_and_the_hints_that_ask_for_them(

@@ -281,8 +281,8 @@ def test_a_power_of_two_stands_for_no_index() -> None:
 def test_the_report_counts_integer_kernels() -> None:
     made = compiled(lambda a, x: torch.where(a * a > 5000, x, -x), integers(5, 80), torch.ones(5, 80))
     text = str(made.report())
-    assert "1 kernels compute integers of unknown size: beyond 16,777,215 is a fault" in text
-    assert "1 kernels convert between formats of numbers" in text
+    assert "1 kernel computes integers of unknown size: beyond 16,777,215 is a fault" in text
+    assert "1 kernel converts between formats of numbers" in text
 
 
 def test_every_level_agrees() -> None:

@@ -88,7 +88,7 @@ def test_what_goes_by_a_name_is_kept_and_nothing_else(names: tuple[str, ...], wi
 
 
 def test_a_function_without_a_form_on_float32_is_named() -> None:
-    with pytest.warns(NarrowedWarning, match="1 kernels compute in DL16.*\n  1 x tanh"):
+    with pytest.warns(NarrowedWarning, match="1 kernel computes in DL16.*\n  1 x tanh"):
         compiled("layers.0")
 
 

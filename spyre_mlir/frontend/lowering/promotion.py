@@ -14,7 +14,8 @@ from typing import Any, TypeVar, cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.arguments import BoundArgument, NotInTableError
+from spyre_mlir.dialects.aten_sizes import SizeAttr
+from spyre_mlir.frontend.arguments import BoundArgument, NotInTableError, bind, named_as_in
 from spyre_mlir.ops.parameters import ArgKind
 from spyre_mlir.ops.table import Family, OpEntry
 
@@ -27,6 +28,7 @@ NUMBERS = frozenset({ArgKind.TENSOR, ArgKind.TENSORS, ArgKind.NUMBER})
 AS_THEY_ARE = frozenset({"condition", "mask", "indices", "index", "attn_mask"})
 # Limits of `clamp` and its like.
 LIMITS = frozenset({"min", "max"})
+_NUMBERS_ALIKE: dict[type, int | float | bool] = {torch.SymInt: 0, torch.SymFloat: 0.0, torch.SymBool: False}
 _UNTOUCHED = (Family.VIEW, Family.CREATION)
 
 
@@ -46,14 +48,20 @@ def operand_dtype(entry: OpEntry, node: Node, bound: Mapping[str, BoundArgument]
         return result
     if result is not torch.bool:
         raise NotInTableError("integers")
-    operands = [
-        bound[p.name].value for p in entry.params if p.is_tensor and p.name in bound and p.name not in AS_THEY_ARE
-    ]
-    values: list[Any] = [o.meta["val"] if isinstance(o, Node) else o for o in operands]
+    names = [p.name for p in entry.params if p.is_tensor and p.name in bound and p.name not in AS_THEY_ARE]
+    if any(isinstance(bound[name].value, SizeAttr) for name in names):
+        bound = named_as_in(entry, bind(node))
+    values = [_alike(bound[name].value) for name in names]
     if len(values) == 1:
         return cast(torch.Tensor, values[0]).dtype
     first = torch.result_type(values[0], values[1])
     return reduce(torch.promote_types, [cast(torch.Tensor, v).dtype for v in values[2:]], first)
+
+
+def _alike(operand: object) -> Any:
+    """The tensor that torch has noted of an operand, or a number of its type, which is all that promotion looks at."""
+    value: object = operand.meta["val"] if isinstance(operand, Node) else operand
+    return _NUMBERS_ALIKE.get(type(value), value)
 
 
 def held(value: T, dtype: torch.dtype | None) -> T | int:

@@ -11,10 +11,13 @@ import pytest
 import torch
 from torch.fx import Graph, Node
 
+from spyre_mlir.frontend import import_program
 from spyre_mlir.frontend.arguments import BoundArgument, NotInTableError, bind, named_as_in, overload_name
 from spyre_mlir.frontend.lowering.promotion import computes_in, held, in_float32, operand_dtype, without_result_dtype
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import OpEntry
+from spyre_mlir.text.render import module_text
+from tests.functions import FunctionModel
 from tests.unit.frontend.graphs import calls, traced
 
 F32, I64 = torch.ones(3), torch.ones(3, dtype=torch.int64)
@@ -56,6 +59,23 @@ def test_operands_get_the_type_that_torch_computes_in(
     function: Callable[..., Any], examples: tuple[torch.Tensor, ...], dtype: torch.dtype | None
 ) -> None:
     assert promoted(function, *examples) is dtype
+
+
+@pytest.mark.parametrize(
+    ("function", "numbers", "operand"),
+    [
+        (lambda a, n: a > n, I64.int(), "%args: tensor<?xi32"),
+        (lambda a, n: a > n / 2, I64.int(), "_to_copy(%args) {dtype = f32}"),  # as torch.result_type(a, 1.5)
+        (lambda a, n: a != n, F32.half(), "%args: tensor<?xf16"),
+    ],
+)
+def test_a_size_that_is_a_symbol_counts_as_a_number_of_its_kind(
+    function: Callable[..., Any], numbers: torch.Tensor, operand: str
+) -> None:
+    model, rows = FunctionModel(lambda x: function(x, x.shape[0])), torch.export.Dim("rows", min=2)
+    text = module_text(import_program(torch.export.export(model, (numbers,), dynamic_shapes=(({0: rows},),))).module)
+    assert operand in text
+    assert text.count("_to_copy") == operand.count("_to_copy")
 
 
 def test_of_several_results_the_first_counts() -> None:

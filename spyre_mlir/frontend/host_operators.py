@@ -177,14 +177,14 @@ def _name(operator: str) -> str:
 
 
 _OPERATORS: dict[str, tuple[Any, Any]] = {
-    "narrow(Tensor input, int dim, Tensor start, int length) -> Tensor": (_narrow, _narrow_shaped),
+    "narrow(Tensor input, int dim, Tensor start, SymInt length) -> Tensor": (_narrow, _narrow_shaped),
     "none_below_zero(Tensor input, str what) -> Tensor": (_none_below_zero, _alike),
-    "place(Tensor index, int size) -> Tensor": (_place, _alike),
+    "place(Tensor index, SymInt size) -> Tensor": (_place, _alike),
     f"{_name(HOLDS)}(Tensor condition, str message) -> Tensor": (_holds, _alike),
     f"{_name(PRINTED)}(Tensor[] values, str[] names, str text, str known) -> Tensor": (_printed, _printed_shaped),
     f"{_name(SUCCEEDED)}(Tensor info, str operator, bool is_matrix) -> Tensor": (_succeeded, _alike),
-    f"{_name(COVERED)}(Tensor window, int frames, int n_fft, int? hop_length, int? win_length, bool center, "
-    "bool? onesided, int? length) -> Tensor": (_windows_cover, _alike),
+    f"{_name(COVERED)}(Tensor window, SymInt frames, int n_fft, int? hop_length, int? win_length, bool center, "
+    "bool? onesided, SymInt? length) -> Tensor": (_windows_cover, _alike),
     "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, "
     "int reduction, bool zero_infinity) -> Tensor": (_ctc_loss, _ctc_loss_shaped),
     "lstsq(Tensor a, Tensor b, float? rcond, str? driver) -> (Tensor, Tensor, Tensor, Tensor)": (_lstsq, _lstsq_shaped),

@@ -130,7 +130,7 @@ def _import(exported: ExportedProgram, name: str, reference: Callable[..., objec
     functional, without_pairs = in_pairs(functional, live_nodes(list(functional.graph.nodes)))
     live = live_nodes(list(functional.graph.nodes))
     sizes = Sizes.of(exported)
-    looks = survey(live, symbolic=bool(sizes.names))
+    looks = survey(live, sizes.names)
     refuse([*strange_inputs(functional), *reshaped_inputs(functional), *looks, *without_pairs])
     check_no_number(exported)  # what is refused above says more
     signature = read_signature(functional, sizes, weights)

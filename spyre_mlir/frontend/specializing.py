@@ -23,7 +23,7 @@ from spyre_mlir.dialects.argument_notes import PLACES, note_of
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.aten_sizes import number_at
-from spyre_mlir.dialects.ir.control import ForLoopOp
+from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, WhileLoopOp, carried_inputs
 from spyre_mlir.frontend.calling.current_values import with_current_values
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier
@@ -32,7 +32,7 @@ from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.hints import note_hint
 from spyre_mlir.frontend.locations import LOCATION
 from spyre_mlir.frontend.lowering.assembly import assemble
-from spyre_mlir.frontend.lowering.control_flow import slice_given, slice_taken
+from spyre_mlir.frontend.lowering.control_flow import SAYS_NUMBER, slice_given, slice_taken
 from spyre_mlir.frontend.lowering.signature import PlaceholderSlot, ProgramResult, Signature
 from spyre_mlir.frontend.program.program import Argument, Origin, Program, TreeConstant
 from spyre_mlir.frontend.reference.op_runner import in_torch, operator_of, torch_name
@@ -40,7 +40,7 @@ from spyre_mlir.frontend.symbolic.sizes import Sizes
 
 # Key in the notes on a placeholder: the name of the argument.
 _NAME = "spyre_argument"
-_SCAN = torch.ops.higher_order.scan
+_SCAN, _COND, _WHILE = (getattr(torch.ops.higher_order, name) for name in ("scan", "cond", "while_loop"))
 _EXPAND = torch.ops.aten.expand.default
 _DTYPES = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
 
@@ -151,7 +151,7 @@ class _Graph:
     """A graph of torch's that grows by the ops of a module.
 
     Attributes:
-        owner: holds the graphs that its loops call.
+        owner: holds the graphs that its control flow calls.
         nodes: of the values.
     """
 
@@ -173,28 +173,69 @@ class _Graph:
 
     def write(self, block: Block, returned: Sequence[SSAValue]) -> list[Node]:
         """Add the ops of a function whose arguments are there, and return its results."""
-        for op in block.ops:
-            if isinstance(op, ForLoopOp):
-                self.loop(op)
-            elif isinstance(op, AtenOp) and not any(result in self.nodes for result in op.results):
-                self.call(op)
+        self.ops(block)
         results = [self.nodes[value] for value in returned]
         self.graph.output(tuple(results))
         return results
 
+    def ops(self, block: Block) -> None:
+        """Add the ops of a block whose arguments are there."""
+        for op in block.ops:
+            match op:
+                case ForLoopOp():
+                    self.loop(op)
+                case CondOp() if (truth := _said(op.predicate)) is not None:
+                    self.branch(op, op.functions()[0 if truth else 1])
+                case CondOp() | WhileLoopOp():
+                    self.decided(op)
+                case AtenOp() if not any(result in self.nodes for result in op.results):
+                    self.call(op)
+                case _:
+                    pass
+
+    def branch(self, op: CondOp, taken: func.FuncOp) -> None:
+        """Add the ops of a branch that sizes decide for."""
+        block = taken.body.block
+        self.nodes |= {value: self.nodes[given] for value, given in zip(block.args, op.inputs, strict=True)}
+        self.ops(block)
+        returned = cast(func.ReturnOp, block.last_op).arguments
+        self.nodes |= {value: self.nodes[made] for value, made in zip(op.outputs, returned, strict=True)}
+
+    def decided(self, op: CondOp | WhileLoopOp) -> None:
+        """Add branches, or a loop as long as a condition holds, as torch has them."""
+        graphs = [self.called(f, f.body.block.args, _returned(f)) for f in op.functions()]
+        given = [self.nodes[value] for value in op.inputs]
+        if isinstance(op, CondOp):
+            self.control(op, _COND, (self.nodes[op.predicate], *graphs, tuple(given)))
+        else:
+            carried = carried_inputs(op)
+            self.control(op, _WHILE, (*graphs, tuple(given[:carried]), tuple(given[carried:])))
+
     def loop(self, op: ForLoopOp) -> None:
         """Add a loop over slices, as torch has one: its body is a graph that takes and gives slices, not entries."""
         (function,), (_, carried, sliced) = op.functions(), op.numbers
-        body, block = _Graph(torch.nn.Module()), function.body.block
-        for number, value in enumerate(block.args):
-            body.placeholder(slice_taken(value) if carried <= number < carried + sliced else value)
-        returned = cast(func.ReturnOp, block.last_op).arguments
-        body.write(block, [v if n < carried else slice_given(v) for n, v in enumerate(returned)])
-        self.owner.add_module(name := function.sym_name.data, GraphModule(body.owner, body.graph))
+        taken = [
+            slice_taken(value) if carried <= number < carried + sliced else value
+            for number, value in enumerate(function.body.block.args)
+        ]
+        returned = [v if n < carried else slice_given(v) for n, v in enumerate(_returned(function))]
         given = [self.nodes[value] for value in op.inputs]
         lists = given[:carried], given[carried : carried + sliced], given[carried + sliced :]
+        self.control(op, _SCAN, (self.called(function, taken, returned), *lists))
+
+    def called(self, function: func.FuncOp, arguments: Sequence[SSAValue], returned: Sequence[SSAValue]) -> Node:
+        """Add a graph for control flow to call, of a function from these values to those."""
+        graph = _Graph(torch.nn.Module())
+        for value in arguments:
+            graph.placeholder(value)
+        graph.write(function.body.block, returned)
+        self.owner.add_module(name := function.sym_name.data, GraphModule(graph.owner, graph.graph))
+        return self.graph.get_attr(name)
+
+    def control(self, op: ControlOp, target: Any, args: tuple[Any, ...]) -> None:
+        """Add the call of an operation on graphs."""
         name_hint = op.results[0].name_hint if op.results else None
-        node = self.graph.create_node("call_function", _SCAN, (self.graph.get_attr(name), *lists), name=name_hint)
+        node = self.graph.create_node("call_function", target, args, name=name_hint)
         node.meta[LOCATION] = op.location
         self._several(op, node)
 
@@ -212,7 +253,7 @@ class _Graph:
             return
         self._several(op, node)
 
-    def _several(self, op: AtenOp | ForLoopOp, node: Node) -> None:
+    def _several(self, op: AtenOp | ControlOp, node: Node) -> None:
         """Note the results of a node that gives several values."""
         node.meta["val"] = [_example(value.type) for value in op.results]
         for number, value in enumerate(op.results):
@@ -246,6 +287,17 @@ class _Graph:
         if isinstance(value, (list, tuple)):
             return [self._argument(parameter, item) for item in cast("Sequence[object]", value)]
         return in_torch(parameter, value)
+
+
+def _returned(function: func.FuncOp) -> Sequence[SSAValue]:
+    return cast(func.ReturnOp, function.body.block.last_op).arguments
+
+
+def _said(predicate: SSAValue) -> bool | None:
+    """The truth value that sizes gave a predicate; None if the program computes it."""
+    if not isinstance(op := predicate.owner, AtenOp) or op.overload != SAYS_NUMBER:
+        return None
+    return bool(op.arguments()["s"])
 
 
 def _with_repetitions(node: Node) -> torch.Tensor:

@@ -16,7 +16,7 @@ from typing import cast
 from xdsl.dialects import func
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from spyre_mlir.dialects.ir.control import ForLoopOp
+from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.dialects.tensors import shape_of
@@ -92,7 +92,7 @@ class _Compared:
     loops: dict[Operation, dict[str, int]] = field(default_factory=dict[Operation, dict[str, int]])
 
     def functions(self, larger: func.FuncOp, smaller: func.FuncOp) -> None:
-        """Compare two functions, with the bodies of their loops over slices.
+        """Compare two functions, with those that their control flow calls.
 
         Raises:
             UnsupportedError: they differ in more than extents, or an extent is something else than the size.
@@ -101,8 +101,9 @@ class _Compared:
         for op, other in zip_longest(larger.body.block.ops, smaller.body.block.ops):
             if op is None or other is None or not self.alike(op, other):
                 raise refusal("the program has other steps, or other numbers, for another length", op)
-            if isinstance(op, ForLoopOp) and isinstance(other, ForLoopOp):
-                self.functions(*op.functions(), *other.functions())
+            if isinstance(op, ControlOp) and isinstance(other, ControlOp):
+                for pair in zip(op.functions(), other.functions(), strict=True):
+                    self.functions(*pair)
             self.values(op.results, other.results, op)
             self.spaces(op, other)
 

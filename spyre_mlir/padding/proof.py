@@ -8,11 +8,12 @@ a mask has made their weights 0.
 Padding is taken to be finite. What is not shows: 0 times infinity is no number, and neither is the result.
 
 Decision: docs/decisions/0125-padding-is-proved-away.md
+Decision: docs/decisions/0208-control-flow-has-symbols.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
@@ -24,7 +25,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
-from spyre_mlir.dialects.ir.control import ForLoopOp
+from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, WhileLoopOp, carried_inputs, varying_inputs
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.loop import (
     EmptyOp,
@@ -137,8 +138,10 @@ class _Walk:
                     self._nest(op)
             case LoopGatherOp():
                 self._gather(op)
-            case ForLoopOp():
+            case ForLoopOp() | WhileLoopOp():
                 self._loop(op)
+            case CondOp():
+                self._branches(op)
             case func.ReturnOp():
                 pass
             case _ if any(map(self.grown.of, (*op.operands, *op.results))):
@@ -146,16 +149,13 @@ class _Walk:
             case _:
                 pass
 
-    def _loop(self, op: ForLoopOp) -> None:
+    def _loop(self, op: ForLoopOp | WhileLoopOp) -> None:
         """Follow padding through a loop with a body of its own, until what it carries holds the same each trip."""
-        (function,), (_, carried, sliced) = op.functions(), op.numbers
-        block, returned = function.body.block, cast(func.ReturnOp, function.body.block.last_op).arguments
-        for number, (value, given) in enumerate(zip(block.args, op.inputs, strict=True)):
-            self.hold(value, self.padding.get(given, {}), self.everywhere.get(given, {}))
-            if given in self.limits and number >= carried:
-                self.limits[value] = self.limits[given]
-            if given in self.arrays and number >= carried + sliced:
-                self.arrays[value] = self.arrays[given]
+        functions, carried = op.functions(), carried_inputs(op)
+        for function in functions:
+            self._hand(function, op, carried, varying_inputs(op))
+        *conditions, body = functions
+        block, returned = body.body.block, _returned(body)
         pairs, changes = list(zip(block.args, returned[:carried], strict=False)), True
         while changes:
             before = [self._held(value) for value, _ in pairs]
@@ -164,8 +164,40 @@ class _Walk:
             for value, end in pairs:
                 self.hold(value, *(_common(a, b) for a, b in zip(self._held(value), self._held(end), strict=True)))
             changes = before != [self._held(value) for value, _ in pairs]
+        for condition in conditions:
+            for value, (other, _) in zip(condition.body.block.args, pairs, strict=False):
+                self.hold(value, *self._held(other))
+            for inner in condition.body.block.ops:
+                self.step(inner)
         for number, (result, end) in enumerate(zip(op.outputs, returned, strict=True)):
             self.hold(result, *self._held(block.args[number] if number < carried else end))
+
+    def _branches(self, op: CondOp) -> None:
+        """Follow padding through both branches: a result holds what both give it."""
+        ends: list[list[tuple[dict[int, Content], dict[int, Content]]]] = []
+        for function in op.functions():
+            self._hand(function, op)
+            for inner in function.body.block.ops:
+                self.step(inner)
+            ends.append([self._held(value) for value in _returned(function)])
+        for result, one, other in zip(op.outputs, *ends, strict=True):
+            self.hold(result, *(_common(a, b) for a, b in zip(one, other, strict=True)))
+
+    def _hand(self, function: func.FuncOp, op: ControlOp, carried: int = 0, varying: int = 0) -> None:
+        """Note on the arguments of a function what is known of the values that control flow hands it.
+
+        Args:
+            function: which is called.
+            op: which calls it.
+            carried: how many of the first arguments have other numbers in each trip.
+            varying: how many of the first arguments are other values in each trip.
+        """
+        for number, (value, given) in enumerate(zip(function.body.block.args, op.inputs, strict=True)):
+            self.hold(value, *self._held(given))
+            if given in self.limits and number >= carried:
+                self.limits[value] = self.limits[given]
+            if given in self.arrays and number >= varying:
+                self.arrays[value] = self.arrays[given]
 
     def _held(self, value: SSAValue) -> tuple[dict[int, Content], dict[int, Content]]:
         """What padding of a value holds, alone and everywhere."""
@@ -303,6 +335,10 @@ class _Walk:
                 raise refusal("a growing dimension is shifted, or merged with another one", op)
             if each is not None and not used and expr.last(extents) >= self.least * each:
                 raise refusal("an element is read whose place depends on the length, or lies beyond the shortest", op)
+
+
+def _returned(function: func.FuncOp) -> Sequence[SSAValue]:
+    return cast(func.ReturnOp, function.body.block.last_op).arguments
 
 
 def _common(one: Mapping[int, Content], other: Mapping[int, Content]) -> dict[int, Content]:

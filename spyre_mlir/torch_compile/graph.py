@@ -20,7 +20,6 @@ from spyre_mlir import api
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import AbsentNamesError, UnsupportedError
 from spyre_mlir.frontend import signature_of
-from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs
 from spyre_mlir.frontend.capture.indices.writes import IndexWrites
 from spyre_mlir.frontend.capture.tracing.derivatives import takes_derivatives
 from spyre_mlir.frontend.capture.tracing.torch_errors import NEEDS_VALUES, without_values
@@ -271,8 +270,7 @@ class CapturedGraph:
     ) -> CompiledModel | None:
         """The program for these sizes from an export with symbols, if Dynamo captured the graph with some."""
         shapes = symbolic_shapes(self.graph, frozen)
-        # A derivative has a program for each size, and so has control flow.
-        if shapes is None or self._differentiates or any(map(calls_graphs, self.graph.graph.nodes)):
+        if shapes is None or self._differentiates:  # a derivative has a program for each size
             return None
         if self._symbolic is None or not self._symbolic.fits(frozen):
             make = partial(api.compile, module, given, dynamic_shapes=(shapes,), **self._whole_options())

@@ -9,6 +9,7 @@ from torch.export import ExportedProgram
 
 from spyre_mlir.frontend.capture.control_flow.carried_numbers import with_numbers_as_tensors
 from spyre_mlir.frontend.capture.control_flow.kept import check_writes
+from spyre_mlir.frontend.capture.control_flow.known_numbers import with_known_numbers
 from spyre_mlir.frontend.capture.control_flow.own_operands import with_own_operands
 from spyre_mlir.frontend.capture.control_flow.unrolled import unroll_loops
 from spyre_mlir.frontend.capture.decomposition import decompose
@@ -32,7 +33,8 @@ def unrolled_export(exported: ExportedProgram, *, symbolic: bool = False) -> Exp
     Raises:
         UnsupportedError: a loop cannot be unrolled, or carries what no tensor can be.
     """
-    return with_numbers_as_tensors(unroll_loops(passed_export(exported), symbolic=symbolic))
+    unrolled = unroll_loops(passed_export(exported), symbolic=symbolic)
+    return with_numbers_as_tensors(with_known_numbers(unrolled))
 
 
 def functional_form(unrolled: ExportedProgram) -> tuple[ExportedProgram, FunctionalProgram]:

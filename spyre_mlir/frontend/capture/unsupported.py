@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import cast
 
@@ -15,7 +15,7 @@ from spyre_mlir.frontend.capture.as_strided import walked
 from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs, is_kept, nodes_within, operands_of
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.symbolic.sizes import STATIC, is_symbolic_node
+from spyre_mlir.frontend.symbolic.sizes import STATIC, is_symbolic_node, torch_symbols
 from spyre_mlir.frontend.torch_private import HigherOrderOperator, Operator, OpOverload, free_unbacked_symbols
 from spyre_mlir.ops.native.collectives import NAMES, NAMESPACE, WAIT
 
@@ -33,7 +33,6 @@ HIGHER = "write the operation with plain tensor operations"
 DENSE = "use dense tensors"
 MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it is a view of"
 REAL = "compute with real and imaginary parts as two real tensors"
-_SYMBOLIC = "sizes of its program are symbols"
 COLLECTIVES = f"call one of torch.distributed._functional_collectives per tensor: {', '.join(NAMES)}"
 TRUTH = "compare, and reduce to one element: (x > 0).any()"
 
@@ -78,28 +77,30 @@ def refuse(findings: list[UnsupportedNode]) -> None:
     )
 
 
-def survey(nodes: Iterable[torch.fx.Node], *, symbolic: bool = False) -> list[UnsupportedNode]:
+def survey(nodes: Iterable[torch.fx.Node], symbols: Collection[str] = ()) -> list[UnsupportedNode]:
     """Return everything in the nodes that cannot be imported.
 
     Args:
         nodes: the calls of a graph.
-        symbolic: whether sizes of the program are symbols, be they those of other calls.
+        symbols: torch's names of the symbols that inputs of the program say.
     """
     findings: list[UnsupportedNode] = []
     for node in nodes:
-        reason = (_SYMBOLIC, STATIC) if symbolic and is_kept(node) else _reason(node)
+        reason = _reason(node, symbols)
         if reason is not None:
             findings.append(UnsupportedNode(op_name(node), reason[0], place_of(node), reason[1]))
         elif calls_graphs(node):
-            findings += survey(nodes_within(node))
+            findings += survey(nodes_within(node), symbols)
     return findings
 
 
-def _reason(node: torch.fx.Node) -> tuple[str, str] | None:
+def _reason(node: torch.fx.Node, symbols: Collection[str]) -> tuple[str, str] | None:
     """Return why a node cannot be imported, with a remedy."""
     values = _leaves(node.meta.get("val"))
-    if node.op == "call_function" and (reason := _call_reason(node)) is not None:
-        return reason
+    if node.op == "call_function":
+        reason = _control_reason(node, symbols) if calls_graphs(node) else _call_reason(node)
+        if reason is not None:
+            return reason
     if node.op == "call_function" and any(isinstance(v, _SYMBOLS) and free_unbacked_symbols(v) for v in values):
         return "its result is a number that depends on the data", DATA
     return next((r for v in values if isinstance(v, torch.Tensor) and (r := _tensor_reason(v)) is not None), None)
@@ -107,8 +108,6 @@ def _reason(node: torch.fx.Node) -> tuple[str, str] | None:
 
 def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
     """Return why a call cannot be imported, whatever its result is."""
-    if calls_graphs(node):
-        return _control_reason(node)
     if isinstance(node.target, HigherOrderOperator):
         return "higher-order operations have no form", HIGHER
     if node.meta.get("unbacked_bindings"):
@@ -134,20 +133,25 @@ def _is_strange_collective(node: torch.fx.Node) -> bool:
     return target.namespace in _OF_GROUPS and not exchanges(node) and not waits
 
 
-def _control_reason(node: torch.fx.Node) -> tuple[str, str] | None:
+def _control_reason(node: torch.fx.Node, symbols: Collection[str]) -> tuple[str, str] | None:
     """Return why control flow cannot be imported; loops over slices that cannot have been unrolled."""
     if not is_kept(node):
         return None
     predicate, operands = operands_of(node)
     given: list[object] = [*operands] if predicate is None else [predicate, *operands]
-    if not all(isinstance(n, torch.fx.Node) and isinstance(n.meta.get("val"), torch.Tensor) for n in given):
+    if not all(isinstance(n, torch.fx.Node) and _is_handed(n.meta.get("val"), symbols) for n in given):
         return "it takes numbers or sizes of Python", "pass tensors to the branches and bodies: torch.tensor(n)"
-    if any(map(is_symbolic_node, (node, *nodes_within(node)))):
-        return "sizes in it are symbols", STATIC
-    if predicate is not None and (predicate.meta["val"].dtype is not torch.bool or predicate.meta["val"].dim()):
-        value = predicate.meta["val"]
+    if not all(torch_symbols(n.meta.get("val")) <= {*symbols} for n in (node, *nodes_within(node))):
+        return "data decides sizes in it", STATIC
+    value = None if predicate is None else predicate.meta["val"]
+    if isinstance(value, torch.Tensor) and (value.dtype is not torch.bool or value.dim()):
         return f"its predicate is {value.dtype} of shape {list(value.shape)}, expected one truth value", TRUTH
     return None
+
+
+def _is_handed(value: object, symbols: Collection[str]) -> bool:
+    """Return whether control flow may be given a value: a tensor, or a number that sizes of inputs say."""
+    return isinstance(value, torch.Tensor) or (isinstance(value, _SYMBOLS) and torch_symbols(value) <= {*symbols})
 
 
 def is_complex_node(node: torch.fx.Node) -> bool:

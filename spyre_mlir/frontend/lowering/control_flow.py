@@ -4,6 +4,7 @@ A function takes what the call hands to its graph, and behind it the constants t
 constants of the program, so that no function holds any.
 
 Decision: docs/decisions/0143-the-host-decides-between-launches.md
+Decision: docs/decisions/0208-control-flow-has-symbols.md
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, Protocol, cast
 import torch
 from torch.fx import GraphModule, Node
 from xdsl.dialects import func
-from xdsl.dialects.builtin import LocationAttr, TensorType
+from xdsl.dialects.builtin import LocationAttr, TensorType, i1
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -30,6 +31,8 @@ from spyre_mlir.frontend.lowering.signature import PlaceholderSlot, Signature
 from spyre_mlir.frontend.program.program import Argument
 from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number, open_shape
 from spyre_mlir.frontend.torch_private import tree_flatten
+
+SAYS_NUMBER = "scalar_tensor"  # an op without operands, of a number that sizes may decide
 
 
 class GraphLowering(Protocol):
@@ -75,9 +78,9 @@ class GraphFunctions:
         if is_loop(node):
             return self._for_loop(node, caller)
         graphs = graphs_of(node)
-        predicate, given = operands_of(node)
+        predicate, operands = operands_of(node)
+        given = [n for n in operands if not gives_number(n)]
         first, second = (self._lowered(module, location_of(node)) for _, module in graphs)
-        operands = [caller.ssa(n) for n in given]
         before, behind = (
             [caller.constant(body.values[a.name]) for a in body.arguments[len(given) :]] for body in (first, second)
         )
@@ -86,11 +89,21 @@ class GraphFunctions:
         for value in behind:
             first.block.insert_arg(value.type, len(first.block.args))
         functions = [self._function(n, b) for (n, _), b in zip(graphs, (first, second), strict=True)]
-        called, inputs = [f.sym_name.data for f in functions], [*operands, *before, *behind]
+        called = [f.sym_name.data for f in functions]
+        inputs = [*map(caller.ssa, given), *before, *behind]
         types = list(functions[-1].function_type.outputs.data)
         if predicate is None:
             return WhileLoopOp(called[0], called[1], inputs, types)
-        return CondOp(caller.ssa(predicate), called[0], called[1], inputs, types)
+        return CondOp(self._truth(predicate, caller), called[0], called[1], inputs, types)
+
+    def _truth(self, predicate: Node, caller: GraphLowering) -> SSAValue:
+        """The value that decides between branches; where sizes decide, they are in the argument of an op."""
+        if not gives_number(predicate):
+            return caller.ssa(predicate)
+        said = {"s": to_attribute(self._sizes.spelled(predicate)), "dtype": to_attribute(i1)}
+        made = make_op(SAYS_NUMBER, [], said, [TensorType(i1, ())])
+        caller.block.add_op(made)
+        return made.results[0]
 
     def _for_loop(self, node: Node, caller: GraphLowering) -> ForLoopOp:
         """Make the op of a loop over slices, whose body takes and gives tensors of one entry."""
@@ -174,4 +187,4 @@ def _entries_type(entry: SSAValue, number: int) -> TensorType[Attribute]:
     return TensorType(tensor.get_element_type(), (number, *tensor.get_shape()), tensor.encoding)
 
 
-__all__ = ["GraphFunctions", "slice_given", "slice_taken"]
+__all__ = ["SAYS_NUMBER", "GraphFunctions", "slice_given", "slice_taken"]

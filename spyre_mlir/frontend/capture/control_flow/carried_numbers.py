@@ -78,9 +78,13 @@ def _control_flow(module: GraphModule) -> Iterator[tuple[GraphModule, Node]]:
 
 
 def _places(node: Node) -> list[int]:
-    """Which operands of control flow are numbers of Python that no size of the program decides."""
-    operands = cast("Sequence[Any]", operands_of(node)[1])
-    return [place for place, operand in enumerate(operands) if _is_number(operand)]
+    """Which operands of control flow are numbers of Python that no size of the program decides.
+
+    A loop may begin with a size: its body is given a number that no size decides.
+    """
+    operands, (_, (_, inner)) = cast("Sequence[Any]", operands_of(node)[1]), graphs_of(node)
+    pairs = enumerate(zip(operands, inner.graph.find_nodes(op="placeholder"), strict=True))
+    return [place for place, (operand, value) in pairs if _is_number(operand) or _is_number(value)]
 
 
 def _is_number(operand: Any) -> bool:
@@ -192,7 +196,9 @@ class _Rewrite:
             self._graph(inner)
             inner.recompile()
         write, operands = CallWriter(self._node), operands_of(self._node)[1]
-        set_operands(self._node, [self._tensor(write, n) if _is_number(n) else n for n in operands])
+        set_operands(
+            self._node, [self._tensor(write, n) if place in self._places else n for place, n in enumerate(operands)]
+        )
         if predicate_of(self._node) is None:
             carried = len(cast("Sequence[Any]", self._node.args[2]))
             self._results([place for place in self._places if place < carried])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import count
 from typing import Any, cast
 
 from torch.fx import Graph, GraphModule, Node
@@ -80,6 +81,14 @@ def set_operands(node: Node, operands: Iterable[Any]) -> None:
     node.args = (*node.args[:first], *lists)
 
 
+def without_operands(node: Node, places: Container[int]) -> None:
+    """Take operands from control flow, by their places in the order of `operands_of`."""
+    numbers, first = count(), 1 if is_loop(node) else 2 if predicate_of(node) is None else 3
+    lists = (cast("Sequence[Any]", part) for part in node.args[first:])
+    kept = tuple(tuple(n for n in part if next(numbers) not in places) for part in lists)
+    node.args = (*node.args[:first], *kept)
+
+
 def nodes_within(node: Node) -> Iterator[Node]:
     """Return the nodes of the graphs of such a node."""
     for _, module in [body_of(node)] if is_loop(node) else graphs_of(node):
@@ -134,4 +143,5 @@ __all__ = [
     "operands_of",
     "predicate_of",
     "set_operands",
+    "without_operands",
 ]

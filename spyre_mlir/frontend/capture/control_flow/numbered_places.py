@@ -14,6 +14,7 @@ from torch.fx import Graph, Node
 
 from spyre_mlir.frontend.capture.call_writer import CallWriter, value_of
 from spyre_mlir.frontend.host_operators import HOST
+from spyre_mlir.frontend.symbolic.sizes import known_extent
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 
 _ATEN = torch.ops.aten
@@ -37,7 +38,13 @@ def put(write: CallWriter, node: Node) -> Node:
 
 
 def _place(write: CallWriter, x: Node, dim: int, place: Node) -> Node:
-    return write(_ATEN.view.default, write(HOST.place.default, place, value_of(x).shape[dim]), [1])
+    return write(_ATEN.view.default, write(HOST.place.default, place, _size(write, x, dim)), [1])
+
+
+def _size(write: CallWriter, x: Node, dim: int) -> int | Node:
+    """A size, as a call if it is a symbol: no graph has symbols among its arguments."""
+    known = known_extent(value_of(x).shape[dim])
+    return write(_ATEN.sym_size.int, x, dim) if known is None else known
 
 
 def explicit_writes(graph: Graph, numbers: Container[Node]) -> None:
@@ -111,7 +118,9 @@ class _Copies:
     def _empty(self, write: CallWriter) -> Node:
         """A place of which nothing is read."""
         form: torch.Tensor = value_of(self._view)
-        return write(_ATEN.empty.memory_format, list(form.shape), dtype=form.dtype)
+        read, dim, _ = cast("tuple[Node, int, Node]", self._view.args)
+        dims = (d for d in range(form.dim() + 1) if d != dim % (form.dim() + 1))
+        return write(_ATEN.empty.memory_format, [_size(write, read, d) for d in dims], dtype=form.dtype)
 
     def _copy(self, write: CallWriter, view: Node, copies: dict[Node, Node]) -> Node:
         if view not in copies:

@@ -18,6 +18,7 @@ from spyre_mlir.frontend.capture.call_writer import CallWriter
 from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs, operands_of, set_operands
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.capture.nested_graphs import graphs_of
+from spyre_mlir.frontend.symbolic.sizes import gives_number
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 
 
@@ -43,7 +44,7 @@ def _shared(node: Node) -> list[int]:
         return []
     roots, shared = set[Node](), list[int]()
     for place, operand in enumerate(operands_of(node)[1]):
-        if not isinstance(operand, Node):  # pyright: ignore[reportUnnecessaryIsInstance]  # a number of Python
+        if not isinstance(operand, Node) or gives_number(operand):  # pyright: ignore[reportUnnecessaryIsInstance]
             continue
         root = _root(operand)
         if root in roots:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch._higher_order_ops.while_loop import while_loop
 
-from spyre_mlir.errors import ImportProgramError, SpyreError, UnsupportedError
+from spyre_mlir.errors import DataSizesError, ImportProgramError, SpyreError, UnsupportedError
 from spyre_mlir.frontend import import_program
 from tests.functions import FunctionModel
 
@@ -53,7 +53,17 @@ def test_symbolic_sizes() -> None:
     rows = torch.export.Dim("rows", min=2, max=8)
 
     def halved(x: Tensor, n: Tensor) -> Any:
-        return torch.cond(n > 0, lambda x: x / 2, lambda x: x - 1, (x,))
+        return torch.cond(n > 0, lambda x: x / x.shape[0], lambda x: x - 1, (x,))
 
-    with pytest.raises(UnsupportedError, match="cond: sizes of its program are symbols"):
-        import_program(FunctionModel(halved), (torch.ones(4, 3), N), dynamic_shapes=(({0: rows}, None),))
+    program = import_program(FunctionModel(halved), (torch.ones(4, 3), N), dynamic_shapes=(({0: rows}, None),))
+    text = str(program.module)
+    assert 'other = #aten.size<"s0">' in text
+    assert text.count("aten.symbols = {s0 = array<i64: 2, 8>}") == 3  # of the program and of both branches
+
+
+def test_sizes_that_data_decides() -> None:
+    def selected(x: Tensor, n: Tensor) -> Any:
+        return torch.cond(n > 0, lambda x: x[x > 0].sum(), lambda x: x.sum(), (x,))
+
+    with pytest.raises(DataSizesError, match="cond: data decides sizes in it"):
+        import_program(FunctionModel(selected), (torch.ones(4, 3), N))

@@ -17,9 +17,11 @@ from torch._functorch import predispatch
 from torch._higher_order_ops.invoke_subgraph import InvokeSubgraphHOP
 from torch._higher_order_ops.wrap import TagActivationCheckpoint
 from torch.distributed import _functional_collectives
-from torch.fx import GraphModule, Interpreter
+from torch.fx import GraphModule
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.traceback import preserve_node_meta
+
+from spyre_mlir.frontend.graph_runs import KnownNumbers
 
 
 @contextmanager
@@ -59,7 +61,7 @@ def checkpoints_in_place() -> Generator[None]:
     """
 
     def run(_: object, graph: GraphModule, *args: Any, **options: Any) -> Any:  # noqa: ARG001 - of the backward pass
-        return Interpreter(graph).run(*args)
+        return KnownNumbers(graph).run(*args)
 
     with _replaced(TagActivationCheckpoint, "__call__", run):
         yield
@@ -70,7 +72,7 @@ def regions_in_place() -> Generator[None]:
     """Trace regions of `torch.compiler.nested_compile_region`, which Dynamo keeps as graphs, where they are called."""
 
     def run(_: object, graph: Any, name: str | None, *args: Any) -> Any:  # noqa: ARG001 - of what is compiled once
-        return Interpreter(graph).run(*args)
+        return KnownNumbers(graph).run(*args)
 
     with _replaced(InvokeSubgraphHOP, "__call__", run):
         yield

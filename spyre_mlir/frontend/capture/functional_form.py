@@ -33,8 +33,8 @@ def unrolled_export(exported: ExportedProgram, *, symbolic: bool = False) -> Exp
     Raises:
         UnsupportedError: a loop cannot be unrolled, or carries what no tensor can be.
     """
-    unrolled = unroll_loops(passed_export(exported), symbolic=symbolic)
-    return with_numbers_as_tensors(with_known_numbers(unrolled))
+    known = with_known_numbers(passed_export(exported))
+    return with_numbers_as_tensors(unroll_loops(known, symbolic=symbolic))
 
 
 def functional_form(unrolled: ExportedProgram) -> tuple[ExportedProgram, FunctionalProgram]:

@@ -16,9 +16,9 @@ from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
 from spyre_mlir.frontend.capture.unsupported import op_name
-from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
 from spyre_mlir.frontend.element_types import describe
+from spyre_mlir.frontend.graph_runs import KnownNumbers
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.program.call_places import in_places
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses

@@ -17,10 +17,10 @@ from typing_extensions import override
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED
-from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
 from spyre_mlir.frontend.data_sizes.calls import piece_model, place_of_call
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
 from spyre_mlir.frontend.data_sizes.masks import Masks
+from spyre_mlir.frontend.graph_runs import KnownNumbers
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, size_bounds, tree_flatten
 

@@ -14,7 +14,7 @@ import torch
 from torch.fx import GraphModule
 from typing_extensions import override
 
-from spyre_mlir.frontend.data_sizes.branches import KnownNumbers
+from spyre_mlir.frontend.graph_runs import KnownNumbers
 from spyre_mlir.torch_compile.dynamo_private import ENTER_AUTOCAST, EXIT_AUTOCAST
 
 

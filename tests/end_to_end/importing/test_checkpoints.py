@@ -8,6 +8,9 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._higher_order_ops.map import map as map_slices
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
@@ -59,6 +62,54 @@ def test_programs_give_eagers_numbers(program: Callable[[Tensor], Tensor]) -> No
     compiled = spyre_mlir.compile(FunctionModel(program), (X,), numerics="exact")
     captured = torch.compile(FunctionModel(program), backend="spyre", options={"numerics": "exact"}, fullgraph=True)
     for x in (X - X.mean() + 1, X - X.mean() - 1):  # both branches
+        with torch.compiler.set_stance("force_eager"):
+            wanted = program(x)
+        torch.testing.assert_close(compiled(x), wanted)
+        torch.testing.assert_close(captured(x), wanted)
+
+
+def a_branch_in_a_checkpoint(x: Tensor) -> Tensor:
+    def branching(a: Tensor) -> Tensor:
+        return torch.cond(a.sum() > 0, lambda b: b + b.shape[0], lambda b: b * b.shape[0], (a,)) @ WEIGHT
+
+    return kept(branching, x)
+
+
+def a_loop_in_a_checkpoint(x: Tensor) -> Tensor:
+    size = x.shape[0]
+
+    def loop(a: Tensor) -> Tensor:
+        begin = torch.zeros((), dtype=torch.int64), a
+        return while_loop(lambda i, _: i < size, lambda i, b: (i + 1, (b @ WEIGHT).sin() + size), begin)[1]
+
+    return kept(loop, x)
+
+
+def slices_in_a_checkpoint(x: Tensor) -> Tensor:
+    size = x.shape[0]
+    return kept(lambda a: map_slices(lambda row: row * size, a), x) + 1
+
+
+def a_scan_over_columns_in_a_checkpoint(x: Tensor) -> Tensor:
+    return kept(lambda a: scan(lambda c, row: (c * 0.5 + row, c - row.shape[0]), a[:, 0] * 2, a.T)[1], x)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        a_checkpoint,
+        a_branch_in_a_checkpoint,
+        a_loop_in_a_checkpoint,
+        slices_in_a_checkpoint,
+        a_scan_over_columns_in_a_checkpoint,
+    ],
+)
+def test_sizes_may_be_symbols(program: Callable[[Tensor], Tensor]) -> None:
+    torch._dynamo.reset()
+    rows = ({0: torch.export.Dim("rows", min=2, max=64)},)
+    compiled = spyre_mlir.compile(FunctionModel(program), (X,), dynamic_shapes=(rows,), numerics="exact")
+    captured = torch.compile(FunctionModel(program), backend="spyre", dynamic=True, options={"numerics": "exact"})
+    for x in (X - X.mean() + 1, (X - X.mean() - 1)[:3]):
         with torch.compiler.set_stance("force_eager"):
             wanted = program(x)
         torch.testing.assert_close(compiled(x), wanted)

@@ -9,11 +9,9 @@ from typing import Any, cast
 from torch.fx import Graph, GraphModule, Node
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.graph_runs import KEPT, LOOPS
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import HigherOrderOperator, Operator, OpOverload, schema_of
-
-KEPT = ("cond", "while_loop")
-LOOPS = ("scan", "map_impl")
 
 
 def is_kept(node: Node) -> bool:
@@ -46,6 +44,11 @@ def graphs_of(node: Node) -> tuple[tuple[str, GraphModule], tuple[str, GraphModu
 def body_of(loop: Node) -> tuple[str, GraphModule]:
     """Return the graph of a loop over slices, with its name."""
     return _graph(loop, cast(Node, loop.args[0]))
+
+
+def called_graphs(node: Node) -> Sequence[tuple[str, GraphModule]]:
+    """Return the graphs of control flow of either kind, with their names."""
+    return [body_of(node)] if is_loop(node) else graphs_of(node)
 
 
 def given_to_loop(loop: Node) -> tuple[list[Any], list[Node], list[Any]]:
@@ -91,7 +94,7 @@ def without_operands(node: Node, places: Container[int]) -> None:
 
 def nodes_within(node: Node) -> Iterator[Node]:
     """Return the nodes of the graphs of such a node."""
-    for _, module in [body_of(node)] if is_loop(node) else graphs_of(node):
+    for _, module in called_graphs(node):
         yield from module.graph.nodes
 
 
@@ -130,9 +133,8 @@ def _written(graph: Graph) -> Node | None:
 
 
 __all__ = [
-    "KEPT",
-    "LOOPS",
     "body_of",
+    "called_graphs",
     "calls_graphs",
     "check_writes",
     "given_to_loop",

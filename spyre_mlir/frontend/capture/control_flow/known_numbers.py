@@ -1,7 +1,7 @@
 """Numbers of Python that control flow is given and that torch knows: constants of its graphs.
 
 A size that an export made static stays an operand of the branches and bodies that read it. Torch decomposes no graph
-that is given a plain number.
+that is given a plain number, and a loop over slices stays one if it is given tensors and symbols alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from torch.export import ExportedProgram
 from torch.fx import Node
 
-from spyre_mlir.frontend.capture.control_flow.kept import graphs_of, is_kept, operands_of, without_operands
+from spyre_mlir.frontend.capture.control_flow.kept import called_graphs, calls_graphs, operands_of, without_operands
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.capture.nested_graphs import graphs_of as graphs_within
 from spyre_mlir.frontend.symbolic.sizes import known_extent
@@ -25,7 +25,7 @@ def with_known_numbers(exported: ExportedProgram) -> ExportedProgram:
     for module in graphs_within(changed.graph_module):  # the outermost first, which says numbers to those within
         for node in module.graph.nodes:
             if known := _known(node):
-                for _, inner in graphs_of(node):
+                for _, inner in called_graphs(node):
                     arguments = inner.graph.find_nodes(op="placeholder")
                     for place, number in known.items():
                         arguments[place].replace_all_uses_with(number)
@@ -37,12 +37,12 @@ def with_known_numbers(exported: ExportedProgram) -> ExportedProgram:
 
 def _known(node: Node) -> dict[int, int]:
     """The known numbers that control flow is given, by place; a number that it carries is another one in each trip."""
-    if not is_kept(node):
+    if not calls_graphs(node):
         return {}
-    arguments = (inner.graph.find_nodes(op="placeholder") for _, inner in graphs_of(node))
+    arguments = (inner.graph.find_nodes(op="placeholder") for _, inner in called_graphs(node))
     rows = enumerate(zip(operands_of(node)[1], *arguments, strict=True))
     found = {place: [number for part in parts if (number := _number(part)) is not None] for place, parts in rows}
-    return {place: numbers[0] for place, numbers in found.items() if len(numbers) == 1 + len(graphs_of(node))}
+    return {place: numbers[0] for place, numbers in found.items() if len(numbers) == 1 + len(called_graphs(node))}
 
 
 def _number(operand: Any) -> int | None:

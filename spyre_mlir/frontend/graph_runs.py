@@ -1,15 +1,22 @@
-"""Runs of graphs whose control flow may be given numbers of Python, and the names of torch's control flow."""
+"""Runs of graphs of torch: control flow may be given numbers of Python, and regions of autocast may be calls.
+
+Dynamo writes regions of autocast as calls of `_enter_autocast` and `_exit_autocast`. `torch.export` writes these calls
+down and runs neither: it takes them for those of `with torch.autocast(…)`, which has begun the region by itself. So
+`x.float()` behind a product was checked to read a tensor of another type.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from copy import deepcopy
 from typing import Any, cast
 
+import torch
 from torch.fx import GraphModule, Interpreter, Node
 from typing_extensions import override
 
-from spyre_mlir.frontend.torch_private import HigherOrderOperator
+from spyre_mlir.frontend.torch_private import ENTER_AUTOCAST, EXIT_AUTOCAST, HigherOrderOperator
 
 KEPT = ("cond", "while_loop")  # by values
 LOOPS = ("scan", "map_impl")  # over slices
@@ -33,8 +40,43 @@ class KnownNumbers(Interpreter):
         bound: list[Any] = [_bound(part, numbers) for part in before]
         given = tuple(value for value in given if type(value) not in _NUMBERS)
         if target.name() == "cond" and isinstance(bound[0], bool):
-            return KnownNumbers(bound[1] if bound[0] else bound[2]).run(*given)
+            return type(self)(bound[1] if bound[0] else bound[2]).run(*given)
         return super().call_function(target, (*bound, given), dict(kwargs))
+
+
+class CapturedCalls(KnownNumbers):
+    """Runs a graph of Dynamo with its regions of autocast, none of which outlasts the run.
+
+    Args:
+        graph: the graph.
+    """
+
+    def __init__(self, graph: GraphModule) -> None:
+        super().__init__(graph)
+        self._regions = list[ExitStack]()
+
+    @override
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Run one call; the ends of regions come in the order of Python's `with`."""
+        if target is ENTER_AUTOCAST:
+            device, dtype, enabled, cached = args
+            region = ExitStack()
+            region.enter_context(torch.autocast(device, dtype, enabled, cached))
+            self._regions.append(region)
+            return region
+        if target is EXIT_AUTOCAST:
+            self._regions.pop().close()
+            return None
+        return super().call_function(target, args, kwargs)
+
+    @override
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Run all calls."""
+        try:
+            return super().run(*args, **kwargs)
+        finally:
+            while self._regions:
+                self._regions.pop().close()
 
 
 def _takes_graphs(target: object) -> bool:
@@ -84,4 +126,4 @@ def _bind_within(root: GraphModule, node: Node, numbers: Mapping[int, Any]) -> N
     node.args = (*before, kept)
 
 
-__all__ = ["KEPT", "LOOPS", "KnownNumbers"]
+__all__ = ["KEPT", "LOOPS", "CapturedCalls", "KnownNumbers"]

@@ -13,6 +13,7 @@ programs, read as torch reads them), `_export.utils` (how torch finds its compos
 (process groups by the names that graphs have), `torch._C._functorch` (levels of derivatives and maps),
 `torch._functorch.predispatch` (where these begin and end in graphs),
 `torch._C._SetExcludeDispatchKeyGuard` (conjugate views inside of operators that a mode runs),
+`torch.amp.autocast_mode._enter_autocast` and `_exit_autocast` (calls in graphs of Dynamo),
 `_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
 `torch_compile.dynamo_private` those of Dynamo, which takes a second to load, `frontend.torch_tracing` and `first_steps`
@@ -40,6 +41,7 @@ from torch._subclasses.fake_tensor import (
     is_fake,
 )
 from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.amp import autocast_mode
 from torch.distributed import distributed_c10d
 from torch.export import ExportedProgram
 from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
@@ -63,8 +65,12 @@ from torch.utils._pytree import (
 
 Operator = OpOverload[..., Any]
 FUSED_ENCODER_LAYER: Callable[..., Any] = cast(Any, torch)._transformer_encoder_layer_fwd
+ENTER_AUTOCAST: Callable[..., Any] = cast(Any, autocast_mode)._enter_autocast
+EXIT_AUTOCAST: Callable[..., Any] = cast(Any, autocast_mode)._exit_autocast
 
 __all__ = [
+    "ENTER_AUTOCAST",
+    "EXIT_AUTOCAST",
     "FUSED_ENCODER_LAYER",
     "DataDependentOutputException",
     "DynamicOutputShapeException",

@@ -1,33 +1,43 @@
 """Functions of torch that are replaced while the frontend traces.
 
-Used, private: `_higher_order_ops.scan` (tensors that bodies of loops are traced with), `_higher_order_ops.wrap` and
-`.invoke_subgraph` (parts that Dynamo keeps as graphs of their own), `_functorch.predispatch` (what ends a map),
-`_functional_collectives` (what torch calls in place of other collectives). `torch_private` has what is used as it is.
+Used, private: `_higher_order_ops.scan` (tensors that bodies of loops are traced with), `.cond` and `.while_loop` (what
+is traced of them), `.wrap` and `.invoke_subgraph` (parts that Dynamo keeps as graphs of their own),
+`_functorch.predispatch` (what ends a map), `_functional_collectives` (what torch calls in place of other collectives).
+`torch_private` has what is used as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from typing import Any, cast
 
 import torch
 from torch._functorch import predispatch
+from torch._higher_order_ops.cond import CondOp
 from torch._higher_order_ops.invoke_subgraph import InvokeSubgraphHOP
+from torch._higher_order_ops.while_loop import WhileLoopOp
 from torch._higher_order_ops.wrap import TagActivationCheckpoint
 from torch.distributed import _functional_collectives
 from torch.fx import GraphModule
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.traceback import preserve_node_meta
 
-from spyre_mlir.frontend.graph_runs import KnownNumbers
+from spyre_mlir.frontend.graph_runs import CapturedCalls
 
 
 @contextmanager
 def bodies_as_written() -> Generator[None]:
     """Trace the graphs and functions that calls are given: with their hints, and in place if they run once."""
     with preserve_node_meta(), carried_apart(), checkpoints_in_place(), regions_in_place(), batches_in_any_place():
+        yield
+
+
+@contextmanager
+def graphs_as_written() -> Generator[None]:
+    """Decompose the graphs that calls are given: in place if they run once, in the region of autocast around."""
+    with carried_apart(), regions_in_place(), autocast_within_graphs():
         yield
 
 
@@ -61,7 +71,7 @@ def checkpoints_in_place() -> Generator[None]:
     """
 
     def run(_: object, graph: GraphModule, *args: Any, **options: Any) -> Any:  # noqa: ARG001 - of the backward pass
-        return KnownNumbers(graph).run(*args)
+        return CapturedCalls(graph).run(*args)
 
     with _replaced(TagActivationCheckpoint, "__call__", run):
         yield
@@ -72,10 +82,43 @@ def regions_in_place() -> Generator[None]:
     """Trace regions of `torch.compiler.nested_compile_region`, which Dynamo keeps as graphs, where they are called."""
 
     def run(_: object, graph: Any, name: str | None, *args: Any) -> Any:  # noqa: ARG001 - of what is compiled once
-        return KnownNumbers(graph).run(*args)
+        return CapturedCalls(graph).run(*args)
 
     with _replaced(InvokeSubgraphHOP, "__call__", run):
         yield
+
+
+@contextmanager
+def autocast_within_graphs() -> Generator[None]:
+    """Trace branches, and bodies and conditions of loops, with the region of autocast that they are in inside of them.
+
+    Torch traces such a graph and then runs what it made, both in the region: the second time, the region reaches what
+    a region in the graph has kept from it.
+    """
+
+    def apart(kept: Callable[..., Any]) -> Callable[..., Any]:
+        def run(operator: object, *args: Any, **options: Any) -> Any:
+            if not torch.is_autocast_enabled("cpu"):
+                return kept(operator, *args, **options)
+            dtype = torch.get_autocast_dtype("cpu")
+            within = [_in_region(a, dtype) if isinstance(a, GraphModule) else a for a in args]
+            with torch.autocast("cpu", enabled=False):
+                return kept(operator, *within, **options)
+
+        return run
+
+    with ExitStack() as replaced:
+        for operator in (CondOp, WhileLoopOp):
+            replaced.enter_context(_replaced(operator, "__call__", apart(cast(Any, operator).__call__)))
+        yield
+
+
+def _in_region(graph: GraphModule, dtype: torch.dtype) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        with torch.autocast("cpu", dtype, cache_enabled=False):
+            return CapturedCalls(graph).run(*args)
+
+    return run
 
 
 @contextmanager
@@ -117,10 +160,12 @@ def collectives_left_alone() -> Generator[None]:
 
 
 __all__ = [
+    "autocast_within_graphs",
     "batches_in_any_place",
     "bodies_as_written",
     "carried_apart",
     "checkpoints_in_place",
     "collectives_left_alone",
+    "graphs_as_written",
     "regions_in_place",
 ]

@@ -3,8 +3,7 @@
 Used: `torch._dynamo.config`, `convert_frame`, `eval_frame`, `external_utils`, `resume_execution`, `utils` and `exc`
 (what it traces, for whom, which compilations a function has, why it compiled again, and what it cannot capture),
 `torch._dynamo.backends.registry` (which back ends have a name), `torch._guards` (which compilation runs),
-`torch._logging` (artifacts of a trace), `torch._inductor.list_mode_options` (what a mode of torch.compile stands for),
-`torch.amp.autocast_mode._enter_autocast` and `_exit_autocast` (calls in its graphs).
+`torch._logging` (artifacts of a trace), `torch._inductor.list_mode_options` (what a mode of torch.compile stands for).
 Loading Dynamo takes a second, so nothing outside of `torch_compile` imports this module.
 
 Decision: docs/decisions/0013-private-interfaces.md
@@ -29,16 +28,10 @@ from torch._dynamo.resume_execution import ContinueExecutionCache
 from torch._dynamo.utils import get_compilation_metrics
 from torch._guards import CompileContext
 from torch._logging import trace_structured  # pyright: ignore[reportPrivateImportUsage]
-from torch.amp import autocast_mode
 
 from spyre_mlir.frontend.first_steps import first_steps_traced
 
-ENTER_AUTOCAST: Callable[..., Any] = cast(Any, autocast_mode)._enter_autocast
-EXIT_AUTOCAST: Callable[..., Any] = cast(Any, autocast_mode)._exit_autocast
-
 __all__ = [
-    "ENTER_AUTOCAST",
-    "EXIT_AUTOCAST",
     "Unsupported",
     "back_ends",
     "compile_id",

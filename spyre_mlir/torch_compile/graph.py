@@ -23,11 +23,11 @@ from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.capture.indices.writes import IndexWrites
 from spyre_mlir.frontend.capture.tracing.derivatives import takes_derivatives
 from spyre_mlir.frontend.capture.tracing.torch_errors import NEEDS_VALUES, without_values
+from spyre_mlir.frontend.graph_runs import CapturedCalls
 from spyre_mlir.frontend.program.result_memory import ResultMemories
 from spyre_mlir.frontend.torch_private import storage_identity
 from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.residence import CARD
-from spyre_mlir.torch_compile.captured.autocast_regions import CapturedCalls
 from spyre_mlir.torch_compile.captured.symbolic import SymbolicGraph, symbolic_shapes
 from spyre_mlir.torch_compile.captured.value_checks import ChecksPassed
 from spyre_mlir.torch_compile.dynamo_private import compile_id, recompile_reason, source_name

@@ -32,7 +32,7 @@ from spyre_mlir.frontend.torch_private import (
     is_composite,
     schema_of,
 )
-from spyre_mlir.frontend.torch_tracing import carried_apart, regions_in_place
+from spyre_mlir.frontend.torch_tracing import graphs_as_written
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.draws import DRAWING, NAMESPACE
 from spyre_mlir.ops.table import Family
@@ -159,7 +159,7 @@ def _decomposed(exported: ExportedProgram) -> FunctionalProgram:
 def _decomposed_by_torch(exported: ExportedProgram, table: Any) -> FunctionalProgram:
     """The program as torch decomposes it as a whole, with torch's own refusals."""
     try:
-        with torch.no_grad(), functorch_levels_kept(), carried_apart(), regions_in_place():
+        with torch.no_grad(), functorch_levels_kept(), graphs_as_written():
             made = FunctionalProgram.of(cast(Any, exported).run_decompositions(table))
     except NEEDS_VALUES as error:
         raise without_values(error) from error

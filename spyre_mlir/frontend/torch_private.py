@@ -14,6 +14,7 @@ programs, read as torch reads them), `_export.utils` (how torch finds its compos
 `torch._functorch.predispatch` (where these begin and end in graphs),
 `torch._C._SetExcludeDispatchKeyGuard` (conjugate views inside of operators that a mode runs),
 `torch.amp.autocast_mode._enter_autocast` and `_exit_autocast` (calls in graphs of Dynamo),
+`_higher_order_ops.auto_functionalize` (calls without writes of operators that write),
 `_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
 `frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
 `torch_compile.dynamo_private` those of Dynamo, which takes a second to load, `frontend.torch_tracing` and `first_steps`
@@ -32,6 +33,7 @@ from typing import Any, cast
 import torch
 from torch._export import utils as export_utils
 from torch._export.verifier import SpecViolationError
+from torch._higher_order_ops import auto_functionalize
 from torch._ops import HigherOrderOperator, OpOverload
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
@@ -67,11 +69,19 @@ Operator = OpOverload[..., Any]
 FUSED_ENCODER_LAYER: Callable[..., Any] = cast(Any, torch)._transformer_encoder_layer_fwd
 ENTER_AUTOCAST: Callable[..., Any] = cast(Any, autocast_mode)._enter_autocast
 EXIT_AUTOCAST: Callable[..., Any] = cast(Any, autocast_mode)._exit_autocast
+_functional = cast(Any, auto_functionalize)
+# Calls of operators that write, as graphs have them that write to nothing, and what makes them: without bases of views,
+# and with them.
+WITHOUT_WRITES: dict[HigherOrderOperator, Callable[..., Any]] = {
+    _functional.auto_functionalized: _functional.auto_functionalized_dense,
+    _functional.auto_functionalized_v2: _functional.auto_functionalized_v2_dense,
+}
 
 __all__ = [
     "ENTER_AUTOCAST",
     "EXIT_AUTOCAST",
     "FUSED_ENCODER_LAYER",
+    "WITHOUT_WRITES",
     "DataDependentOutputException",
     "DynamicOutputShapeException",
     "FakeTensorMode",
@@ -104,6 +114,7 @@ __all__ = [
     "is_tree_node",
     "is_wrapped",
     "is_wrapper",
+    "is_written",
     "names_of_parts",
     "negated_view",
     "parts_of",
@@ -169,6 +180,11 @@ def views_resolved() -> Generator[None]:
 def is_functional(value: torch.Tensor) -> bool:
     """Return whether a tensor is a traced functional wrapper, so that writes to it can be followed."""
     return type(value) is FunctionalTensor or bool(cast(Any, torch)._is_functional_tensor(value))
+
+
+def is_written(value: torch.Tensor) -> bool:
+    """Return whether a functional wrapper of a trace has been written to."""
+    return type(value) is FunctionalTensor and bool(cast(Any, torch)._functionalize_has_data_mutation(value.elem))
 
 
 def is_differentiated(value: torch.Tensor) -> bool:

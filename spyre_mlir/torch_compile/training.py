@@ -8,29 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from operator import getitem
 from typing import Any, cast
 
 import torch
 from torch.fx import GraphModule, Interpreter
 from torch.fx.traceback import preserve_node_meta
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.checkpoint import CheckpointPolicy
 
 from spyre_mlir.frontend import signature_of
+from spyre_mlir.frontend.capture.effects.functional_calls import call_again
 from spyre_mlir.frontend.capture.operator_tracing import no_cpu_libraries
 from spyre_mlir.frontend.capture.random_draws.differentiated import refusals_out_of_order
-from spyre_mlir.frontend.data_sizes.branches import draws
-from spyre_mlir.frontend.torch_private import disable_modes
+from spyre_mlir.frontend.torch_private import disable_modes, is_written
 from spyre_mlir.frontend.torch_tracing import regions_in_place
 from spyre_mlir.torch_compile.graph import CapturedGraph
 from spyre_mlir.torch_compile.history import Capture
+from spyre_mlir.torch_compile.partition import passes
 
 TRAINING = "training"
 BACKWARD = "backward"
 _ATEN = torch.ops.aten
-_CHANGES_STATISTICS = _ATEN._native_batch_norm_legit_functional.default
-_RECOMPUTED = "recompute"  # where torch notes that the backward pass computes the result of a node again
 
 
 @dataclass(frozen=True)
@@ -62,37 +59,19 @@ class TrainedGraph:
 
         named = self.forward.named
         backward = replace(named, function=f"{named.function}_{BACKWARD}")
-        passes = [partial(_compiled, options=self.forward.options, capture=each) for each in (named, backward)]
-        table = refusals_out_of_order()
-        return cast(Any, aot_function)(self._run, *passes, partition_fn=_passes, decompositions=table)
+        compilers = [partial(_compiled, options=self.forward.options, capture=each) for each in (named, backward)]
+        written, table = list[bool](), refusals_out_of_order()
+        run, parts = partial(self._run, written), partial(passes, written=written)
+        return cast(Any, aot_function)(run, *compilers, partition_fn=parts, decompositions=table)
 
-    def _run(self, *inputs: Any) -> Any:
+    def _run(self, written: list[bool], *inputs: Any) -> Any:
+        """The results of the graph in a trace, which notes to which inputs it writes."""
         # Places in the model are kept, and attention and recurrent layers are in operators whose backward pass the
         # compiler knows.
         with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), no_cpu_libraries(), regions_in_place():
-            return Interpreter(self.forward.graph).run(*inputs)
-
-
-def _passes(joint: GraphModule, inputs: Sequence[Any], **named: Any) -> tuple[GraphModule, GraphModule]:
-    """The forward and the backward pass, which gets the random numbers that the forward pass draws.
-
-    A checkpoint keeps them as well, where torch would draw the same numbers again, and a normalisation whose running
-    statistics the call changes.
-    """
-    from functorch.compile import default_partition
-
-    for node in (n for n in joint.graph.nodes if draws(n) or n.target is _CHANGES_STATISTICS):
-        for kept in (node, *(user for user in node.users if user.target is getitem)):
-            if _RECOMPUTED in kept.meta:
-                kept.meta[_RECOMPUTED] = CheckpointPolicy.MUST_SAVE
-
-    forward, backward = default_partition(joint, inputs, **named)
-    drawn = {node.name for node in forward.graph.nodes if draws(node)}
-    for node in reversed(backward.graph.nodes):
-        if node.name in drawn and not node.users:
-            backward.graph.erase_node(node)
-    backward.recompile()
-    return forward, backward
+            results = Interpreter(self.forward.graph).run(*inputs)
+        written[:] = [isinstance(given, torch.Tensor) and is_written(given) for given in inputs]
+        return results
 
 
 def _compiled(
@@ -105,6 +84,7 @@ def _compiled(
     """One pass as AOTAutograd calls it: with a list that the callee empties."""
     for node in graph.graph.find_nodes(op="call_function", target=_ATEN.view.default):
         node.target = _ATEN.reshape.default  # strides of this graph are eager's, the compiler's may differ
+    call_again(graph.graph)
     part = CapturedGraph(graph, options, capture=capture)
 
     def run(inputs: list[Any]) -> Any:

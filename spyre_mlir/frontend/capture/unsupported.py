@@ -34,6 +34,7 @@ DENSE = "use dense tensors"
 MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it is a view of"
 REAL = "compute with real and imaginary parts as two real tensors"
 COLLECTIVES = f"call one of torch.distributed._functional_collectives per tensor: {', '.join(NAMES)}"
+STRANGE = "it is a collective without a form", COLLECTIVES
 TRUTH = "compare, and reduce to one element: (x > 0).any()"
 
 
@@ -117,8 +118,8 @@ def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
             return "it walks memory in steps that depend on symbols", STATIC
         if walks(node) and walked(node) is None:
             return "it walks memory that its tensor has gaps in", MEMORY
-        if _is_strange_collective(node):
-            return "it is a collective without a form", COLLECTIVES
+        if is_strange_collective(node):
+            return STRANGE
         if is_random(node) and not draws_on_host(node):
             return "it draws random numbers that the host cannot draw for it", EVAL
         return _odd_argument(node)
@@ -126,8 +127,8 @@ def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
     return None if known else ("this is not a tensor operation", HIGHER)
 
 
-def _is_strange_collective(node: torch.fx.Node) -> bool:
-    """Return whether a call is one of several ranks, and none that the op table has."""
+def is_strange_collective(node: torch.fx.Node) -> bool:
+    """Return whether a call of an operator is one of several ranks, and none that the op table has."""
     target = cast(Operator, node.target)
     waits = overload_name(target) == f"{NAMESPACE}::{WAIT}"
     return target.namespace in _OF_GROUPS and not exchanges(node) and not waits

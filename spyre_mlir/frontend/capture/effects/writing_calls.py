@@ -19,13 +19,14 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.call_writer import CallWriter, replace_node, replace_results
 from spyre_mlir.frontend.capture.graph_passes import with_own_graph
 from spyre_mlir.frontend.capture.nested_graphs import graphs_of
+from spyre_mlir.frontend.capture.unsupported import STRANGE, UnsupportedNode, is_strange_collective, op_name, refuse
 from spyre_mlir.frontend.copied_calls import written
 from spyre_mlir.frontend.host_operators import HOST
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.spelled_calls import RealAt, spelled
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of, storage_identity
 
-_OF_TORCH = frozenset({"aten", "prim", "prims", "c10d", "_c10d_functional", "inductor"})
+_OF_TORCH = frozenset({"aten", "prim", "prims"})  # with forms that write to nothing
 _COPY = torch.ops.aten.copy_.default
 
 
@@ -33,11 +34,15 @@ def explicit_writes(exported: ExportedProgram) -> ExportedProgram:
     """Return a program in which copies are written back behind such calls; the program given stays as it is.
 
     Raises:
-        UnsupportedError: a call returns numbers; or is given what has no literal, such as sizes that are symbols; or a
-            tensor that it writes to, and a view of it.
+        UnsupportedError: a call is a collective, which the host does not make by itself; or returns numbers; or is
+            given what has no literal, such as sizes that are symbols; or a tensor that it writes to, and a view of it.
     """
-    if not any(_writes(n) for module in graphs_of(exported.graph_module) for n in module.graph.nodes):
+    calls = [n for module in graphs_of(exported.graph_module) for n in module.graph.nodes if _writes(n)]
+    if not calls:
         return exported
+    refuse(
+        [UnsupportedNode(op_name(n), STRANGE[0], place_of(n), STRANGE[1]) for n in calls if is_strange_collective(n)]
+    )
     changed = with_own_graph(exported)
     for module in graphs_of(changed.graph_module):
         for node in filter(_writes, list(module.graph.nodes)):

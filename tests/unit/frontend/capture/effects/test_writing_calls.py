@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 import spyre_mlir
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.process_groups import without_exchange
 from tests.functions import FunctionModel
 
 EXACT = {"numerics": "exact", "host_fallback": "allow"}
@@ -139,3 +141,14 @@ def test_symbols_as_arguments_are_refused() -> None:
     shapes = (({0: torch.export.Dim("rows", min=2, max=64)},),)
     with pytest.raises(UnsupportedError, match="is given more than tensors, text, types and known numbers"):
         spyre_mlir.compile(FunctionModel(sized), (X,), dynamic_shapes=shapes, **EXACT)
+
+
+def test_collectives_that_write_are_refused_by_name() -> None:
+    def in_place(x: Tensor) -> Any:
+        torch.ops._c10d_functional.all_reduce_(y := x.clone(), "sum", dist.group.WORLD.group_name)
+        torch.ops._c10d_functional.broadcast_(x, 0, dist.group.WORLD.group_name)
+        return y
+
+    message = r"(?s)1 x _c10d_functional\.all_reduce_: it is a collective.*1 x _c10d_functional\.broadcast_: it is"
+    with without_exchange(1, 2), pytest.raises(UnsupportedError, match=message):
+        spyre_mlir.compile(FunctionModel(in_place), (X,), **EXACT)

@@ -27,6 +27,7 @@ NAMESPACE = "host"
 # Drivers that compute residuals only for matrices of full rank, so that data decides a size.
 _BY_RANK = ("gelss", "gelsd")
 _linalg = cast(Any, torch.linalg)
+_MEAN = 1  # torch's number of the reduction
 _ctc: Any = cast(Any, torch).ctc_loss
 
 
@@ -134,6 +135,33 @@ def _ctc_loss_shaped(log_probs: Tensor, *others: Any) -> Tensor:
     return log_probs.new_empty(log_probs.shape[1:2] if not reduction and log_probs.ndim == 3 else ())
 
 
+def _ctc_gradient(
+    gradient: Tensor,
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int,
+    reduction: int,
+    zero_infinity: bool,
+) -> Tensor:
+    """By torch's kernels: autograd is not there inside of an operator."""
+    aten, batch = cast(Any, torch.ops.aten), log_probs if log_probs.ndim == 3 else log_probs.unsqueeze(1)
+    lengths = [given.reshape(-1).tolist() for given in (input_lengths, target_lengths)]
+    losses, alignments = aten._ctc_loss.default(batch, targets, *lengths, blank, zero_infinity)
+    each = gradient.expand(losses.shape)
+    if reduction == _MEAN:
+        each = each / target_lengths.reshape(-1).clamp(min=1) / len(losses)
+    made = aten._ctc_loss_backward.default(
+        each.contiguous(), batch, targets, *lengths, losses, alignments, blank, zero_infinity
+    )
+    return made.reshape(log_probs.shape).contiguous()
+
+
+def _ctc_gradient_shaped(gradient: Tensor, log_probs: Tensor, *_: Any) -> Tensor:  # noqa: ARG001
+    return torch.empty_like(log_probs, memory_format=torch.contiguous_format)
+
+
 def _lstsq(a: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     made = _linalg.lstsq(a, b, rcond=rcond, driver=driver)
     return made.solution.clone(), made.residuals.clone(), made.rank.clone(), made.singular_values.clone()
@@ -187,6 +215,8 @@ _OPERATORS: dict[str, tuple[Any, Any]] = {
     "bool? onesided, SymInt? length) -> Tensor": (_windows_cover, _alike),
     "ctc_loss(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int blank, "
     "int reduction, bool zero_infinity) -> Tensor": (_ctc_loss, _ctc_loss_shaped),
+    "ctc_loss_gradient(Tensor gradient, Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, "
+    "int blank, int reduction, bool zero_infinity) -> Tensor": (_ctc_gradient, _ctc_gradient_shaped),
     "lstsq(Tensor a, Tensor b, float? rcond, str? driver) -> (Tensor, Tensor, Tensor, Tensor)": (_lstsq, _lstsq_shaped),
     "eig(Tensor a) -> (Tensor, Tensor)": (_eig, _eig_shaped),
     "eigvals(Tensor a) -> Tensor": (_eigvals, _eigvals_shaped),

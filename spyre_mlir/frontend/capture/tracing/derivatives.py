@@ -23,6 +23,7 @@ from torch.overrides import TorchFunctionMode
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.arguments import is_random
 from spyre_mlir.frontend.capture.random_draws.differentiated import refusals_out_of_order
+from spyre_mlir.frontend.capture.tracing.constant_values import ConstantValues
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import (
     OpOverload,
@@ -186,7 +187,7 @@ def _written(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
         record_stack_traces=True,
     )
     # Attention is in operators whose derivatives the compiler knows.
-    with torch.enable_grad(), preserve_node_meta(), sdpa_kernel(SDPBackend.MATH):
+    with torch.enable_grad(), preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), ConstantValues():
         graph = trace(own, leaves)
     _simplify(graph)
     return _Written(graph, held, own, trees[-1])

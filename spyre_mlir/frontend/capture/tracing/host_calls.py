@@ -9,6 +9,7 @@ import math
 from typing import Any, cast
 
 import torch
+from typing_extensions import override
 
 from spyre_mlir.frontend.host_operators import HOST
 
@@ -16,6 +17,46 @@ Tensor = torch.Tensor
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 _LSTSQ = cast(Any, torch).return_types.linalg_lstsq
 _EIG = cast(Any, torch).return_types.linalg_eig
+
+
+class _NoneBelowZero(torch.autograd.Function):
+    """A check whose derivative is that of what it checks."""
+
+    @staticmethod
+    @override
+    def forward(input: Tensor, what: str) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return HOST.none_below_zero(input, what)
+
+    @staticmethod
+    @override
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    @override
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return *gradients, None
+
+
+class _CtcLoss(torch.autograd.Function):
+    """`ctc_loss` of tensors, whose derivative is another step of the host."""
+
+    @staticmethod
+    @override
+    def forward(*given: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return HOST.ctc_loss(*given)
+
+    @staticmethod
+    @override
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        *tensors, blank, reduction, zero_infinity = inputs
+        ctx.save_for_backward(*tensors)
+        ctx.options = blank, reduction, zero_infinity
+
+    @staticmethod
+    @override
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return HOST.ctc_loss_gradient(*gradients, *ctx.saved_tensors, *ctx.options), *[None] * 6
 
 
 def _is_static(*tensors: Any) -> bool:
@@ -43,7 +84,8 @@ def ctc_loss(
     if not _is_static(log_probs, targets, *lengths):
         return None
     code = _REDUCTIONS.get(reduction, -1) if isinstance(reduction, str) else reduction
-    return HOST.ctc_loss(log_probs, targets, *lengths, blank, code, zero_infinity) if code >= 0 else None
+    options = blank, code, zero_infinity
+    return cast(Any, _CtcLoss).apply(log_probs, targets, *lengths, *options) if code >= 0 else None
 
 
 def linalg_lstsq(input: Tensor, b: Tensor, *, rcond: Any = None, driver: str | None = None) -> Any:
@@ -80,7 +122,7 @@ def gaussian_nll_loss(
         var = var.unsqueeze(-1)
     elif var.ndim != input.ndim or sum(b for a, b in zip(input.shape, var.shape, strict=True) if a != b) > 1:
         return None  # torch refuses it
-    spread = HOST.none_below_zero(var, "variances").clamp(min=eps)
+    spread = cast(Any, _NoneBelowZero).apply(var, "variances").clamp(min=eps)
     loss = 0.5 * (torch.log(spread) + (input - target) ** 2 / spread)
     loss = loss + 0.5 * math.log(2 * math.pi) if full else loss
     return {"none": lambda: loss, "mean": loss.mean, "sum": loss.sum}[reduction]()

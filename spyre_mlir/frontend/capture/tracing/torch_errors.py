@@ -40,12 +40,24 @@ _INSTEAD = {
     'of transformers: set_experts_implementation("grouped_mm")',
 }
 
+_TO_PYTHON = 'or torch.compile(model, backend="spyre"), which leaves the decision to Python'
+# The same, by the end of the file of torch.
+_IN_FILE = {
+    "nn/modules/batchnorm.py": "give BatchNorm a momentum: with None it divides by a count that Python reads; "
+    + _TO_PYTHON,
+    "nn/modules/adaptive.py": "choose from all classes: -layer.log_prob(x).gather(1, target[:, None]).mean(), or "
+    f"log_prob(x).argmax(1) for predict(x); {_TO_PYTHON}",
+}
+
 
 def decided_by_values(name: str, error: GuardOnDataDependentSymNode) -> UnsupportedError:
     """The message for a model in which Python needs the value of a tensor, or what it says of a size."""
-    called = {frame.name for frame in extract_tb(error.__traceback__)}
+    frames = extract_tb(error.__traceback__)
+    called = {frame.name for frame in frames}
     condition = str(getattr(error, "cond", ""))
     instead = next((text for function, text in _INSTEAD.items() if function in called), None)
+    in_files = (text for file, text in _IN_FILE.items() if any(f.filename.endswith(file) for f in frames))
+    instead = instead or next(in_files, None)
     if instead is None and SPECIALIZED in str(error):
         instead = (
             "use the number as a size, a bound of a slice or a factor, torch.where or torch.cond instead of `if`, or "

@@ -80,7 +80,32 @@ def related(x: Tensor, counts: Tensor) -> Any:
     return torch.cov(z), torch.cov(z, fweights=counts), torch.corrcoef(z), torch.corrcoef(z[0])
 
 
+def slopes_of_losses(x: Tensor, targets: Tensor, lengths: Tensor, wanted: Tensor) -> Any:
+    def loss(given: Tensor, reduction: str) -> Tensor:
+        each = f.ctc_loss(given.log_softmax(-1), targets, lengths, wanted, 0, reduction, zero_infinity=True)
+        return (each * torch.arange(1, 4)).sum() if reduction == "none" else each
+
+    return tuple(torch.func.grad(lambda a: loss(a, reduction))(x) for reduction in ("none", "mean", "sum"))  # noqa: B023
+
+
+def slope_of_one_loss(x: Tensor, targets: Tensor) -> Tensor:
+    with torch.enable_grad():
+        given = x[:, 0].detach().requires_grad_()
+        loss = f.ctc_loss(given.log_softmax(-1), targets[0, :3], torch.tensor(6), torch.tensor(3))
+        return torch.autograd.grad(loss, given)[0]
+
+
+def slopes_of_likelihoods(x: Tensor, y: Tensor, var: Tensor) -> Any:
+    return torch.func.grad(f.gaussian_nll_loss, argnums=(0, 2))(x, y, var)
+
+
 PROGRAMS: Programs = {
+    "slopes of losses": (
+        slopes_of_losses,
+        (*LOSS[:2], torch.tensor([6, 2, 6]), torch.tensor([3, 4, 0])),
+    ),  # the second is infinite
+    "slope of one loss": (slope_of_one_loss, LOSS[:2]),
+    "slopes of likelihoods": (slopes_of_likelihoods, (A, A.flip(0), A.abs())),
     "narrowed": (narrowed, (A, torch.tensor(1))),
     "narrowed from the end": (narrowed, (A, torch.tensor(-2))),
     "losses": (losses, LOSS),

@@ -33,6 +33,7 @@ from spyre_mlir.frontend.capture.tracing.derivatives import (
     takes_derivatives,
 )
 from spyre_mlir.frontend.capture.tracing.specialized_values import Noted, specialized, values_of
+from spyre_mlir.frontend.capture.tracing.strange_results import check_results
 from spyre_mlir.frontend.capture.tracing.torch_errors import (
     NEEDS_VALUES,
     REFUSED,
@@ -164,7 +165,8 @@ def export_model(
 
     Raises:
         InputError: values are to be specialised, and the module has tensors without any.
-        UnsupportedError: the control flow depends on data, or an example argument is sparse.
+        UnsupportedError: the control flow depends on data, an example argument is sparse, or a result is no tensor,
+            number or text.
         ImportProgramError: torch cannot trace the module for these arguments, or it writes to tensors that are not its
             buffers.
     """
@@ -172,15 +174,20 @@ def export_model(
     _check_dense(args=args, kwargs=dict(kwargs))
     noted = values_of(model, *clone_examples(args, kwargs)) if specialize_values else None
     asked = _Asked(model, args, kwargs, dynamic_shapes, noted)
-    state = CallState(model)
+    state, returned = CallState(model), list[object]()
 
     def look(args: tuple[Any, ...], kwargs: Mapping[str, Any], output: object) -> None:
         if not torch.compiler.is_dynamo_compiling():
             state.look(args, kwargs)
+            returned[:] = [output]
         see(output)
 
     with _calls_seen(model, look):
-        exported = _export(asked, strict=strict)
+        try:
+            exported = _export(asked, strict=strict)
+        except ImportProgramError as error:
+            check_results(error, returned)
+            raise
     if names := state.changed():
         with state.left():
             _check_next_call(asked, exported, names)

@@ -13,7 +13,9 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.utils.checkpoint import CheckpointPolicy
 
+from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.data_sizes.branches import draws
+from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import WITHOUT_WRITES, storage_identity
 
 _ATEN = torch.ops.aten
@@ -35,10 +37,14 @@ def passes(
         written: whether the forward pass writes to it, for each input of the captured graph.
         num_fwd_outputs: how many results the forward pass has by itself.
         named: more of AOTAutograd's.
+
+    Raises:
+        UnsupportedError: a gradient is sparse.
     """
     from functorch.compile import default_partition  # a second
 
     recomputes = any(_RECOMPUTED in node.meta for node in joint.graph.nodes)
+    _check_dense(joint)
     for node in filter(_has_effects, joint.graph.nodes):
         for kept in (node, *(user for user in node.users if user.target is getitem)):
             if _RECOMPUTED in kept.meta:
@@ -53,6 +59,17 @@ def passes(
     if recomputes:
         _keep_before_writes(forward, written, num_fwd_outputs)
     return forward, backward
+
+
+def _check_dense(joint: GraphModule) -> None:
+    for node in joint.graph.nodes:
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor) and value.layout is not torch.strided:
+            raise UnsupportedError(
+                f"a gradient has the layout {value.layout}, which has no form",
+                where=place_of(node),
+                hint="have dense gradients: nn.Embedding(…, sparse=False), and an optimizer for these",
+            )
 
 
 def _has_effects(node: Node) -> bool:

@@ -94,5 +94,7 @@ def _compiled(
         with disable_modes(), torch.inference_mode(False), torch.no_grad():
             return part(*given)
 
-    cast(Any, run)._boxed_call = True
-    return run
+    # A function of Dynamo that calls `backward` runs it between its graphs, where it would trace the compiler.
+    called = cast(Callable[..., Any], torch.compiler.disable(run))
+    cast(Any, called)._boxed_call = True
+    return called

@@ -268,3 +268,24 @@ def test_a_filling_whose_order_is_not_known_is_refused() -> None:
     compiled = trained(lambda x: (x.t() * torch.empty_like(x.t()).bernoulli_(0.5)).sum())
     with pytest.raises(UnsupportedError, match="order of a memory that is not row-major"):
         compiled(torch.randn(3, 4, requires_grad=True))
+
+
+def test_a_function_may_hold_a_whole_step() -> None:
+    """Dynamo runs `backward` between its graphs, and would trace whatever is called there."""
+    model, x = Scored(6, 5), torch.randn(4, 6)
+    twin = copy.deepcopy(model)
+
+    def steps(learner: nn.Module) -> Callable[[torch.Tensor], None]:
+        optimizer = torch.optim.SGD(learner.parameters(), 0.1)
+
+        def step(x: torch.Tensor) -> None:
+            optimizer.zero_grad()
+            learner(x).backward()
+            optimizer.step()
+
+        return step
+
+    mine, eager = trained(steps(model)), steps(twin)
+    for step in (mine, eager) * 2:
+        step(x)
+    close(list(model.parameters()), list(twin.parameters()))

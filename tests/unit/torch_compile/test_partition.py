@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from spyre_mlir.errors import UnsupportedError
+
 TRAINING = {"training": True, "numerics": "exact", "host_fallback": "allow"}
 X = torch.randn(2, 4, generator=torch.Generator().manual_seed(1))
 
@@ -77,3 +79,10 @@ def test_buffers_change_once_and_gradients_are_those_without_a_checkpoint(
     torch.testing.assert_close(model.mean, twin.mean)
     for mine, eager in zip(model.parameters(), twin.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, eager.grad, rtol=2e-5, atol=2e-5)
+
+
+def test_sparse_gradients_are_refused_at_the_call() -> None:
+    layer = nn.Embedding(5, 4, sparse=True)
+    compiled = torch.compile(lambda x: layer(x).sum(), backend="spyre", options=TRAINING)
+    with torch.enable_grad(), pytest.raises(UnsupportedError, match=r"a gradient has the layout torch\.sparse_coo"):
+        compiled(torch.arange(3))

@@ -130,11 +130,8 @@ class KernelChoices:
         wanted = _asked_for(ops)
         for value in wanted - numbered:
             reason = unfit_reason(value) or "kernels that are not planned together use it"
-            raise HintError(
-                f"a hint asks for a buffer in LX that cannot be there: {reason}",
-                where=_writer(value),
-                hint='take the hint away, or ask for place="hbm"',
-            )
+            message = f"a hint asks for a buffer in LX that cannot be there: {reason}"
+            raise HintError(message, where=_writer(value), hint='take the hint away, or ask for place="hbm"')
         numbers: dict[SSAValue, int] = {}
         found = list[Kernel]()
         for op in ops:

@@ -147,7 +147,7 @@ def _ctc_gradient(
 ) -> Tensor:
     """By torch's kernels: autograd is not there inside of an operator."""
     aten, batch = cast(Any, torch.ops.aten), log_probs if log_probs.ndim == 3 else log_probs.unsqueeze(1)
-    lengths = [given.reshape(-1).tolist() for given in (input_lengths, target_lengths)]
+    lengths: list[list[int]] = [cast(Any, given).reshape(-1).tolist() for given in (input_lengths, target_lengths)]
     losses, alignments = aten._ctc_loss.default(batch, targets, *lengths, blank, zero_infinity)
     each = gradient.expand(losses.shape)
     if reduction == _MEAN:

@@ -95,6 +95,6 @@ def _compiled(
             return part(*given)
 
     # A function of Dynamo that calls `backward` runs it between its graphs, where it would trace the compiler.
-    called = cast(Any, torch.compiler).disable(run)
-    called._boxed_call = True
+    called = cast(Callable[..., Any], cast(Any, torch.compiler).disable(run))
+    cast(Any, called)._boxed_call = True
     return called

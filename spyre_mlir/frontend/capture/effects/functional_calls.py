@@ -36,8 +36,8 @@ def call_again(graph: Graph) -> None:
 
 def _check_bases(node: Node) -> None:
     by_strides = any(name.startswith("_") and name.endswith("_storage_offset") for name in node.kwargs)
-    given = cast("Sequence[Any]", node.kwargs["_all_bases"])
-    bases = [base.meta["val"] for base in given if isinstance(base, Node)]
+    given = cast("Sequence[object]", node.kwargs["_all_bases"])
+    bases: list[torch.Tensor] = [base.meta["val"] for base in given if isinstance(base, Node)]
     if by_strides and any(base.storage_offset() or base.clone().stride() != base.stride() for base in bases):
         raise UnsupportedError(
             f"{node.args[0]} writes to a view of a tensor that has gaps",

@@ -19,6 +19,7 @@ from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.capture.effects.functional_calls import call_again
 from spyre_mlir.frontend.capture.operator_tracing import no_cpu_libraries
 from spyre_mlir.frontend.capture.random_draws.differentiated import refusals_out_of_order
+from spyre_mlir.frontend.capture.random_draws.recurrent import LayersApart
 from spyre_mlir.frontend.torch_private import disable_modes, is_written
 from spyre_mlir.frontend.torch_tracing import regions_in_place
 from spyre_mlir.torch_compile.graph import CapturedGraph
@@ -68,7 +69,7 @@ class TrainedGraph:
         """The results of the graph in a trace, which notes to which inputs it writes."""
         # Places in the model are kept, and attention and recurrent layers are in operators whose backward pass the
         # compiler knows.
-        with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), no_cpu_libraries(), regions_in_place():
+        with preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), no_cpu_libraries(), regions_in_place(), LayersApart():
             results = Interpreter(self.forward.graph).run(*inputs)
         written[:] = [isinstance(given, torch.Tensor) and is_written(given) for given in inputs]
         return results

@@ -22,6 +22,7 @@ from torch.overrides import TorchFunctionMode
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.arguments import is_random
+from spyre_mlir.frontend.capture.operator_tracing import no_cpu_libraries
 from spyre_mlir.frontend.capture.random_draws.differentiated import refusals_out_of_order
 from spyre_mlir.frontend.capture.tracing.constant_values import ConstantValues
 from spyre_mlir.frontend.locations import place_of
@@ -186,8 +187,9 @@ def _written(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
         _allow_non_fake_inputs=True,
         record_stack_traces=True,
     )
-    # Attention is in operators whose derivatives the compiler knows.
-    with torch.enable_grad(), preserve_node_meta(), sdpa_kernel(SDPBackend.MATH), ConstantValues():
+    # Attention and recurrent layers are in operators whose derivatives the compiler knows.
+    known = sdpa_kernel(SDPBackend.MATH), no_cpu_libraries()
+    with torch.enable_grad(), preserve_node_meta(), known[0], known[1], ConstantValues():
         graph = trace(own, leaves)
     _simplify(graph)
     return _Written(graph, held, own, trees[-1])

@@ -16,7 +16,7 @@ from torch.fx.traceback import preserve_node_meta
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from spyre_mlir.frontend import signature_of
-from spyre_mlir.frontend.capture.effects.functional_calls import call_again
+from spyre_mlir.frontend.capture.effects.functional_calls import call_again, without_tokens
 from spyre_mlir.frontend.capture.operator_tracing import no_cpu_libraries
 from spyre_mlir.frontend.capture.random_draws.differentiated import refusals_out_of_order
 from spyre_mlir.frontend.capture.random_draws.recurrent import LayersApart
@@ -86,6 +86,7 @@ def _compiled(
     for node in graph.graph.find_nodes(op="call_function", target=_ATEN.view.default):
         node.target = _ATEN.reshape.default  # strides of this graph are eager's, the compiler's may differ
     call_again(graph.graph)
+    without_tokens(graph.graph)
     part = CapturedGraph(graph, options, capture=capture)
 
     def run(inputs: list[Any]) -> Any:

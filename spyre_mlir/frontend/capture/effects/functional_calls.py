@@ -1,6 +1,7 @@
-"""Calls of operators that write in graphs that AOTAutograd made, which write to nothing: calls of the operators again.
+"""Calls of operators that write or check in graphs that AOTAutograd made: calls of the operators again.
 
-Torch has them as `auto_functionalized_v2`, of the operator, bases of views, and the places of views in them.
+Torch has the first as `auto_functionalized_v2`, of the operator, bases of views, and the places of views in them, and
+the second as `with_effects`, of a token and the operator.
 
 Decision: docs/decisions/0215-operators-that-write-run-on-copies.md
 """
@@ -15,8 +16,11 @@ import torch
 from torch.fx import Graph, Node
 
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.capture.effects.checks import ASSERTIONS
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import WITHOUT_WRITES
+
+_WITH_EFFECTS = torch.ops.higher_order.with_effects
 
 
 def call_again(graph: Graph) -> None:
@@ -32,6 +36,21 @@ def call_again(graph: Graph) -> None:
                 node.target = partial(_on_clones, made)
             else:
                 node.target = made
+
+
+def without_tokens(graph: Graph) -> None:
+    """Make checks that AOTAutograd orders by tokens plain calls again, as of `torch.linalg.inv`; results are tokens."""
+    for node in graph.find_nodes(op="call_function", target=_WITH_EFFECTS):
+        token, called, *args = node.args
+        if called not in ASSERTIONS:
+            continue
+        with graph.inserting_before(node):
+            made = graph.call_function(called, tuple(args), dict(node.kwargs))
+        made.meta = {key: value for key, value in node.meta.items() if key != "val"}
+        for user in list(node.users):
+            user.replace_all_uses_with(cast(Node, token))
+            graph.erase_node(user)
+        graph.erase_node(node)
 
 
 def _check_bases(node: Node) -> None:
@@ -52,4 +71,4 @@ def _on_clones(made: Any, operator: Any, *, _all_bases: Sequence[torch.Tensor], 
     return made(operator, _only_clone_these_bases=(), _all_bases=bases, **named)
 
 
-__all__ = ["call_again"]
+__all__ = ["call_again", "without_tokens"]

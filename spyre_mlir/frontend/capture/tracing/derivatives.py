@@ -188,13 +188,8 @@ def _written(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
         record_stack_traces=True,
     )
     # Attention and recurrent layers are in operators whose derivatives the compiler knows.
-    with (
-        torch.enable_grad(),
-        preserve_node_meta(),
-        sdpa_kernel(SDPBackend.MATH),
-        no_cpu_libraries(),
-        ConstantValues(),
-    ):
+    attention = sdpa_kernel(SDPBackend.MATH)
+    with torch.enable_grad(), preserve_node_meta(), attention, no_cpu_libraries(), ConstantValues():
         graph = trace(own, leaves)
     _simplify(graph)
     return _Written(graph, held, own, trees[-1])

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch._inductor import config
 
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import SpyreError, UnsupportedError
 
 TRAINING = {"training": True, "numerics": "exact", "host_fallback": "allow"}
 X = torch.randn(2, 4, generator=torch.Generator().manual_seed(1))
@@ -101,3 +101,16 @@ def test_a_view_by_strides_of_a_buffer_with_gaps_is_refused() -> None:
 def test_calls_without_bases_of_views_have_a_form_too() -> None:
     with config.patch(enable_auto_functionalized_v2=False):
         test_values_and_gradients_are_eagers(a_buffer)
+
+
+def test_checks_of_operators_hold_in_training() -> None:
+    """Torch passes them tokens, which are results of the forward pass."""
+    run = torch.compile(lambda x: torch.linalg.inv(x).square().sum(), backend="spyre", options=TRAINING)
+    with torch.enable_grad():
+        x = (X @ X.t() + torch.eye(2)).requires_grad_()
+        twin = x.detach().clone().requires_grad_()
+        run(x).backward()
+        torch.linalg.inv(twin).square().sum().backward()
+        torch.testing.assert_close(x.grad, twin.grad, rtol=2e-5, atol=2e-5)
+        with pytest.raises(SpyreError, match="the input matrix is singular"):
+            run(torch.ones(2, 2, requires_grad=True))

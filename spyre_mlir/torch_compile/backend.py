@@ -12,7 +12,7 @@ from typing import Any, cast
 import torch
 from torch.fx import GraphModule
 
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.torch_compile.captured.counts import Counts
 from spyre_mlir.torch_compile.captured.false_checks import without_false_checks
 from spyre_mlir.torch_compile.captured.unfused import unfused
@@ -107,6 +107,9 @@ class Captured:
         """Run the graph with a set of options; without training, the results' backward pass raises an explanation.
 
         Tensors of the device are not trained.
+
+        Raises:
+            UnsupportedError: tensors of which a rank has a part are to be trained.
         """
 
         def compute(*inputs: Any) -> Any:
@@ -120,7 +123,12 @@ class Captured:
             return compute(*inputs)
         if not self.trained or any(self.on_device) or any(_is_on_device(x) for x in inputs):
             return run_without_backward(compute, inputs, training=bool(self.trained))
-        return self.counts.completed(self.trained[chosen](*self.counts.given(inputs)), inputs)
+        if is_sharded(given := self.counts.given(inputs)):
+            raise UnsupportedError(
+                "the backward pass of a graph with tensors of which a rank has a part, as a DTensor",
+                hint="train whole tensors on each rank, as DistributedDataParallel does, or run under torch.no_grad()",
+            )
+        return self.counts.completed(self.trained[chosen](*given), inputs)
 
 
 def _is_on_device(value: object) -> bool:

@@ -11,6 +11,7 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 
+from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.residence import CARD
 from spyre_mlir.torch_compile.sharded import is_sharded
 
@@ -45,3 +46,17 @@ def test_results_stand_for_others_and_weights_stay_on_the_card(weight: DTensor) 
     before = CARD.card_bytes
     compiled(X)
     assert CARD.card_bytes == before > 0
+
+
+def test_parts_of_ranks_are_not_trained(weight: DTensor) -> None:
+    class Scaled(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(weight)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return DTensor.from_local(x, weight.device_mesh, [Replicate()]) @ self.weight
+
+    compiled = torch.compile(Scaled(), backend="spyre", options={"training": True})
+    with torch.enable_grad(), pytest.raises(UnsupportedError, match="tensors of which a rank has a part"):
+        compiled(X)

@@ -9,6 +9,7 @@ Decision: docs/decisions/0160-derivatives-are-traced-first.md
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -188,7 +189,7 @@ def _written(model: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str,
         record_stack_traces=True,
     )
     # Attention and recurrent layers are in operators whose derivatives the compiler knows.
-    attention = sdpa_kernel(SDPBackend.MATH)
+    attention = cast(AbstractContextManager[Any], sdpa_kernel(SDPBackend.MATH))
     with torch.enable_grad(), preserve_node_meta(), attention, no_cpu_libraries(), ConstantValues():
         graph = trace(own, leaves)
     _simplify(graph)

@@ -323,6 +323,7 @@ class CompileOptions:
             chosen.setdefault(sets[0], {}).update({sets[1]: value} if len(sets) == 2 else {})
         for name in (_TO_ROWS, _TO_LAYOUTS):  # a layout depends on the format
             chosen[name] = dict(chosen[_TO_KERNEL])
+        chosen["pad-heads"] = {"keep_float32": self.keep_float32}
         if self.keep_float32_in:
             chosen.pop("outline-regions", None)  # equal layers may differ in what they keep
             chosen["decompose-aten"]["name_operators"] = True

@@ -47,13 +47,13 @@ OFF: Mapping[str, object] = {ENABLED: False}
 STAGES = (
     Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
-        "@aten,place-inputs,turn-loops,fold-sinks,turn-heads,part-columns,take-experts,spread-experts,pad-heads,fold-padding,convolve-rows,decompose-aten,cse,@aten-decomposed,"
+        "@aten,place-inputs,turn-loops,fold-sinks,slice-columns,turn-heads,part-columns,take-experts,spread-experts,pad-heads,fold-padding,convolve-rows,decompose-aten,cse,@aten-decomposed,"
         "convert-aten-to-spyre-loop,scale-results,split-products,update-in-place,forward-copies,join-parts,pack-weights,schedule-host-steps,@spyre.loop",
         legality.LOOP,
     ),
     Stage(
-        "part-rows,pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,share-trips,carry-in-place,@spyre.kernel,"
-        "view-copies,order-batches,plan,materialize-plan,divide-work,forward-results,inline-loops,place-lx,assign-pool",
+        "cut-copies,part-rows,pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,share-trips,carry-in-place,@spyre.kernel,"
+        "view-copies,choose-rows,order-batches,plan,materialize-plan,divide-work,forward-results,inline-loops,place-lx,assign-pool",
         legality.KERNEL,
     ),
     Stage("convert-spyre-kernel-to-superdsc", legality.SUPERDSC),

@@ -25,7 +25,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from spyre_mlir.dialects.boxes import box_of, overlap
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
-from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp, YieldOp
+from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SpyreSpec
@@ -33,7 +33,7 @@ from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.transforms.aten_to_loop.coalesced_loops import merged
 from spyre_mlir.transforms.aten_to_loop.nests import NestLoops
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
-from spyre_mlir.transforms.utils.nests.nest_parts import nest_like
+from spyre_mlir.transforms.utils.nests.nest_parts import is_copy, nest_like
 
 LANES = DL16.elements_per_stick()
 
@@ -84,9 +84,9 @@ def _writers(value: SSAValue) -> list[NestOp]:
     while isinstance(nest := value.owner, NestOp) and value.has_one_use():
         found.append(nest)
         if nest.dest is None:
-            return found[::-1] if len(found) == 1 and not _is_copy(nest) else []
+            return found[::-1] if len(found) == 1 and not is_copy(nest) else []
         value = nest.dest
-    computed = all(not _is_copy(n) or isinstance(n.inputs[0].owner, NestOp) for n in found)
+    computed = all(not is_copy(n) or isinstance(n.inputs[0].owner, NestOp) for n in found)
     return found[::-1] if isinstance(value.owner, EmptyOp) and value.has_one_use() and computed else []
 
 
@@ -153,13 +153,9 @@ def _forwarded(copy: NestOp) -> tuple[NestOp, dict[str, int]] | None:
     return writers[0], places
 
 
-def _is_copy(op: NestOp) -> bool:
-    return op.combine is None and isinstance(op.body.block.first_op, YieldOp)
-
-
 def _places(op: NestOp) -> dict[str, int] | None:
     """Return the dimension of its input that each loop of a copy walks, if it reads every element of it once."""
-    if not _is_copy(op) or hint_of(op) is not None:
+    if not is_copy(op) or hint_of(op) is not None:
         return None
     found, extents = dict[str, int](), op.space.extents
     for dim, (expr, extent) in enumerate(zip(op.input_maps[0].data, shape_of(op.inputs[0]), strict=True)):

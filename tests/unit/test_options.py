@@ -48,6 +48,7 @@ def test_fields_of_passes_follow_from_the_options() -> None:
         "convert-spyre-loop-to-spyre-kernel": {"keep_float32": True, "keep_float32_in": ()},
         "decompose-aten": {"prefer_device": False, "integers": "auto"},
         "outline-regions": {},
+        "pad-heads": {"keep_float32": True},
         "pack-weights": {"enabled": True},
         "plan": {"loops": True},
         "place-inputs": {"inputs": "default"},

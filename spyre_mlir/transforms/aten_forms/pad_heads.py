@@ -25,7 +25,7 @@ from math import prod
 
 from typing_extensions import override
 from xdsl.dialects import func
-from xdsl.dialects.builtin import Float16Type
+from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.argument_notes import is_prepared
@@ -38,6 +38,7 @@ from spyre_mlir.transforms.aten_forms.recognition.head_channels import (
     ATTENTION,
     LINEAR,
     Heads,
+    argument_of,
     heads_of,
     layer_of,
     sliced_columns,
@@ -56,38 +57,55 @@ _ACCESSES = 8
 
 @dataclass(frozen=True)
 class PadHeadsPass(FunctionPass):
-    """Pads the weights of heads that have no whole sticks."""
+    """Pads the weights of heads that have no whole sticks.
+
+    Attributes:
+        keep_float32: float32 tensors are stored as they are, in sticks of half as many elements: their heads stay.
+    """
 
     name = "pad-heads"
+
+    keep_float32: bool = False
 
     @override
     def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
         """Pad the heads of a function where this is predicted to gain."""
         for op in reversed(list(function.body.block.ops)):
             if isinstance(op, AtenOp) and op.parent is not None and len(op.results) == 1:
-                _rotate(function, op)
+                self._rotate(function, op)
         ops = [o for o in function.body.block.ops if isinstance(o, AtenOp)]
-        found = [heads for o in ops if (heads := heads_of(o)) is not None and _gains(function, heads)]
+        every = [heads for o in ops if (heads := heads_of(o)) is not None]
+        found = [heads for heads in every if self._is_narrowed(heads.linear) and _gains(function, heads)]
         if kept := _with_padded_factors(found):
             _Padding(kept).rewrite(ops)
 
+    def _rotate(self, function: func.FuncOp, op: AtenOp) -> None:
+        """Rotate all channels of heads to be padded where a model rotates parts: only whole heads are followed."""
+        if (found := rotation_of(op)) is None or not can_move(found.heads):
+            return
+        layer, channels = layer_of(found.heads), shape_of(found.heads)[-1]
+        if layer is None or not self._is_narrowed(layer) or not _are_prepared(function, layer):
+            return
+        if _pays(layer, channels, round_up(channels, _LANES)):
+            rotate(op, found)
 
-def _rotate(function: func.FuncOp, op: AtenOp) -> None:
-    """Rotate all channels of heads to be padded where a model rotates parts: only whole heads are followed."""
-    if (found := rotation_of(op)) is None or not can_move(found.heads):
-        return
-    layer, channels = layer_of(found.heads), shape_of(found.heads)[-1]
-    if layer is None or not all(is_prepared(function, v) for v in layer.operands[1:]):
-        return
-    if _pays(layer, channels, round_up(channels, _LANES)):
-        rotate(op, found)
+    def _is_narrowed(self, layer: AtenOp) -> bool:
+        """Whether the device holds what a layer makes as DL16."""
+        kept = self.keep_float32 and isinstance(element_of(layer.results[0]), Float32Type)
+        return not kept and not layer.is_wide
 
 
 def _gains(function: func.FuncOp, heads: Heads) -> bool:
     """Whether padding saves more traffic than the weight grows by, and the host lays out all weights at load."""
     layers = [heads.linear, *(o for o in heads.steps if o.overload == LINEAR and turning_matrix(o) is None)]
-    prepared = all(is_prepared(function, v) for o in layers for v in o.operands[1:])
+    prepared = all(_are_prepared(function, layer) for layer in layers)
     return prepared and _pays(heads.linear, heads.channels, _full(heads))
+
+
+def _are_prepared(function: func.FuncOp, layer: AtenOp) -> bool:
+    """Whether the host lays out the weight and the bias of a layer at load."""
+    arguments = [argument_of(v) for v in layer.operands[1:]]
+    return all(a is not None and is_prepared(function, a) for a in arguments)
 
 
 def _pays(layer: AtenOp, channels: int, padded: int) -> bool:
@@ -95,7 +113,7 @@ def _pays(layer: AtenOp, channels: int, padded: int) -> bool:
     *rows, _ = shape_of(layer.results[0])
     summed = shape_of(layer.operands[0])[-1]
     # Where heads are narrower than half a stick, most of what is computed would be zeros.
-    if channels % _LANES == 0 or padded > 2 * channels or not isinstance(element_of(layer.results[0]), Float16Type):
+    if channels % _LANES == 0 or padded > 2 * channels:
         return False
     return prod(rows) * channels * _ACCESSES > (padded - channels) * summed
 

@@ -57,8 +57,8 @@ class OrderBatchesPass(ModulePass):
                     _order(kernel_op, number, spec, parameters)
 
 
-def _is_free(value: SSAValue) -> bool:
-    """Return whether kernels that take any order make a buffer and read it, and nothing else does."""
+def takes_any_order(value: SSAValue) -> bool:
+    """Return whether a buffer may have its dimensions in any order: kernels alone make it and read it."""
     if not isinstance(value.owner, kernel.AllocOp) or kernel.device_tensor(value).layout.unit_extent > 1:
         return False
     users = [use.operation for use in value.uses]
@@ -69,7 +69,7 @@ def _order(product: kernel.ComputeOp, number: int, spec: SpyreSpec, parameters: 
     """Put dimensions of an operand that batches walk outermost, if its products take less time and all can walk it."""
     value = product.operands[number]
     alloc = value.owner
-    if not batch_loops(product) or not _is_free(value) or not isinstance(alloc, kernel.AllocOp):
+    if not batch_loops(product) or not takes_any_order(value) or not isinstance(alloc, kernel.AllocOp):
         return
     layout = kernel.device_tensor(value).layout
     orders = [order for order in _orders(product, number) if order != layout.order]
@@ -132,7 +132,7 @@ def _alike(alloc: kernel.AllocOp) -> list[kernel.AllocOp]:
                 made = value.owner
                 if not isinstance(made, kernel.AllocOp) or made in found:
                     continue
-                if _is_free(value) and kernel.device_tensor(value).layout == layout:
+                if takes_any_order(value) and kernel.device_tensor(value).layout == layout:
                     found.append(made)
     return found
 

@@ -67,7 +67,7 @@ def test_a_program_that_was_printed_anywhere_goes_on_as_one_that_was_not(stop: s
     ("stop", "following"),
     [
         ("", PASSES[0]),
-        ("schedule-host-steps", "part-rows"),
+        ("schedule-host-steps", "cut-copies"),
         ("choose-layouts", "choose-layouts"),
         ("convert-spyre-loop-to-spyre-kernel", "keep-on-device"),
         ("plan", "materialize-plan"),
@@ -82,6 +82,7 @@ def test_the_end_is_a_level_or_a_pass(stops: dict[str, str]) -> None:
     module = parse_module(stops["schedule-host-steps"], make_context())
     assert level_of(module) == "spyre.loop"
     assert remaining_passes(module, "choose-layouts") == [
+        "cut-copies",
         "part-rows",
         "pad-rows",
         "cut-rows",
@@ -96,7 +97,7 @@ def test_the_end_is_a_level_or_a_pass(stops: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("to", "after", "message", "hint"),
     [
-        ("decompose-aten", None, "beyond decompose-aten already: it is at the level spyre.loop", "part-rows"),
+        ("decompose-aten", None, "beyond decompose-aten already: it is at the level spyre.loop", "cut-copies"),
         ("aten", None, "beyond aten already", "superdsc"),
         ("plan", "divide-work", "beyond plan already: it is behind divide-work", "forward-results"),
         ("plna", None, "no level or pass of the pipeline is called 'plna'", "did you mean plan"),

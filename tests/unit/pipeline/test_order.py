@@ -26,13 +26,13 @@ from tests.unit.pipeline.programs import passes_of, program
 
 CONTEXT = make_context()
 TO_LOOP = (
-    "place-inputs,turn-loops,fold-sinks,turn-heads,part-columns,take-experts,spread-experts,pad-heads,fold-padding,convolve-rows,decompose-aten,cse,convert-aten-to-spyre-loop,"
+    "place-inputs,turn-loops,fold-sinks,slice-columns,turn-heads,part-columns,take-experts,spread-experts,pad-heads,fold-padding,convolve-rows,decompose-aten,cse,convert-aten-to-spyre-loop,"
     "scale-results,split-products,update-in-place,forward-copies,join-parts,pack-weights,schedule-host-steps"
 )
 TO_KERNEL = (
-    "part-rows,pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
+    "cut-copies,part-rows,pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
     "share-trips,carry-in-place,"
-    "view-copies,order-batches,plan,materialize-plan,divide-work,forward-results,inline-loops,place-lx,assign-pool"
+    "view-copies,choose-rows,order-batches,plan,materialize-plan,divide-work,forward-results,inline-loops,place-lx,assign-pool"
 )
 
 
@@ -92,7 +92,7 @@ def test_passes_that_are_off_are_left_out() -> None:
     [
         ("aten", "place-inputs"),
         ("aten-decomposed", "convert-aten-to-spyre-loop"),
-        ("spyre.loop", "part-rows"),
+        ("spyre.loop", "cut-copies"),
         ("spyre.kernel", "view-copies"),
     ],
 )

@@ -114,9 +114,29 @@ def _columns(value: SSAValue) -> tuple[tuple[int, int], AtenOp | None]:
 
 
 def _weights_alone(linear: AtenOp) -> bool:
-    """Whether a layer's weight and bias are arguments that nothing else reads."""
-    given = linear.operands[1:]
-    return all(isinstance(v, BlockArgument) and v.has_one_use() for v in given)
+    """Whether a layer's weight and bias are arguments, or rows of arguments, that nothing else reads."""
+    return all(argument_of(v) is not None for v in linear.operands[1:])
+
+
+def argument_of(weight: SSAValue) -> SSAValue | None:
+    """Return the argument that a weight is, or whose rows it is; None if something else reads these."""
+    if not weight.has_one_use():
+        return None
+    if isinstance(weight, BlockArgument):
+        return weight
+    if not isinstance(weight.owner, AtenOp) or not _takes_rows(weight.owner):
+        return None
+    argument = weight.owner.operands[0]
+    alone = isinstance(argument, BlockArgument) and all(_takes_rows(use.operation) for use in argument.uses)
+    return argument if alone else None
+
+
+def _takes_rows(op: Operation) -> bool:
+    """Whether an op takes some rows of a weight, for one reader."""
+    if not isinstance(op, AtenOp) or op.overload != "slice.Tensor" or not op.results[0].has_one_use():
+        return False
+    args = arguments_of(op)
+    return args["dim"] == 0 and args["step"] in (None, 1)
 
 
 def _followed(found: Heads) -> bool:
@@ -158,7 +178,7 @@ def _follows(found: Heads, op: AtenOp, value: SSAValue, place: int) -> bool:
             found.joined.add(result)
         return keeps or (op.overload == LINEAR and place == 0 and _weights_alone(op))
     axis = found.axes[value]
-    if op.overload == "view" and axis == -1 and len(shape) > 1 and made[-1] == shape[-2] * shape[-1] != shape[-1]:
+    if op.overload == "view" and axis == -1 and _joins(shape, made):
         found.joined.add(result)
         return True
     if op.overload in (*_PRODUCTS, ATTENTION):
@@ -172,6 +192,13 @@ def _follows(found: Heads, op: AtenOp, value: SSAValue, place: int) -> bool:
     if after is not None and after < 0:
         found.axes[result] = after
     return after is not None
+
+
+def _joins(shape: tuple[int, ...], made: tuple[int, ...]) -> bool:
+    """Whether a view puts the channels of several heads side by side, of all or of those of one batch."""
+    if len(shape) < 2 or not made or not shape[-1] or made[-1] == shape[-1] or made[-1] % shape[-1]:
+        return False
+    return shape[-2] % (made[-1] // shape[-1]) == 0
 
 
 def _rotated(found: Heads, op: AtenOp, value: SSAValue, place: int) -> int | None:
@@ -235,4 +262,4 @@ def _moved(op: AtenOp, axis: int) -> int | None:
             return None
 
 
-__all__ = ["ATTENTION", "LINEAR", "Heads", "heads_of", "layer_of", "sliced_columns", "turning_matrix"]
+__all__ = ["ATTENTION", "LINEAR", "Heads", "argument_of", "heads_of", "layer_of", "sliced_columns", "turning_matrix"]

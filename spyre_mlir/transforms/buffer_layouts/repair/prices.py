@@ -15,6 +15,7 @@ from spyre_mlir.hw.cost_parameters import CostParameters
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import UNIT
 from spyre_mlir.planning.divisions import divide_within
+from spyre_mlir.transforms.buffer_layouts.choose_rows import ChooseRowsPass
 from spyre_mlir.transforms.buffer_layouts.order_batches import OrderBatchesPass
 from spyre_mlir.transforms.buffer_layouts.view_copies import ViewCopiesPass
 from spyre_mlir.transforms.kernel_plans.divided_blocks import divide_as_usual, kernels_in
@@ -152,8 +153,8 @@ class LayoutPricing:
     def _write(self, module: ModuleOp, functions: Sequence[FunctionPlan]) -> None:
         for function in functions:
             function.write()
-        for pass_ in (ViewCopiesPass(numbers=self.numbers), OrderBatchesPass(numbers=self.numbers)):
-            pass_.apply(self.context, module)
+        for pass_ in (ViewCopiesPass, ChooseRowsPass, OrderBatchesPass):
+            pass_(numbers=self.numbers).apply(self.context, module)
 
 
 def _is_sparse(op: KernelOp) -> bool:

@@ -62,8 +62,13 @@ def divided(space: SpaceAttr, splits: Mapping[str, int]) -> SpaceAttr:
 def batch_loops(op: kernel.KernelOp) -> Set[str]:
     """Return the loops of a product that are neither its rows, nor its columns, nor its sum."""
     left, right, result = (index.names for index in op.maps.data)
-    own = [d.name for d in op.space.data if d.name in (left & result) - right]
-    return (left & right & result) | set(own[:-1])
+    return (left & right & result) | set(row_loops(op)[:-1])
+
+
+def row_loops(op: kernel.KernelOp) -> list[str]:
+    """Return the loops of a product that walk its first operand and its result alone; the last one is its rows."""
+    left, right, result = (index.names for index in op.maps.data)
+    return [d.name for d in op.space.data if d.name in (left & result) - right]
 
 
 def columns_first(op: kernel.KernelOp, splits: Mapping[str, int]) -> Mapping[str, int] | None:
@@ -98,4 +103,13 @@ def counted_along(op: kernel.KernelOp) -> SpaceAttr:
     return SpaceAttr(tuple(dims))
 
 
-__all__ = ["batch_loops", "columns_first", "counted_along", "divided", "footprints", "loops_of", "whole_loops"]
+__all__ = [
+    "batch_loops",
+    "columns_first",
+    "counted_along",
+    "divided",
+    "footprints",
+    "loops_of",
+    "row_loops",
+    "whole_loops",
+]

@@ -8,9 +8,14 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.dialects.spyre.loop import NestOp
+from spyre_mlir.dialects.spyre.loop import NestOp, YieldOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.sticks import LinearExpr
+
+
+def is_copy(op: NestOp) -> bool:
+    """Return whether a nest writes what it reads."""
+    return op.combine is None and isinstance(op.body.block.first_op, YieldOp)
 
 
 def nest_like(
@@ -72,4 +77,4 @@ def moved(index: IndexMapAttr, name: str, by: int) -> IndexMapAttr:
     return IndexMapAttr(tuple(e.moved(name, by) for e in index.data))
 
 
-__all__ = ["dim_of", "moved", "nest_like", "part_of"]
+__all__ = ["dim_of", "is_copy", "moved", "nest_like", "part_of"]

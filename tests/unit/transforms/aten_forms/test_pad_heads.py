@@ -16,6 +16,7 @@ from spyre_mlir.frontend import import_program
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import lower
 from spyre_mlir.transforms.aten_forms.pad_heads import PadHeadsPass
+from spyre_mlir.transforms.aten_forms.slice_columns import SliceColumnsPass
 from spyre_mlir.transforms.aten_forms.turn_heads import TurnHeadsPass
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.aten_forms.attentions import (
@@ -192,6 +193,41 @@ def test_heads_whose_weights_a_call_writes_stay() -> None:
     module = import_program(Written().half().eval(), (given(),)).module
     PadHeadsPass().apply(make_context(), module)
     assert layers(module) == [(256, 64)] * 2 + [(128, 64), (64, 128)]
+
+
+class Layers(torch.nn.Module):
+    """Attention of torch, of 4 heads of 32 channels, and what it reads."""
+
+    def __init__(self, *, crossed: bool, weighted: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.attention = torch.nn.MultiheadAttention(128, 4, batch_first=True)
+        self.crossed, self.weighted = crossed, weighted
+
+    @override
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        read = y if self.crossed else x
+        return self.attention(x, read, read, need_weights=self.weighted)[0]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("crossed", [False, True])
+def test_attention_of_torch_is_padded(crossed: bool, weighted: bool) -> None:
+    """Rows of one weight make queries, keys and values, and heads of all sequences are one dimension; in float32."""
+    model = Layers(crossed=crossed, weighted=weighted).eval()
+    inputs = (torch.randn(3, 40, 128), torch.randn(3, 24, 128))
+    program = import_program(model, inputs)
+    for pass_ in (SliceColumnsPass(), PadHeadsPass()):
+        pass_.apply(make_context(), program.module)
+    assert layers(program.module) == [(256, 128)] * 3 + [(128, 256)]
+    assert spyre_mlir.compile(model, inputs).verify(*inputs)
+
+
+def test_heads_in_float32_that_is_kept_stay() -> None:
+    """A stick has 32 numbers then, so that each of these heads has a whole one."""
+    module = import_program(Attention().eval().float(), (given().float(),)).module
+    PadHeadsPass(keep_float32=True).apply(make_context(), module)
+    assert layers(module) == [(128, 64)] * 3 + [(64, 128)]
 
 
 def test_the_host_pads_weights_whatever_room_there_is(monkeypatch: pytest.MonkeyPatch) -> None:

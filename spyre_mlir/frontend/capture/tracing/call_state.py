@@ -29,7 +29,9 @@ class CallState:
     def __init__(self, model: torch.nn.Module) -> None:
         """Takes what there is before the call."""
         hooks = {id(held) for module in model.modules() for name, held in vars(module).items() if "_hooks" in name}
-        self._before = [(held, held.copy()) for held in held_state(model) if id(held) not in hooks]
+        state = [(held, held.copy()) for held in held_state(model)]
+        self._before = [(held, values) for held, values in state if id(held) not in hooks]
+        self._hooks = [(held, values) for held, values in state if id(held) in hooks]
         self._weights = {id(held) for held in holders(model)}
         self._after: list[tuple[Held, Held]] = []
         self._changed: set[str] = set()
@@ -53,13 +55,13 @@ class CallState:
 
     @contextmanager
     def left(self) -> Generator[None]:
-        """Puts the model into the state that the call has left, and back."""
+        """Puts the model into the state that the call has left, and back: hooks that the call has added end there."""
         try:
             for held, values in self._after:
                 restore(held, values if id(held) in self._weights else _without_traces(values))
             yield
         finally:
-            for held, values in self._before:
+            for held, values in (*self._before, *self._hooks):
                 restore(held, values)
 
     def _new_tensors(self, held: Held, before: Held) -> Iterator[tuple[str, torch.Tensor]]:

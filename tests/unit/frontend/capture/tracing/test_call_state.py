@@ -68,6 +68,28 @@ def test_what_the_next_call_reads_is_refused(model: nn.Module, name: str) -> Non
     assert (len(model._forward_hooks), vars(model)) == (hooks, attributes)
 
 
+class HooksItself(Remembering):
+    """Adds a hook to its layer at its first call, as models of transformers do that collect hidden states."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Identity()
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.known:
+            self.layer.register_forward_hook(lambda _module, _given, made: made * 2)
+            self.known = True
+        return self.layer(x)
+
+
+def test_a_model_has_its_hooks_once_after_it_was_compiled() -> None:
+    model = HooksItself()
+    compiled = spyre_mlir.compile(model, (X,))
+    assert not model.known and not model.layer._forward_hooks  # pyright: ignore[reportPrivateUsage]
+    for run in (compiled, model, model):
+        torch.testing.assert_close(run(X), X * 2)
+
+
 def test_after_the_first_call_a_model_that_initialises_itself_compiles() -> None:
     model = FirstCallDiffers()
     with torch.no_grad():

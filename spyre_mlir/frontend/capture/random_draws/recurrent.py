@@ -21,6 +21,8 @@ from spyre_mlir.frontend.torch_private import Operator
 
 _ATEN = torch.ops.aten
 _FUNCTIONS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+# Of networks on padded sequences; those on packed ones begin with `data` and `batch_sizes`.
+_NAMES = ("input", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first")
 NETWORKS = (_ATEN.lstm.input, _ATEN.gru.input, _ATEN.rnn_tanh.input, _ATEN.rnn_relu.input)
 
 
@@ -64,7 +66,9 @@ class LayersApart(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Calls a function of torch, or a network by layers."""
-        if getattr(func, "__name__", "") not in _FUNCTIONS or kwargs or len(args) != 9:
+        if getattr(func, "__name__", "") in _FUNCTIONS and kwargs and set(kwargs) == set(_NAMES[len(args) :]):
+            args, kwargs = (*args, *(kwargs[name] for name in _NAMES[len(args) :])), {}
+        if getattr(func, "__name__", "") not in _FUNCTIONS or kwargs or len(args) != len(_NAMES):
             return func(*args, **(kwargs or {}))
         padded = isinstance(args[3], bool)  # else this is the list of parameters
         layers, dropout, train = args[4:7] if padded else args[5:8]

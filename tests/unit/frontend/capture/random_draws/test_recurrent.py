@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence
+from torch.overrides import TorchFunctionMode
+from typing_extensions import override
 
 import spyre_mlir
 from spyre_mlir.errors import UnsupportedError
@@ -22,6 +24,28 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
     "lstm": lambda: nn.LSTM(4, 3, 2, dropout=0.3, batch_first=True),
     "gru": lambda: nn.GRU(4, 3, 2, dropout=0.3, bias=False),
 }
+
+
+class Calls(TorchFunctionMode):
+    """Notes how many layers each call of a network has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = list[int]()
+
+    @override
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.gru:
+            self.layers.append(args[4] if len(args) > 4 else kwargs["num_layers"])
+        return func(*args, **(kwargs or {}))
+
+
+def test_arguments_by_name_are_those_by_place() -> None:
+    weights, first = list(NETWORKS["gru"]().parameters()), torch.zeros(2, 3, 3)
+    others = {"has_biases": False, "num_layers": 2, "dropout": 0.3, "train": True}
+    with Calls() as calls, LayersApart():
+        torch.gru(X, first, weights, **others, bidirectional=False, batch_first=False)
+    assert calls.layers == [1, 1]
 
 
 @pytest.mark.parametrize("name", NETWORKS)

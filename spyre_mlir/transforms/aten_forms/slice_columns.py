@@ -12,8 +12,8 @@ becomes
 %heads = aten.view(%columns) {size = array<i64: 2, 197, 6, 32>} : (...) -> tensor<2x197x6x32xf16>
 %q = aten.permute(%heads) {dims = array<i64: 0, 2, 1, 3>} : (...) -> tensor<2x6x197x32xf16>
 ```
-`nn.MultiheadAttention` and most vision transformers have queries, keys and values in one product, and take them apart
-so. The passes behind this one, which pad heads and split products, find slices alone.
+`nn.MultiheadAttention` and vision transformers have queries, keys and values in one product, and take them apart so.
+The passes behind this one, which pad heads and split products, find slices alone.
 
 Decision: docs/decisions/0186-heads-have-whole-sticks.md
 """

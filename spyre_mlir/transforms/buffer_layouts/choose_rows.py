@@ -9,7 +9,7 @@ spyre.kernel.compute "batchmatmul" [b0 = 2, m = 512, n = 2048, k = 768] ins(%x[m
 ```
 All loops of the first operand alone are rows of one matrix. The hardware takes one of them for the rows of a product
 and the others for a batch: with few rows the array is filled in part, and a batch that lies inside of the rows in
-memory slows it down. Models whose sequences come first have the batch in the place of the rows.
+memory slows it down. Models whose positions come first have the sequences in the place of the rows.
 
 Decision: docs/decisions/0220-rows-are-the-loop-that-fills-the-array.md
 """
@@ -54,7 +54,7 @@ class ChooseRowsPass(ModulePass):
 
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Choose the rows of every product with a matrix that has no batches."""
+        """Choose the rows of every product with a matrix that has no batches, unless a hint or its text divides it."""
         choices = KernelChoices.known(spec_of(ctx, op), given_numbers(self.numbers), narrow=False)
         for function in functions(op):
             for product in [o for o in function.body.block.ops if isinstance(o, kernel.ComputeOp) and o.is_product]:
@@ -65,7 +65,7 @@ class ChooseRowsPass(ModulePass):
 def _choose(product: kernel.ComputeOp, choices: KernelChoices) -> None:
     """Put the loop last among the rows with which the product alone takes least time; the present one if several do."""
     rows = row_loops(product)
-    if len(rows) < 2:
+    if len(rows) < 2 or any(split > 1 for split in product.space_splits().values()):
         return
     present, parameters = (product.space, product.maps), choices.parameters
     # Loops over a large batch that lies inside of the rows make its parts as quick as small ones.

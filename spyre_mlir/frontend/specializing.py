@@ -23,7 +23,7 @@ from spyre_mlir.dialects.argument_notes import PLACES, note_of
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.aten_sizes import number_at
-from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, WhileLoopOp, carried_inputs
+from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, WhileLoopOp, carried_inputs, returned_by
 from spyre_mlir.frontend.calling.current_values import with_current_values
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier
@@ -198,12 +198,12 @@ class _Graph:
         block = taken.body.block
         self.nodes |= {value: self.nodes[given] for value, given in zip(block.args, op.inputs, strict=True)}
         self.ops(block)
-        returned = cast(func.ReturnOp, block.last_op).arguments
+        returned = returned_by(taken)
         self.nodes |= {value: self.nodes[made] for value, made in zip(op.outputs, returned, strict=True)}
 
     def decided(self, op: CondOp | WhileLoopOp) -> None:
         """Add branches, or a loop as long as a condition holds, as torch has them."""
-        graphs = [self.called(f, f.body.block.args, _returned(f)) for f in op.functions()]
+        graphs = [self.called(f, f.body.block.args, returned_by(f)) for f in op.functions()]
         given = [self.nodes[value] for value in op.inputs]
         if isinstance(op, CondOp):
             self.control(op, _COND, (self.nodes[op.predicate], *graphs, tuple(given)))
@@ -218,7 +218,7 @@ class _Graph:
             slice_taken(value) if carried <= number < carried + sliced else value
             for number, value in enumerate(function.body.block.args)
         ]
-        returned = [v if n < carried else slice_given(v) for n, v in enumerate(_returned(function))]
+        returned = [v if n < carried else slice_given(v) for n, v in enumerate(returned_by(function))]
         given = [self.nodes[value] for value in op.inputs]
         lists = given[:carried], given[carried : carried + sliced], given[carried + sliced :]
         self.control(op, _SCAN, (self.called(function, taken, returned), *lists))
@@ -287,10 +287,6 @@ class _Graph:
         if isinstance(value, (list, tuple)):
             return [self._argument(parameter, item) for item in cast("Sequence[object]", value)]
         return in_torch(parameter, value)
-
-
-def _returned(function: func.FuncOp) -> Sequence[SSAValue]:
-    return cast(func.ReturnOp, function.body.block.last_op).arguments
 
 
 def _said(predicate: SSAValue) -> bool | None:

@@ -13,11 +13,11 @@ Decision: docs/decisions/0208-control-flow-has-symbols.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,15 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
-from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, WhileLoopOp, carried_inputs, varying_inputs
+from spyre_mlir.dialects.ir.control import (
+    CondOp,
+    ControlOp,
+    ForLoopOp,
+    WhileLoopOp,
+    carried_inputs,
+    returned_by,
+    varying_inputs,
+)
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.loop import (
     EmptyOp,
@@ -155,7 +163,7 @@ class _Walk:
         for function in functions:
             self._hand(function, op, carried, varying_inputs(op))
         *conditions, body = functions
-        block, returned = body.body.block, _returned(body)
+        block, returned = body.body.block, returned_by(body)
         pairs, changes = list(zip(block.args, returned[:carried], strict=False)), True
         while changes:
             before = [self._held(value) for value, _ in pairs]
@@ -179,7 +187,7 @@ class _Walk:
             self._hand(function, op)
             for inner in function.body.block.ops:
                 self.step(inner)
-            ends.append([self._held(value) for value in _returned(function)])
+            ends.append([self._held(value) for value in returned_by(function)])
         for result, one, other in zip(op.outputs, *ends, strict=True):
             self.hold(result, *(_common(a, b) for a, b in zip(one, other, strict=True)))
 
@@ -335,10 +343,6 @@ class _Walk:
                 raise refusal("a growing dimension is shifted, or merged with another one", op)
             if each is not None and not used and expr.last(extents) >= self.least * each:
                 raise refusal("an element is read whose place depends on the length, or lies beyond the shortest", op)
-
-
-def _returned(function: func.FuncOp) -> Sequence[SSAValue]:
-    return cast(func.ReturnOp, function.body.block.last_op).arguments
 
 
 def _common(one: Mapping[int, Content], other: Mapping[int, Content]) -> dict[int, Content]:

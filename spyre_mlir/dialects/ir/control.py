@@ -16,6 +16,7 @@ Decision: docs/decisions/0197-loops-over-slices-are-loops-of-the-bundle.md
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     I64,
@@ -27,7 +28,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -342,6 +343,11 @@ def varying_inputs(op: ControlOp) -> int:
     return carried_inputs(op) + (op.sliced.value.data if isinstance(op, ForLoopOp) else 0)
 
 
+def returned_by(function: FuncOp) -> Sequence[SSAValue]:
+    """Return the values that a function of one block returns."""
+    return cast(ReturnOp, function.body.block.last_op).arguments
+
+
 def has_control_flow(module: ModuleOp) -> bool:
     """Return whether the host decides anything in a program."""
     return next(_control_flow(module), None) is not None
@@ -385,6 +391,7 @@ __all__ = [
     "entry_type",
     "has_control_flow",
     "refuse_control_flow",
+    "returned_by",
     "varying_inputs",
     "with_operands",
     "with_types",

@@ -10,26 +10,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch._higher_order_ops.while_loop import while_loop
-from torch.export import Dim
 
 import spyre_mlir
 from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.torch_compile.history import compilations
 from tests.end_to_end.importing.against_eager import close, eager, results
+from tests.end_to_end.importing.symbolic_rows import FEW, MANY, SHAPES, WEIGHT, N, rows
 from tests.functions import FunctionModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
-WEIGHT = torch.linspace(-0.5, 0.5, 36).reshape(6, 6)
-SHAPES = (({0: Dim("rows", min=2, max=64)}, None),)
-
-
-def rows(count: int) -> Tensor:
-    return torch.linspace(-1.0, 1.5, count * 6).reshape(count, 6)
-
-
-N = torch.tensor(3)
-FEW, MANY = (rows(4), N), (rows(9).flip(0) - 0.5, N - 2)
 
 
 def zero() -> Tensor:

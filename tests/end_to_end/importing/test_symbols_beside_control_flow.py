@@ -11,25 +11,15 @@ import torch
 from torch import Tensor
 from torch._higher_order_ops.map import map as mapped
 from torch._higher_order_ops.scan import scan
-from torch.export import Dim
 
 import spyre_mlir
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.parted.model import PartedModel
 from tests.end_to_end.importing.against_eager import close, results
+from tests.end_to_end.importing.symbolic_rows import FEW, MANY, SHAPES, WEIGHT, N, rows
 from tests.functions import FunctionModel
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-WEIGHT = torch.linspace(-0.5, 0.5, 36).reshape(6, 6)
-SHAPES = (({0: Dim("rows", min=2, max=64)}, None),)
-
-
-def rows(count: int) -> Tensor:
-    return torch.linspace(-1.0, 1.5, count * 6).reshape(count, 6)
-
-
-N = torch.tensor(3)
-FEW, MANY = (rows(4), N), (rows(9).flip(0) - 0.5, N - 2)
 
 
 def each_row(x: Tensor, n: Tensor) -> Any:

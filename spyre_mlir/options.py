@@ -111,9 +111,9 @@ class CompileOptions:
 
     numerics: Numerics = _option(
         "device",
-        "how calls compute; ``exact`` rounds float32 results once per operation, as eager does, ``device`` rounds to "
-        "the hardware's formats wherever something is stored. ``none`` computes in float32, rounds nothing and looks "
-        "for no fault that depends on data: for looking at big models. `CompiledModel.verify` is always exact",
+        "how calls compute: ``device`` rounds to the hardware's formats wherever a value is stored; ``exact`` "
+        "rounds float32 results once per operation, as eager does; ``none`` computes in float32 without rounding or "
+        "data-dependent checks, for a quick look at large models. `CompiledModel.verify` is always exact",
         of=Numerics,
         flag=False,
         of_calls=True,
@@ -132,41 +132,42 @@ class CompileOptions:
     )
     share_files: bool = _option(
         False,
-        "equal operations at different addresses share one SuperDSC file, whose symbol ids every launch binds anew; "
-        "the published specification wants an id to have one value in a bundle, so it is off",
+        "equal operations at different addresses share one SuperDSC file, whose symbol ids are bound anew at every "
+        "launch; off by default, because the published specification gives an id one value per bundle",
         sets=(_TO_SUPERDSC, "share"),
     )
     tile: bool = _option(
         True,
-        "groups of kernels run in loops over blocks of their rows where that is predicted to be quicker; "
-        "concrete addresses have no loops unless they are unrolled",
+        "groups of kernels run in loops over blocks of their rows where that is predicted to be faster; with "
+        "concrete addresses, only if the loops are unrolled",
         sets=("plan", "loops"),
     )
     in_place: bool = _option(
         True,
-        "write one position of an argument into the block around it, where it lies, instead of making a new tensor; "
-        "the host says where the block starts. Off, and with addresses in files, the new value is a tensor of its own",
+        "write one position of an argument into the block around it, in place, instead of making a new tensor; the "
+        "host passes the start of the block. When off, and with concrete addresses, the new value is a separate "
+        "tensor",
         sets=("update-in-place", ENABLED),
     )
     chosen_experts: bool = _option(
         True,
-        "with few tokens, a mixture of experts reads the matrices of the chosen experts alone: the host reads the "
-        "router's choice between two launches, and says where these matrices start. Off, with addresses in files, and "
-        "in functions of control flow, all tokens meet all experts",
+        "with few tokens, a mixture of experts reads only the matrices of the chosen experts: the host reads the "
+        "router's choice between two launches and passes the addresses of these matrices. When off, with concrete "
+        "addresses, and in functions of control flow, all experts process all tokens",
         sets=("take-experts", ENABLED),
     )
     packed_weights: bool = _option(
         True,
-        "weights of 8-bit integers that products read are words of four on the card, or of eight if four bits hold "
-        "them: a half and a quarter of the bytes of float16. Kernels take the words apart in the scratchpads; bound "
-        "later, the numbers must fit these bits. Off, the weights are sent as DL16",
+        "weights of 8-bit integers that matrix products read are packed four to a word on the card, or eight if "
+        "four bits suffice: a half or a quarter of the bytes of float16. Kernels unpack the words in the "
+        "scratchpads; weights that are bound later must fit these bits. When off, the weights are sent as DL16",
         sets=("pack-weights", ENABLED),
     )
     inputs: InputLayouts = _option(
         "default",
-        "layouts of inputs and results; ``default`` is the layout in which torch-spyre places a tensor on the card, "
-        "and kernels that lay one out otherwise count; ``free`` lets the host place each one as its readers like it. "
-        "Weights, integers, what a program writes, and keys and values of one query are free in either case",
+        "layouts of inputs and results: ``default`` is the layout in which torch-spyre places a tensor on the card, "
+        "and kernels that change it count; ``free`` lets the host place each tensor as its readers need it. "
+        "Weights, integers, tensors that the program writes, and keys and values of a single query are always free",
         of=InputLayouts,
         sets=("place-inputs", "inputs"),
     )
@@ -187,8 +188,8 @@ class CompileOptions:
     )
     on_fault: OnFault = _option(
         "raise",
-        "reaction of a call to a fault of the program: ``raise``, ``warn`` through `logging`, or ``collect``; "
-        "`CompiledModel.log` has the faults of the last call",
+        "how a call reacts to a fault of the program: ``raise``, ``warn`` through `logging`, or ``collect``; "
+        "`CompiledModel.log` holds the faults of the last call",
         of=OnFault,
         flag=False,
         of_calls=True,
@@ -201,65 +202,66 @@ class CompileOptions:
     )
     prefer_device: bool = _option(
         False,
-        "an operation that takes many kernels runs on the device whatever their number",
+        "run an operation on the device even if that takes many kernels",
         sets=("decompose-aten", "prefer_device"),
     )
     integers: Integers = _option(
         "auto",
-        "integers that may be beyond 2^24: ``device`` computes them on the device and refuses a larger one at the "
-        "call, ``exact`` computes them on the host, as torch does, ``auto`` is device until a call meets a larger "
-        "one; then the program is compiled again as exact, once, with a warning",
+        "operations on integers that may exceed 2^24: ``device`` computes them on the device and refuses larger "
+        "numbers at the call, ``exact`` computes them on the host, as torch does, ``auto`` is ``device`` until a "
+        "call meets a larger number; then the program is compiled again as ``exact``, once, with a warning",
         of=Integers,
         sets=("decompose-aten", "integers"),
     )
     keep_float32: bool = _option(
         False,
-        "float32 stays float32 on the device instead of DL16, at twice the bytes; products of matrices and functions "
-        "without a form on float32 compute in DL16, which a warning lists and the report counts",
+        "float32 stays float32 on the device instead of DL16, at twice the bytes; matrix products and functions "
+        "without a float32 form compute in DL16, which a warning lists and the report counts",
         sets=(_TO_KERNEL, "keep_float32"),
     )
     keep_float32_in: tuple[str, ...] = _option(
         (),
-        "names of what keeps float32, where all else is DL16: modules of the model with all that is in them "
+        "names of parts that keep float32 while the rest is DL16: modules of the model with their submodules "
         "(``layers.0.norm``), lines (``model.py:7``), operators (``softmax``) or operations of kernels (``exp``); "
-        "conversions are made where they meet the rest. ``norm?`` may be absent, as from some graphs of a function "
-        "that ``torch.compile`` divides. "
-        "The program stays flat. On a command line, names are separated by commas",
+        "conversions are inserted at their boundaries. ``norm?`` may match nothing, as in some graphs of a function "
+        "that ``torch.compile`` splits. The program stays flat. On a command line, names are separated by commas",
         sets=(_TO_KERNEL, "keep_float32_in"),
         read=read_names,
     )
     on_overflow: OnOverflow = _option(
         "warn",
-        "reaction of a call to finite numbers beyond the largest DLFloat16: ``warn`` warns once, with the "
-        "operations and their lines, ``raise`` gives no results, ``ignore`` says nothing; `CompiledModel.log` has them "
-        "in any case. Infinities that come from the host, and fillers of masks, do not count",
+        "how a call reacts to finite numbers beyond the largest DLFloat16: ``warn`` warns once, with the operations "
+        "and their lines, ``raise`` returns no results, ``ignore`` says nothing; `CompiledModel.log` has them in "
+        "any case. Infinities that come from the host, and fill values of masks, do not count",
         of=OnOverflow,
         flag=False,
         of_calls=True,
     )
     max_size: MaxSize = _option(
         None,
-        "the largest size that data decides, as by ``nonzero`` or a boolean index: what reads such a size is compiled "
-        "once, for this one, and calls are padded and masked; a program in which padding would reach a result is "
-        "refused. ``known`` takes the bounds that the program itself says, by ``torch._check`` and by its shapes. "
-        "None compiles for the sizes of each call",
+        "largest data-dependent size, as of ``nonzero`` or a boolean index: the parts that read such a size are "
+        "compiled once, for this bound, and calls are padded and masked; a program in which padding would reach a "
+        "result is refused. ``known`` takes the bounds that the program itself states, by ``torch._check`` and by "
+        "its shapes. None compiles for the sizes of each call",
         flag=False,
     )
     specialize_values: bool = _option(
         False,
-        "where Python decides by the values of tensors (``if``, ``range(int(n))``), the program is that of the example "
-        "inputs: the model runs once before it is compiled, and each call checks that Python would read the same",
+        "where Python decides by values of tensors (``if``, ``range(int(n))``), compile the path that the example "
+        "inputs take: the model runs once before it is compiled, and each call checks that Python would take the "
+        "same path",
     )
     cache: bool = _option(
         True,
-        "a program that was lowered before, by any process, is taken from the cache on disk, which keeps a size of a "
-        "model with symbols when it comes the second time; the environment variables ``SPYRE_MLIR_CACHE`` (a "
-        "directory, or ``off``) and ``SPYRE_MLIR_CACHE_SIZE`` (such as 500M) say where it is and how large it gets",
+        "take programs that any process has lowered before from the cache on disk; a program for one size of a "
+        "model with symbols is kept from the second time that size occurs. The environment variables "
+        "``SPYRE_MLIR_CACHE`` (a directory, or ``off``) and ``SPYRE_MLIR_CACHE_SIZE`` (such as 500M) set its place "
+        "and its largest size",
     )
     progress: Progress = _option(
         None,
-        "progress of the compilation: None shows a bar on a terminal and nothing elsewhere, True also lines elsewhere, "
-        "False nothing; a function is called with the name of every step",
+        "progress of the compilation: None shows a bar on a terminal and nothing elsewhere, True also prints lines "
+        "elsewhere, False shows nothing; a function is called with the name of every step",
         flag=False,
     )
 

@@ -25,6 +25,10 @@ from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.target import spec_of
+from spyre_mlir.transforms.kernel_loops.group_loops import GroupLoops, PutNest
+from spyre_mlir.transforms.kernel_loops.hinted_loops import put_hinted_loops
+from spyre_mlir.transforms.kernel_loops.repeated_weights import repeat_weights
+from spyre_mlir.transforms.kernel_loops.row_blocks import cut_rows
 from spyre_mlir.transforms.kernel_plans.divided_blocks import (
     divide_as_usual,
     divide_block,
@@ -32,12 +36,8 @@ from spyre_mlir.transforms.kernel_plans.divided_blocks import (
     kernels_in,
     move_to,
 )
-from spyre_mlir.transforms.kernel_plans.group_loops import GroupLoops, PutNest
-from spyre_mlir.transforms.kernel_plans.hinted_loops import put_hinted_loops
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
-from spyre_mlir.transforms.kernel_plans.repeated_weights import repeat_weights
-from spyre_mlir.transforms.kernel_plans.row_blocks import cut_rows
 from spyre_mlir.transforms.kernel_plans.sliced_sums import slice_sums
 from spyre_mlir.transforms.place_lx import without_room
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms

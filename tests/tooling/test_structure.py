@@ -23,6 +23,7 @@ PASS_HELPERS = {
     "loop_to_kernel",
     "kernel_to_superdsc",
     "kernel_plans",
+    "kernel_loops",
     "plan_notes",
     "planned_loops",
     "kernel_to_ktdp",

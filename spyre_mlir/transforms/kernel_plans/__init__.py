@@ -1,1 +1,1 @@
-"""Parts of pass `plan`: what kernels may do, which of them share rows, and bodies of loops."""
+"""Kernels as pass `plan` divides them: what each may do, blocks of them together, and a record of what is looked at."""

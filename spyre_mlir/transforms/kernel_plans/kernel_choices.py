@@ -7,8 +7,7 @@ Decision: docs/decisions/0199-images-keep-cores-idle-for-the-scratchpads.md
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import count
@@ -19,7 +18,6 @@ from xdsl.ir import Operation, SSAValue
 from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
-from spyre_mlir.dialects.spyre.core_view import local_slices
 from spyre_mlir.dialects.spyre.hints import HINT, HintError, hint_of
 from spyre_mlir.dialects.spyre.kernel_facts import fact
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
@@ -28,10 +26,10 @@ from spyre_mlir.hw.cost import arithmetic_us, filled_by, roofline_us, total_us
 from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
 from spyre_mlir.hw.division import Refusal, divide, divisions, divisors, judged_divisions
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.planning.agreement import with_spare
 from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel, Kernel, Prices
 from spyre_mlir.transforms.divide_work import divide_kernel
+from spyre_mlir.transforms.kernel_plans.operand_slices import OperandSlices
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_work
 from spyre_mlir.transforms.utils.hints import hinted_divisions, hinted_place
@@ -274,7 +272,7 @@ class KernelChoices:
     def _others(self, op: kernel.KernelOp, held: Sequence[bool]) -> tuple[DividedKernel, ...]:
         considered = self.candidates(op)
         known, loops = [c.splits for c in considered], loops_of(op)
-        works, slices = _works_of(op), _Slices(op, held, self._number)
+        works, slices = _works_of(op), OperandSlices(op, held, self._number)
         found = list[DividedKernel]()
         for splits in divisions(loops, footprints(op, loops), 2, self.spec):
             if splits not in known:
@@ -284,7 +282,7 @@ class KernelChoices:
 
     def _found(self, op: kernel.KernelOp, held: Sequence[bool]) -> tuple[DividedKernel, ...]:
         usual, work = op.space_splits(), _works_of(op).work
-        slices = _Slices(op, held, self._number)
+        slices = OperandSlices(op, held, self._number)
         first = DividedKernel(usual, work(usual), *slices.of(usual))
         if (hinted := hinted_divisions(op, self.spec)) is not None:
             wishes = (s for s in hinted if s != usual)
@@ -341,40 +339,6 @@ def _numbered(op: kernel.KernelOp, splits: Mapping[str, int]) -> list[Mapping[st
     """A division with every numbering of the cores that neighbours may take."""
     other = columns_first(op, splits) if op.is_product else None
     return [splits] if other is None else [splits, other]
-
-
-class _Slices:
-    """Slices of a kernel's operands under any division, equal ones by equal numbers."""
-
-    def __init__(self, op: kernel.KernelOp, held: Sequence[bool], number: Callable[[Hashable], int]) -> None:
-        tensors = [v.owner.compact() if isinstance(v.owner, TileOp) else kernel.device_tensor(v) for v in op.operands]
-        self._op, self._number, self._loops = op, number, op.loop_extents()
-        self._operands = [
-            (tensor.in_hbm, index.data, _walked_once(index.data)) if may and op.has_slices(number) else None
-            for number, (tensor, index, may) in enumerate(zip(tensors, op.maps.data, held, strict=True))
-        ]
-
-    def of(self, splits: Mapping[str, int]) -> tuple[tuple[int | None, ...], tuple[int, ...], frozenset[int]]:
-        """Return views and bytes of the operands, and the inputs that the result may overwrite."""
-        division, over = self._loops.divided(splits), {name for name, split in splits.items() if split > 1}
-        # Cores that a loop divides without a step in a tensor would need the same of it: most divisions of a product.
-        *inputs, output = found = [
-            None if o is None or not o[2].issuperset(over) else local_slices(*o[:2], division) for o in self._operands
-        ]
-        views = tuple([None if s is None else self._number(s.view) for s in found])
-        sizes = tuple([0 if s is None else s.bytes for s in found])
-        in_place = [
-            number
-            for number, s in enumerate(inputs)
-            if s is not None and output is not None and views[number] == views[-1]
-            if self._op.is_elementwise(number) and s.walk == output.walk
-        ]
-        return views, sizes, frozenset(in_place)
-
-
-def _walked_once(index: IndexMap) -> frozenset[str]:
-    """Loops that walk one dimension of a tensor."""
-    return frozenset([name for name, times in Counter(n for e in index for n, _ in e.terms).items() if times == 1])
 
 
 def shape_of(op: kernel.KernelOp, splits: Mapping[str, int]) -> Hashable:

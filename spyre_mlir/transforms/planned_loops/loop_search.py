@@ -26,17 +26,17 @@ from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.ops.table import Family
 from spyre_mlir.planning.divisions import divide_within
 from spyre_mlir.planning.trips import LoopChoice, TripSpan, shared_equally, worth_trying
-from spyre_mlir.transforms.kernel_plans.cut_sums import PartedSum, parts_of_sum, parts_of_weight, products_of
+from spyre_mlir.transforms.kernel_loops.cut_sums import PartedSum, parts_of_sum, parts_of_weight, products_of
+from spyre_mlir.transforms.kernel_loops.group_loops import GroupLoops
+from spyre_mlir.transforms.kernel_loops.group_prefixes import GroupPrefix
+from spyre_mlir.transforms.kernel_loops.repeated_weights import copies_of, shared_rows
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow, ops_from
+from spyre_mlir.transforms.kernel_loops.running_sums import MOST_TRIPS, most_trips
+from spyre_mlir.transforms.kernel_loops.time_floors import ROUNDING, TimeFloors
+from spyre_mlir.transforms.kernel_loops.trials import CLEAR_GAIN, InnerLoop, Trial, clear_gain_us, cuts
 from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in
-from spyre_mlir.transforms.kernel_plans.group_loops import GroupLoops
-from spyre_mlir.transforms.kernel_plans.group_prefixes import GroupPrefix
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
-from spyre_mlir.transforms.kernel_plans.repeated_weights import copies_of, shared_rows
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from
-from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, most_trips
-from spyre_mlir.transforms.kernel_plans.time_floors import ROUNDING, TimeFloors
-from spyre_mlir.transforms.kernel_plans.trials import CLEAR_GAIN, InnerLoop, Trial, clear_gain_us, cuts
 from spyre_mlir.transforms.kernel_plans.wished_buffers import WideWeights, divide_or_refuse
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.utils.hints import has_tile

@@ -14,8 +14,8 @@ from xdsl.ir import Region
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.hw.spec import SpyreSpec
+from spyre_mlir.transforms.kernel_loops.group_loops import PutNest
 from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in, move_to
-from spyre_mlir.transforms.kernel_plans.group_loops import PutNest
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.plan_notes.notes import KernelNote, RunNote, put_loop_notes, put_time

@@ -19,8 +19,8 @@ NO_FORM = {
     "transforms.kernel_plans.kernel_choices.SHORT_US": "which divisions are considered",
     "transforms.kernel_plans.kernel_choices.SLOW_US": "which divisions are considered",
     "transforms.planned_loops.loop_search.MOST_TRIPS": "in how many trips a sum grows; test_running_sums.py has both",
-    "transforms.kernel_plans.running_sums.MOST_TRIPS": "in how many trips a sum grows; test_running_sums.py has both",
-    "transforms.kernel_plans.repeated_weights._LEAST_GAIN_US": (
+    "transforms.kernel_loops.running_sums.MOST_TRIPS": "in how many trips a sum grows; test_running_sums.py has both",
+    "transforms.kernel_loops.repeated_weights._LEAST_GAIN_US": (
         "whether cores make the same columns; test_repeated_weights.py has both"
     ),
     "transforms.utils.kernels.widened_weights._MOST_KERNELS": (
@@ -33,9 +33,9 @@ NO_FORM = {
     "transforms.aten_forms.recognition.rotated_heads.MOST_CHANNELS": (
         "whether channels are turned by a product; test_turn_heads.py has both"
     ),
-    "transforms.kernel_plans.hinted_loops.MOST_LOOPS": "which hints are refused; test_hinted_loops.py has both",
+    "transforms.kernel_loops.hinted_loops.MOST_LOOPS": "which hints are refused; test_hinted_loops.py has both",
     "transforms.kernel_plans.kernel_choices.MOST_KNOWN": "how much is remembered, never what is answered",
-    "transforms.kernel_plans.hinted_loops.MOST_SHOWN": "how many numbers of trips a message shows",
+    "transforms.kernel_loops.hinted_loops.MOST_SHOWN": "how many numbers of trips a message shows",
     "transforms.buffer_layouts.repair.planned_layouts.FEW_ELEMENTS": "which layouts of a region are tried and kept",
     "transforms.buffer_layouts.repair.prices.MOST_IN_FULL": "whether loops count in prices; test_prices.py has both",
     "transforms.buffer_layouts.repair.regions.ENDS": "which layouts of a region are tried and kept",

@@ -34,8 +34,8 @@ from spyre_mlir.pipeline import lower, passes_to
 from spyre_mlir.pipeline.order import pass_factories
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes, plan
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
 from spyre_mlir.transforms.plan import PlanPass
 from spyre_mlir.transforms.planned_loops import loop_search
 from spyre_mlir.universe import make_context

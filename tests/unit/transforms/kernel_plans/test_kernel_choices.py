@@ -8,16 +8,13 @@ from math import prod
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.dialects.spyre.attributes import DeviceTensor
-from spyre_mlir.dialects.spyre.core_view import CoreDivision, LocalSlices
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.hw.cost_parameters import CALIBRATED
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.hw.sticks import IndexMap
 from spyre_mlir.planning.divisions import OUTSIDE, DividedKernel
 from spyre_mlir.transforms.kernel_plans import kernel_choices
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
-from tests.unit.transforms.kernel_plans.test_row_blocks import product
+from tests.unit.transforms.kernel_loops.test_row_blocks import product
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 
@@ -109,27 +106,6 @@ def test_short_products_may_have_other_slices() -> None:
     times = {tuple(c.splits.items()): choices.prices.us(c, frozenset()) for c in choices.candidates(op)}
     usual, few = (("m", 32), ("n", 1), ("k", 1)), (("m", 4), ("n", 8), ("k", 1))
     assert next(iter(times)) == usual and times[few] < times[usual] / 1.5
-
-
-def test_slices_that_several_cores_would_need_are_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cores that divide the columns of a product need the same rows of its left operand, so no scratchpad holds it."""
-    asked, local_slices = list[str](), kernel_choices.local_slices
-
-    def watched(tensor: DeviceTensor, index: IndexMap, division: CoreDivision) -> LocalSlices | None:
-        splits = {name: split for name, _, _, split in division.loops if split > 1}
-        asked.extend(set(splits) - {name for e in index for name, _ in e.terms})
-        return local_slices(tensor, index, division)
-
-    monkeypatch.setattr(kernel_choices, "local_slices", watched)
-    choices, found = chosen(product(64, weight="f16", columns=1024))
-    op = next(op for op in found if op.is_product)
-    choices.divide(op)
-    by_splits = {tuple(c.splits.values()): c for c in choices.candidates(op)}
-    assert [view is None for view in by_splits[4, 8, 1].views] == [True, True, False]
-    assert [view is None for view in by_splits[32, 1, 1].views] == [False, True, False]
-    left, _, result = (kernel_choices._walked_once(index.data) for index in op.maps.data)
-    assert (left, result) == ({"m", "k"}, {"m", "n"})
-    assert asked == []
 
 
 def test_the_floor_is_the_time_with_everything_at_hand() -> None:

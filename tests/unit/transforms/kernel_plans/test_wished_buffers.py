@@ -17,7 +17,7 @@ from spyre_mlir.transforms.kernel_plans.wished_buffers import (
     without_impossible,
 )
 from tests.unit.planning.test_divisions import candidate
-from tests.unit.transforms.kernel_plans.test_row_blocks import product
+from tests.unit.transforms.kernel_loops.test_row_blocks import product
 from tests.unit.transforms.levels import ops
 
 

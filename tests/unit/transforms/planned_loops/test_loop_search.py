@@ -19,11 +19,11 @@ from spyre_mlir.hw.cost_parameters import CALIBRATED, LAUNCH_US
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.pipeline import lower
 from spyre_mlir.planning.trips import TripSpan
-from spyre_mlir.transforms.kernel_plans.group_loops import GroupLoops
+from spyre_mlir.transforms.kernel_loops.group_loops import GroupLoops
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup
+from spyre_mlir.transforms.kernel_loops.trials import Trial
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
-from spyre_mlir.transforms.kernel_plans.trials import Trial
 from spyre_mlir.transforms.plan import PlanPass
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.planned_loops import loop_search

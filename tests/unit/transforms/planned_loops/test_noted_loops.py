@@ -10,8 +10,8 @@ from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.transforms.plan_notes.notes import PlanError
 from spyre_mlir.transforms.planned_loops import noted_loops
-from tests.unit.transforms.kernel_plans.test_hinted_loops import trips
-from tests.unit.transforms.kernel_plans.test_running_sums import products
+from tests.unit.transforms.kernel_loops.test_hinted_loops import trips
+from tests.unit.transforms.kernel_loops.test_running_sums import products
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.plan_notes.texts import noted
 from tests.unit.transforms.test_place_lx import softmax

@@ -14,7 +14,7 @@ from spyre_mlir.transforms.materialize_plan import MaterializePlanPass
 from spyre_mlir.transforms.plan import PlanPass
 from spyre_mlir.transforms.plan_notes.notes import TIME, LoopNote, kernel_note, loop_notes
 from spyre_mlir.universe import make_context
-from tests.unit.transforms.kernel_plans.test_running_sums import products
+from tests.unit.transforms.kernel_loops.test_running_sums import products
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 

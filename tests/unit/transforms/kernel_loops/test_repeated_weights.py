@@ -9,12 +9,12 @@ from spyre_mlir.dialects.spyre.kernel import ConvertOp, KernelOp, device_tensor
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.text.render import verify_module
+from spyre_mlir.transforms.kernel_loops.repeated_weights import copies_of, repeat_weights, shared_rows
 from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in
-from spyre_mlir.transforms.kernel_plans.repeated_weights import copies_of, repeat_weights, shared_rows
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.utils.kernels.widened_weights import is_widened
 from spyre_mlir.transforms.utils.rebuild import functions
-from tests.unit.transforms.kernel_plans.test_row_blocks import product
+from tests.unit.transforms.kernel_loops.test_row_blocks import product
 from tests.unit.transforms.levels import ops
 
 

@@ -14,10 +14,10 @@ from spyre_mlir.hw.formats import FP32
 from spyre_mlir.hw.sticks import StickLayout
 from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.text.render import verify_module
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
-from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow
+from spyre_mlir.transforms.kernel_loops.tiled_body import TiledBody, install
 from spyre_mlir.transforms.utils.rebuild import functions
-from tests.unit.transforms.kernel_plans.test_row_blocks import product
+from tests.unit.transforms.kernel_loops.test_row_blocks import product
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 

@@ -16,9 +16,9 @@ from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, row_loops
-from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
-from spyre_mlir.transforms.kernel_plans.trials import local_operands
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, row_loops
+from spyre_mlir.transforms.kernel_loops.time_floors import TimeFloors
+from spyre_mlir.transforms.kernel_loops.trials import local_operands
 
 
 @dataclass

@@ -22,7 +22,7 @@ from spyre_mlir.dialects.spyre.kernel_facts import fact
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.hw.sticks import IndexMap
-from spyre_mlir.transforms.kernel_plans.running_sums import may_grow, summed_rows
+from spyre_mlir.transforms.kernel_loops.running_sums import may_grow, summed_rows
 from spyre_mlir.transforms.utils.hints import hinted_place
 from spyre_mlir.transforms.utils.kernels.widened_weights import widens_given
 

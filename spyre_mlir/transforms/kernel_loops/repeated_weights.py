@@ -30,7 +30,7 @@ from spyre_mlir.hw.formats import DL16, FP32
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.planning.trips import most_copies
-from spyre_mlir.transforms.kernel_plans.row_blocks import is_settled, is_widened_product, lanes_behind, rows_loop
+from spyre_mlir.transforms.kernel_loops.row_blocks import is_settled, is_widened_product, lanes_behind, rows_loop
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.utils.kernels.widened_weights import KernelCounts
 from spyre_mlir.transforms.utils.kernels.widened_weights import is_widened as widened

@@ -22,12 +22,12 @@ from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.division import divisors
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.trips import TripSpan
+from spyre_mlir.transforms.kernel_loops.group_loops import GroupLoops
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow, ops_from, pieces_of, row_loops
+from spyre_mlir.transforms.kernel_loops.running_sums import most_trips
+from spyre_mlir.transforms.kernel_loops.tiled_body import TiledBody
+from spyre_mlir.transforms.kernel_loops.trials import InnerLoop, Trial, cuts
 from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in
-from spyre_mlir.transforms.kernel_plans.group_loops import GroupLoops
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from, pieces_of, row_loops
-from spyre_mlir.transforms.kernel_plans.running_sums import most_trips
-from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody
-from spyre_mlir.transforms.kernel_plans.trials import InnerLoop, Trial, cuts
 from spyre_mlir.transforms.utils.hints import hinted_place, hinted_tile
 from spyre_mlir.transforms.utils.kernels.loops import whole_loops
 

@@ -8,10 +8,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.planning.trips import TripSpan
-from spyre_mlir.transforms.kernel_plans.row_groups import grow
-from spyre_mlir.transforms.kernel_plans.trials import CLEAR_GAIN, InnerLoop, Trial, clear_gain_us, cuts
-from tests.unit.transforms.kernel_plans.test_row_blocks import product
-from tests.unit.transforms.kernel_plans.test_running_sums import group_of, products
+from spyre_mlir.transforms.kernel_loops.row_groups import grow
+from spyre_mlir.transforms.kernel_loops.trials import CLEAR_GAIN, InnerLoop, Trial, clear_gain_us, cuts
+from tests.unit.transforms.kernel_loops.test_row_blocks import product
+from tests.unit.transforms.kernel_loops.test_running_sums import group_of, products
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 

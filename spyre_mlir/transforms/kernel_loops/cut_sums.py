@@ -29,7 +29,7 @@ from spyre_mlir.hw.division import divisions, divisors
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.ops.native import pointwise
-from spyre_mlir.transforms.kernel_plans.row_groups import ops_from
+from spyre_mlir.transforms.kernel_loops.row_groups import ops_from
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.utils.kernels.loops import footprints, loops_of
 from spyre_mlir.transforms.utils.nests.nest_parts import moved

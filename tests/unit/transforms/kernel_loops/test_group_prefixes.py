@@ -6,12 +6,12 @@ from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.hw.spec import SPYRE
-from spyre_mlir.transforms.kernel_plans.group_prefixes import GroupPrefix
+from spyre_mlir.transforms.kernel_loops.group_prefixes import GroupPrefix
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow
+from spyre_mlir.transforms.kernel_loops.time_floors import TimeFloors
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
-from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
-from tests.unit.transforms.kernel_plans.test_row_groups import BIAS, BOTH, BYTES, EXP, MAX, SUB, grown, kernel
-from tests.unit.transforms.kernel_plans.test_running_sums import group_of, products
+from tests.unit.transforms.kernel_loops.test_row_groups import BIAS, BOTH, BYTES, EXP, MAX, SUB, grown, kernel
+from tests.unit.transforms.kernel_loops.test_running_sums import group_of, products
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 

@@ -13,13 +13,13 @@ from spyre_mlir.dialects.spyre.hints import HintError
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.planning.divisions import WIDTH, divide_within
 from spyre_mlir.planning.trips import TripSpan
+from spyre_mlir.transforms.kernel_loops.row_groups import KnownRows, OpRows, RowGroup
+from spyre_mlir.transforms.kernel_loops.running_sums import RunningSum
+from spyre_mlir.transforms.kernel_loops.tiled_body import TiledBody, put_around
+from spyre_mlir.transforms.kernel_loops.trials import InnerLoop, Trial, local_operands
 from spyre_mlir.transforms.kernel_plans.divided_blocks import divide_block, move_to
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
-from spyre_mlir.transforms.kernel_plans.row_groups import KnownRows, OpRows, RowGroup
-from spyre_mlir.transforms.kernel_plans.running_sums import RunningSum
-from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, put_around
-from spyre_mlir.transforms.kernel_plans.trials import InnerLoop, Trial, local_operands
 from spyre_mlir.transforms.plan_notes.notes import LoopNote
 
 KEEPS_WIDE = "keeps a widened weight out of device memory"

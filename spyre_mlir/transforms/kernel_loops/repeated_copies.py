@@ -18,7 +18,7 @@ from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.kernel_facts import fact
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr
 from spyre_mlir.ops.hardware_functions import COPY
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup
 from spyre_mlir.transforms.utils.hints import hinted_place
 
 Dims = tuple[int | None, ...]  # per dimension of the source, that of the copy; None for one without a loop

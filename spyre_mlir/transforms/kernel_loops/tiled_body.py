@@ -19,10 +19,10 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType,
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.hw.sticks import LinearExpr
 from spyre_mlir.planning.trips import TripSpan
-from spyre_mlir.transforms.kernel_plans.repeated_copies import Repeated, repeated_copies
-from spyre_mlir.transforms.kernel_plans.repeated_weights import repeat_in
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
-from spyre_mlir.transforms.kernel_plans.running_sums import RunningSum
+from spyre_mlir.transforms.kernel_loops.repeated_copies import Repeated, repeated_copies
+from spyre_mlir.transforms.kernel_loops.repeated_weights import repeat_in
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow
+from spyre_mlir.transforms.kernel_loops.running_sums import RunningSum
 
 
 @dataclass

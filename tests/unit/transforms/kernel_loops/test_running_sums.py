@@ -20,9 +20,9 @@ from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms import get_all_passes
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
-from spyre_mlir.transforms.kernel_plans.running_sums import MOST_TRIPS, may_grow, most_trips, summed_rows
-from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow
+from spyre_mlir.transforms.kernel_loops.running_sums import MOST_TRIPS, may_grow, most_trips, summed_rows
+from spyre_mlir.transforms.kernel_loops.tiled_body import TiledBody, install
 from spyre_mlir.transforms.plan import PlanPass
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.levels import ops, passed

@@ -11,14 +11,14 @@ from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.hw.cost_parameters import CALIBRATED
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.planning.trips import TripSpan
-from spyre_mlir.transforms.kernel_plans.group_loops import GroupLoops
-from spyre_mlir.transforms.kernel_plans.group_prefixes import GroupPrefix
+from spyre_mlir.transforms.kernel_loops.group_loops import GroupLoops
+from spyre_mlir.transforms.kernel_loops.group_prefixes import GroupPrefix
+from spyre_mlir.transforms.kernel_loops.time_floors import TimeFloors
+from spyre_mlir.transforms.kernel_loops.trials import InnerLoop, Trial
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
-from spyre_mlir.transforms.kernel_plans.time_floors import TimeFloors
-from spyre_mlir.transforms.kernel_plans.trials import InnerLoop, Trial
-from tests.unit.transforms.kernel_plans.test_group_prefixes import softmax_group
-from tests.unit.transforms.kernel_plans.test_repeated_copies import experts
+from tests.unit.transforms.kernel_loops.test_group_prefixes import softmax_group
+from tests.unit.transforms.kernel_loops.test_repeated_copies import experts
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 

@@ -20,7 +20,7 @@ from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import Lowered, lower
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.text.render import verify_module
-from spyre_mlir.transforms.kernel_plans.cut_sums import PartedSum, parts_of_sum, parts_of_weight, products_of
+from spyre_mlir.transforms.kernel_loops.cut_sums import PartedSum, parts_of_sum, parts_of_weight, products_of
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
 from tests.unit.transforms.levels import ops as found_ops

@@ -21,7 +21,7 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensorType, IterDim, Spac
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
 from spyre_mlir.hw.division import divisors
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, ops_from
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow, ops_from
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.utils.nests.nest_parts import moved
 

@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow, reads_beside, row_loops
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow, reads_beside, row_loops
 from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.levels import ops, passed
 

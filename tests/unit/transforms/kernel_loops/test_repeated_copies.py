@@ -10,9 +10,9 @@ from spyre_mlir.dialects.spyre.kernel import ComputeOp, KernelOp
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.text.render import verify_module
-from spyre_mlir.transforms.kernel_plans.repeated_copies import repeats
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup, grow
-from spyre_mlir.transforms.kernel_plans.tiled_body import TiledBody, install
+from spyre_mlir.transforms.kernel_loops.repeated_copies import repeats
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow
+from spyre_mlir.transforms.kernel_loops.tiled_body import TiledBody, install
 from tests.unit.transforms.levels import ops, passed
 
 X = "!spyre.tensor<[64, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>"

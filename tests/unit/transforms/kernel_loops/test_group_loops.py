@@ -11,11 +11,11 @@ from spyre_mlir.dialects.spyre.hints import Hint, HintError
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.planning.trips import TripSpan
-from spyre_mlir.transforms.kernel_plans.group_loops import GroupLoops
+from spyre_mlir.transforms.kernel_loops.group_loops import GroupLoops
+from spyre_mlir.transforms.kernel_loops.trials import Trial
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.kernel_plans.plan_record import PlanRecord
-from spyre_mlir.transforms.kernel_plans.trials import Trial
-from tests.unit.transforms.kernel_plans.test_tiled_body import rows_of
+from tests.unit.transforms.kernel_loops.test_tiled_body import rows_of
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 

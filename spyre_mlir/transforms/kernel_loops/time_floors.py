@@ -12,9 +12,9 @@ from itertools import accumulate
 from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.transforms.kernel_loops.repeated_copies import repeats
+from spyre_mlir.transforms.kernel_loops.trials import Trial, local_operands
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
-from spyre_mlir.transforms.kernel_plans.repeated_copies import repeats
-from spyre_mlir.transforms.kernel_plans.trials import Trial, local_operands
 
 ROUNDING = 1e-9
 

@@ -11,9 +11,9 @@ from xdsl.ir import SSAValue
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import buffer_behind
 from spyre_mlir.planning.trips import TripSpan
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup
 from spyre_mlir.transforms.kernel_plans.kernel_choices import shape_of
 from spyre_mlir.transforms.kernel_plans.plan_record import TriedLoop
-from spyre_mlir.transforms.kernel_plans.row_groups import RowGroup
 from spyre_mlir.transforms.utils.hints import hinted_place
 
 CLEAR_GAIN = 0.05  # part of the time that a loop must save

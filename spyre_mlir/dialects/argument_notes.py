@@ -37,14 +37,15 @@ ZERO = "aten.zero"  # of integers that the program takes for zeros: the operator
 BITS = "aten.bits"  # of a weight of 8-bit integers: how many bits its numbers need when it is imported
 MUTATES = "aten.mutates"
 PLACES = "aten.places"
-WEIGHT = "aten.weight"  # of an input that is a parameter of a model, which `torch.compile` hands over at every call
+WEIGHT = "aten.weight"  # of a parameter or a large buffer that `torch.compile` hands over at every call
 LAYOUT = "aten.layout"
 
 # The layout of a tensor that torch-spyre has placed.
 DEFAULT = "default"
 
 # Kinds of arguments that the host lays out ahead of time.
-PREPARED_KINDS = ("parameter", "buffer", "constant")
+PARAMETER = "parameter"
+PREPARED_KINDS = (PARAMETER, "buffer", "constant")
 
 
 def note_of(function: FuncOp, number: int, name: str) -> Attribute | None:
@@ -53,7 +54,9 @@ def note_of(function: FuncOp, number: int, name: str) -> Attribute | None:
 
 
 def kind_of(function: FuncOp, number: int) -> str | None:
-    """Return the kind of an argument, None if that is not noted."""
+    """Return the kind of an argument, None if that is not noted; an input that is a weight counts as a parameter."""
+    if note_of(function, number, WEIGHT) is not None:
+        return PARAMETER
     kind = note_of(function, number, KIND)
     return kind.data if isinstance(kind, StringAttr) else None
 

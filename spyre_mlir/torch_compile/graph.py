@@ -219,7 +219,7 @@ class CapturedGraph:
             for place, (buffer, value) in enumerate(zip(self._buffers, inputs, strict=True))
             if buffer and place not in self._changing and place not in written and _is_small(value)
         }
-        program = self._program(inputs, frozen)
+        program = self._program([self._shown(place, x, written) for place, x in enumerate(inputs)], frozen)
         if isinstance(program, PartedModel):
             return None
         seconds = time.perf_counter() - started
@@ -239,6 +239,11 @@ class CapturedGraph:
         )
         self._log(self.named.graph, program)
         return _Made(program, frozen)
+
+    def _shown(self, place: int, value: Any, written: Collection[int]) -> Any:
+        """An example input; a large buffer that the graph only reads is a weight, as parameters are."""
+        read = self._buffers[place] and place not in written and not _is_small(value)
+        return nn.Parameter(value, requires_grad=False) if read and isinstance(value, torch.Tensor) else value
 
     def _program(self, inputs: Sequence[Any], frozen: Mapping[int, torch.Tensor]) -> CompiledModel | PartedModel:
         given = tuple(x for place, x in enumerate(inputs) if place not in frozen)

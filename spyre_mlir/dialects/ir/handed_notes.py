@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import BlockArgument, SSAValue
 
 from spyre_mlir.dialects.argument_notes import BITS, BOUNDS, KIND, PREPARED_KINDS, kind_of, note_of
@@ -27,10 +27,11 @@ def hand_down_notes(module: ModuleOp) -> None:
 
 
 def _handed_down(caller: func.FuncOp, value: SSAValue) -> DictionaryAttr:
-    if not isinstance(value, BlockArgument) or kind_of(caller, value.index) not in PREPARED_KINDS:
+    kind = kind_of(caller, value.index) if isinstance(value, BlockArgument) else None
+    if kind not in PREPARED_KINDS or not isinstance(value, BlockArgument):
         return DictionaryAttr({})
-    found = {name: note_of(caller, value.index, name) for name in (KIND, BITS, BOUNDS)}
-    return DictionaryAttr({name: note for name, note in found.items() if note is not None})
+    found = {name: note for name in (BITS, BOUNDS) if (note := note_of(caller, value.index, name)) is not None}
+    return DictionaryAttr({KIND: StringAttr(kind), **found})
 
 
 __all__ = ["hand_down_notes"]

@@ -57,7 +57,7 @@ class Argument:
         persistent: whether a checkpoint of the model has it; not so for inputs, constants and non-persistent buffers.
         placement: how a caller's tensor must lie in its storage, because the program walks it by strides; else None.
         is_complex: whether it is a complex tensor for the caller, which the program has in a last dimension of two.
-        is_weight: whether it is an input that was a parameter of a model when the program was imported.
+        is_weight: whether it is an input that was a parameter, or shown as one, when the program was imported.
     """
 
     name: str

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.ir import Region as Body
 from xdsl.traits import SymbolTable
 
-from spyre_mlir.dialects.argument_notes import BITS, BOUNDS, COUNTS, KIND, PREPARED_KINDS
+from spyre_mlir.dialects.argument_notes import BITS, BOUNDS, COUNTS, KIND, PREPARED_KINDS, kind_of
 from spyre_mlir.dialects.ir.call_effects import CallEffects, keeps_order
 from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.dialects.places import Source, common_module, location_of, source_of
@@ -144,11 +144,12 @@ def _notes(caller: func.FuncOp, values: Sequence[SSAValue]) -> dict[str, Attribu
     """What the callee may know of a parameter: which kind of argument it always is, and the bounds of its integers."""
     if all(says_where(v.owner) for v in values):
         return {KIND: StringAttr("input")}  # the host has them when it launches the function
-    if not all(isinstance(v, BlockArgument) for v in values) or caller.arg_attrs is None:
+    arguments = [v for v in values if isinstance(v, BlockArgument)]
+    if len(arguments) < len(values) or caller.arg_attrs is None:
         return {}
-    given = [caller.arg_attrs.data[v.index].data for v in values if isinstance(v, BlockArgument)]
-    kinds = {kind.data for entry in given if isinstance(kind := entry.get(KIND), StringAttr)}
-    if len([e for e in given if KIND in e]) != len(given):
+    given = [caller.arg_attrs.data[v.index].data for v in arguments]
+    kinds = {kind for v in arguments if (kind := kind_of(caller, v.index)) is not None}
+    if any(KIND not in entry for entry in given):
         return {}
     common = kinds.pop() if len(kinds) == 1 else "buffer" if kinds <= set(PREPARED_KINDS) else "input"
     notes: dict[str, Attribute] = {KIND: StringAttr(common)}

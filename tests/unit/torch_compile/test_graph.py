@@ -117,6 +117,17 @@ def test_a_large_buffer_stays_on_the_card() -> None:
     assert not CARD.lasts(x)
 
 
+def test_large_buffers_that_are_only_read_are_weights() -> None:
+    def add(x: Node, table: Node) -> list[Node]:
+        return [x.graph.call_method("add_", (table, x))]
+
+    x = torch.ones(FROZEN_ELEMENTS + 1)
+    for build, name, noted in ((sum_of, BUFFER, 1), (sum_of, "L['table']", 0), (add, BUFFER, 0)):
+        graph = captured(build, "L['x']", name, trace=None)
+        graph(x, torch.ones(FROZEN_ELEMENTS + 1))
+        assert graph.programs[0].mlir("aten").count("aten.weight") == noted
+
+
 def test_a_buffer_as_large_as_may_be_is_frozen() -> None:
     assert FROZEN_ELEMENTS == 65_536
     graph, table = captured(sum_of, "L['x']", BUFFER), torch.ones(FROZEN_ELEMENTS)

@@ -24,6 +24,7 @@ from spyre_mlir.frontend.capture.indices.writes import IndexWrites
 from spyre_mlir.frontend.capture.tracing.derivatives import takes_derivatives
 from spyre_mlir.frontend.capture.tracing.torch_errors import NEEDS_VALUES, without_values
 from spyre_mlir.frontend.graph_runs import CapturedCalls
+from spyre_mlir.frontend.lowering.weight_facts import weight_facts
 from spyre_mlir.frontend.program.result_memory import ResultMemories
 from spyre_mlir.frontend.torch_private import storage_identity
 from spyre_mlir.parted.model import PartedModel
@@ -40,6 +41,7 @@ from spyre_mlir.torch_compile.text import log_text
 FROZEN_ELEMENTS = 1 << 16
 IN_PARTS = "runs in parts: values decide sizes"
 ON_HOST = "runs on the host: it writes to inputs that share memory with others"
+_FACTS = "; weights of "  # in a key, behind the sizes
 _BUFFER = re.compile(r"_buffers\[")
 _T = TypeVar("_T")
 _CACHE = re.compile(r"past_key_values.*\.layers\[\d+\]\.\w+$")
@@ -138,6 +140,7 @@ class CapturedGraph:
         for place in self._caches & memory.writes if self.holds else ():
             if inputs[place].is_floating_point():  # counts are read by transformers
                 CARD.hold(inputs[place])
+        key += self._facts(inputs, memory.writes)
         made = self._made.get(key)
         changed = set[int]() if made is None else made.changed(inputs)
         if made is None or changed:
@@ -240,6 +243,12 @@ class CapturedGraph:
         self._log(self.named.graph, program)
         return _Made(program, frozen)
 
+    def _facts(self, inputs: Sequence[Any], written: Collection[int]) -> str:
+        """What the numbers of integer weights decide in the program of a call."""
+        shown = (self._shown(place, x, written) for place, x in enumerate(inputs) if place not in written)
+        facts = ",".join(weight_facts(x) for x in shown if isinstance(x, nn.Parameter))
+        return _FACTS + facts if facts.strip(",") else ""
+
     def _shown(self, place: int, value: Any, written: Collection[int]) -> Any:
         """An example input; a large buffer that the graph only reads is a weight, as parameters are."""
         read = self._buffers[place] and place not in written and not _is_small(value)
@@ -286,6 +295,8 @@ class CapturedGraph:
         last, self._last = self._last, key
         if key in self._made:
             return "a buffer of the model has changed"
+        if last and last.partition(_FACTS)[0] == key.partition(_FACTS)[0]:
+            return "integers of a weight need other bits"
         return "inputs of another size" if last else recompile_reason(self.named.graph) or "captured"
 
 

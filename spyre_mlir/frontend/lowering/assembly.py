@@ -19,12 +19,12 @@ from spyre_mlir.frontend.capture.liveness import find_aliases
 from spyre_mlir.frontend.lowering.named_places import named_places
 from spyre_mlir.frontend.lowering.nodes import NodeLowering
 from spyre_mlir.frontend.lowering.signature import Signature
+from spyre_mlir.frontend.lowering.weight_facts import few_bits
 from spyre_mlir.frontend.lowering.zero_points import drop_zero_points, is_zero
 from spyre_mlir.frontend.program.plain_trees import text_of_tree
 from spyre_mlir.frontend.program.program import Origin, OutputMemory, Program, TreeConstant
 from spyre_mlir.frontend.reference.half_precision import has_halves, keep_wide
 from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number
-from spyre_mlir.hw.few_bits import NIBBLE, Words
 
 # float32 has every whole number up to here; what is larger does not count anything.
 _MOST_COUNTED = 2**24
@@ -121,6 +121,7 @@ def _module(
     name: str, signature: Signature, lowering: NodeLowering, sizes: Sizes, places: Mapping[str, Attribute]
 ) -> ModuleOp:
     weights = {s.argument.name: s.value for s in signature.slots if s.argument.kind in ("parameter", "buffer")}
+    weights |= {s.argument.name: s.example for s in signature.slots if s.argument.is_weight}
     written = {r.mutates for r in signature.results}
     kept = [n for n, a in enumerate(lowering.arguments) if a.name not in written]
     dropped = drop_zero_points(lowering.block, kept, lambda n: is_zero(weights.get(lowering.arguments[n].name)))
@@ -130,7 +131,7 @@ def _module(
         | ({WEIGHT: True} if a.is_weight else {})
         | _bounds(lowering.values.get(a.name) if a.kind == "constant" else None)
         | _counts(lowering.values.get(a.name) if a.kind == "constant" else None)
-        | _bits(weights.get(a.name))
+        | ({} if (bits := few_bits(weights.get(a.name))) is None else {BITS: bits})
         | ({PLACES: places[a.name]} if a.name in places else {})
         | ({ZERO: dropped[number]} if number in dropped else {})
         for number, a in enumerate(lowering.arguments)
@@ -187,17 +188,6 @@ def _counts(value: torch.Tensor | None) -> dict[str, bool]:
     if value is None or value.dim() != 1 or value.numel() < 2 or value.dtype not in (torch.int32, torch.int64):
         return {}
     return {COUNTS: True} if torch.equal(value, torch.arange(value.numel(), dtype=value.dtype)) else {}
-
-
-def _bits(value: torch.Tensor | None) -> dict[str, int]:
-    """The bits that the numbers of a weight of 8-bit integers need, if they are fewer.
-
-    Other values may be bound later: what sends the weight in so few bits looks at them.
-    """
-    if value is None or value.dtype is not torch.int8 or value.is_meta or value.dim() < 2 or not value.numel():
-        return {}
-    low, high = (int(n) for n in torch.aminmax(value))
-    return {BITS: NIBBLE} if Words(NIBBLE).holds(low, high) else {}
 
 
 def _dictionaries(entries: list[dict[str, Any]]) -> ArrayAttr[DictionaryAttr]:

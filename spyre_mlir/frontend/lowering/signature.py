@@ -46,6 +46,7 @@ class PlaceholderSlot:
         value: the tensor, if the model owns one that has elements.
         foldable: whether the value belongs to the program, not to the weights, and no call changes it.
         memory: what two placeholders share if they read the same memory the same way; None to stay apart.
+        example: the tensor that an input that is a weight had when the program was imported, if its sizes are numbers.
     """
 
     node: Node
@@ -53,6 +54,7 @@ class PlaceholderSlot:
     value: torch.Tensor | None = None
     foldable: bool = False
     memory: tuple[object, ...] | None = None
+    example: torch.Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -118,17 +120,19 @@ def reshaped_inputs(exported: FunctionalProgram) -> list[UnsupportedNode]:
     return found
 
 
-def weights_among(exported: ExportedProgram) -> frozenset[str]:
-    """Return the placeholders of inputs that are parameters in the example, as `torch.compile` hands them over."""
+def weights_among(exported: ExportedProgram) -> dict[str, torch.nn.Parameter]:
+    """Return the inputs that are parameters in the example, by placeholder: as `torch.compile` hands them over."""
     specs = [spec for spec in exported.graph_signature.input_specs if spec.kind is InputKind.USER_INPUT]
     leaves, _ = tree_flatten(exported.example_inputs)
     if len(leaves) != len(specs):  # a program without an example
-        return frozenset()
+        return {}
     pairs = zip(specs, leaves, strict=True)
-    return frozenset(spec.arg.name for spec, leaf in pairs if isinstance(leaf, torch.nn.Parameter))
+    return {spec.arg.name: leaf for spec, leaf in pairs if isinstance(leaf, torch.nn.Parameter)}
 
 
-def read_signature(exported: FunctionalProgram, sizes: Sizes, weights: frozenset[str] = frozenset()) -> Signature:
+def read_signature(
+    exported: FunctionalProgram, sizes: Sizes, weights: Mapping[str, torch.nn.Parameter] | None = None
+) -> Signature:
     """Name and order the arguments and results of a functional program without strange inputs.
 
     Args:
@@ -136,6 +140,7 @@ def read_signature(exported: FunctionalProgram, sizes: Sizes, weights: frozenset
         sizes: its symbols.
         weights: see `weights_among`.
     """
+    weights = weights or {}
     nodes = {n.name: n for n in exported.graph.nodes}
     places = placed(exported.graph)
     mutated = _mutated(exported)
@@ -151,8 +156,9 @@ def read_signature(exported: FunctionalProgram, sizes: Sizes, weights: frozenset
             continue
         slot = _slot(exported, spec, nodes[spec.arg.name], rename, spec.arg.name in mutated)
         if slot.argument.kind == "input":
-            weight = spec.arg.name in weights
-            slot = replace(slot, argument=replace(slot.argument, placement=places.get(slot.node), is_weight=weight))
+            weight = weights.get(spec.arg.name)
+            argument = replace(slot.argument, placement=places.get(slot.node), is_weight=weight is not None)
+            slot = replace(slot, argument=argument, example=None if sizes.names else weight)
             leaves.append(slot.argument)
         slots.append(slot)
     slots.sort(key=lambda slot: _ORDER.index(slot.argument.kind))

@@ -17,9 +17,9 @@ class Eight(nn.Module):
 
     weight: Tensor
 
-    def __init__(self, kind: torch.dtype) -> None:
+    def __init__(self, kind: torch.dtype, largest: float = 100) -> None:
         super().__init__()
-        self.register_buffer("weight", (torch.randn(256, 512) * 20).to(kind))
+        self.register_buffer("weight", ((torch.rand(256, 512) * 2 - 1) * largest).to(kind))
 
     def forward(self, x: Tensor) -> Tensor:
         return x @ self.weight.to(x.dtype).t()
@@ -40,6 +40,7 @@ CASES: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "padded heads": (Attention, (2, 64, 128)),
     "a convolution": (lambda: nn.Conv2d(64, 64, 3, padding=1), (1, 64, 8, 8)),
     "integers of eight bits": (lambda: Eight(torch.int8), (2, 512)),
+    "integers of four bits": (lambda: Eight(torch.int8, 7.9), (2, 512)),
     "floats of eight bits": (lambda: Eight(torch.float8_e4m3fn), (2, 512)),
 }
 
@@ -92,3 +93,35 @@ def test_functions_of_control_flow_get_them_laid_out() -> None:
         torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-5)
     (program,) = torch_compile.programs(compiled)
     assert program.kernels == spyre_mlir.compile(model, (torch.rand(2, 64, 128),)).kernels
+
+
+def test_integers_that_need_other_bits_get_another_program() -> None:
+    model, x = Eight(torch.int8, 7.9), torch.randn(2, 512)
+    compiled = torch.compile(model, backend="spyre", options={"numerics": "exact"})
+    torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-3)
+    model.weight.data[3, 5] = 100
+    torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-3)
+    assert [made.reason for made in torch_compile.compilations()][1:] == ["integers of a weight need other bits"]
+    four, eight = torch_compile.programs(compiled)
+    assert four.kernels > eight.kernels  # twice as many digits in a word
+
+
+def test_zero_points_of_zeros_are_left_out_as_long_as_they_are() -> None:
+    class Shifted(Eight):
+        zero: Tensor
+
+        def __init__(self) -> None:
+            super().__init__(torch.int8)
+            self.register_buffer("zero", torch.zeros(256, 512, dtype=torch.int8))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x @ (self.weight - self.zero).to(x.dtype).t()
+
+    model, x = Shifted(), torch.randn(2, 512)
+    compiled = torch.compile(model, backend="spyre", options={"numerics": "exact"})
+    torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-3)
+    model.zero[0, 0] = 1
+    torch.testing.assert_close(compiled(x), model(x), rtol=1e-4, atol=1e-3)
+    without, subtracted = torch_compile.programs(compiled)
+    assert "= aten.sub" in subtracted.mlir("aten")
+    assert "= aten.sub" not in without.mlir("aten")

@@ -13,7 +13,7 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 
-from spyre_mlir.errors import DataSizesError, InputError, UnsupportedError
+from spyre_mlir.errors import DataSizesError, ImportProgramError, InputError, UnsupportedError
 from spyre_mlir.frontend.calling.call import is_complete
 from spyre_mlir.frontend.calling.current_values import with_current_values
 from spyre_mlir.frontend.calling.output_memory import output_memory
@@ -28,6 +28,7 @@ from spyre_mlir.frontend.capture.functional_form import functional_form, unrolle
 from spyre_mlir.frontend.capture.liveness import live_nodes
 from spyre_mlir.frontend.capture.number_limits import check_numbers
 from spyre_mlir.frontend.capture.tracing.derivatives import check_no_derivative
+from spyre_mlir.frontend.capture.tracing.sizes_above_zero import checked_above_zero, sizes_asked
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
 from spyre_mlir.frontend.data_sizes.branches import has_own_sizes
 from spyre_mlir.frontend.first_steps import first_steps_traced
@@ -113,12 +114,19 @@ def _imported(
 def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
     check_texts(exported)
     exported = with_lifted_constants(write_out_flex_attention(exported))  # first, as torch writes neither to a file
-    try:
-        return _import(exported, name, reference)
-    except UnsupportedError as refused:
-        if not has_own_sizes(exported):
-            raise
-        raise DataSizesError(refused, name, exported) from refused
+    asked = frozenset[str]()
+    while True:
+        try:
+            return _import(exported, name, reference)
+        except ImportProgramError as refused:
+            if not (more := sizes_asked(refused.__cause__) - asked):
+                raise
+            asked |= more
+            exported = checked_above_zero(exported, more)
+        except UnsupportedError as refused:
+            if not has_own_sizes(exported):
+                raise
+            raise DataSizesError(refused, name, exported) from refused
 
 
 def _import(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:

@@ -101,7 +101,7 @@ class Part:
         if self.made is not None:
             try:
                 return self.made.compiled_for(*inputs)
-            except InputError as refused:
+            except (InputError, ImportProgramError) as refused:
                 log.info("%s has a program of its own for these sizes: %s", self.name, refused.message)
         return self._fixed(inputs)
 

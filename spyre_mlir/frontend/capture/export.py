@@ -7,7 +7,7 @@ import re
 import zipfile
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, cast
@@ -32,6 +32,7 @@ from spyre_mlir.frontend.capture.tracing.derivatives import (
     draws_when_mapped,
     takes_derivatives,
 )
+from spyre_mlir.frontend.capture.tracing.sizes_above_zero import SizesAboveZero, sizes_asked
 from spyre_mlir.frontend.capture.tracing.specialized_values import Noted, specialized, values_of
 from spyre_mlir.frontend.capture.tracing.strange_results import check_results
 from spyre_mlir.frontend.capture.tracing.torch_errors import (
@@ -228,13 +229,14 @@ def _check_dense(**examples: object) -> None:
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is to be traced: a module, its example arguments, and what is known of them."""
+    """What is to be traced: a module, its example arguments, and what is known of them and of sizes above zero."""
 
     model: torch.nn.Module
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     dynamic_shapes: Any
     noted: Noted | None
+    above_zero: frozenset[str] = frozenset()
 
 
 def _check_next_call(asked: _Asked, exported: ExportedProgram, names: Sequence[str]) -> None:
@@ -256,6 +258,8 @@ def _export(asked: _Asked, *, strict: bool) -> ExportedProgram:
             # `int` gives a number of Python, but Dynamo reads the code, and takes `int(n)` for `n.item()`.
             with suppress(Exception):
                 return _traced(asked, strict=True)
+        if not strict and (more := sizes_asked(error) - asked.above_zero):
+            return _export(replace(asked, above_zero=asked.above_zero | more), strict=False)
         raise decided_by_values(type(asked.model).__name__, error) from error
     except ImportProgramError as error:
         if not strict and any(said in error.message for said in _FOR_DYNAMO):
@@ -295,7 +299,8 @@ def _traced(asked: _Asked, *, strict: bool, derivatives: bool = False) -> Export
             if derivatives:
                 given, sought = Differentiated(model, *clone_examples(fresh_args, fresh_kwargs)), nullcontext()
             answered, bodies = specialized(asked.noted), bodies_as_written()
-            with known, writes, exchanged, sought, answered, bodies, settings_noted() as noted:
+            checked = SizesAboveZero(asked.above_zero) if asked.above_zero else nullcontext()
+            with known, writes, exchanged, sought, answered, bodies, checked, settings_noted() as noted:
                 exported = torch.export.export(
                     given, fresh_args, fresh_kwargs, dynamic_shapes=asked.dynamic_shapes, strict=strict
                 )

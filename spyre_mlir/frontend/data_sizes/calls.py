@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
@@ -16,6 +17,7 @@ from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
 from spyre_mlir.frontend.capture.unsupported import op_name
+from spyre_mlir.frontend.data_sizes.branches import makes_size
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
 from spyre_mlir.frontend.element_types import describe
 from spyre_mlir.frontend.graph_runs import KnownNumbers
@@ -92,6 +94,13 @@ class DividedCall:
             with torch.no_grad():
                 evaluated(step.node, self._known)
         except (RuntimeError, IndexError, ValueError) as error:
+            if (maker := _maker_of_none(step.node, self._known)) is not None:
+                raise InputError(
+                    f"{op_name(maker)} gives a size of 0 in this call, expected 1 at least",
+                    where=place_of(maker),
+                    hint="leave such calls out: a check of the model says so, or an operator of torch that takes "
+                    "another way for 0 elements",
+                ) from error
             said, _, remedy = str(error).splitlines()[0].partition(REMEDY)
             raise InputError(
                 f"{op_name(step.node)} refuses the values of this call: {said}",
@@ -117,6 +126,24 @@ class DividedCall:
         tree = self._program.call_spec.out_spec
         with flat_dataclasses(tree):
             return tree.unflatten(leaves)
+
+
+def _maker_of_none(check: Node, known: Mapping[Node, Any]) -> Node | None:
+    """The call that has made a size of 0, of which a check says that it is 1 at least; None if it checks another thing.
+
+    Torch checks so, too, where it asks whether there are elements.
+    """
+    condition = check.args[0] if check.args else None
+    if not isinstance(condition, Node) or condition.target is not operator.ge or condition.args[1] != 1:
+        return None
+    size = condition.args[0]
+    if not isinstance(size, Node) or known.get(size) != 0:
+        return None
+    while not makes_size(size):
+        if len(size.all_input_nodes) != 1:
+            return None
+        (size,) = size.all_input_nodes
+    return size
 
 
 def _check_input(node: Node, leaf: object, sizes: Sizes) -> None:

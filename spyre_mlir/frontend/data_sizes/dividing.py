@@ -25,7 +25,8 @@ from spyre_mlir.frontend.host_operators import HOST
 from spyre_mlir.frontend.symbolic.sizes import Sizes
 
 _SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
-_CHECKS = frozenset({torch.ops.aten._assert_scalar.default, *ASSERTIONS, HOST.printed.default})
+_ASSERTION = torch.ops.aten._assert_scalar.default
+_CHECKS = frozenset({_ASSERTION, *ASSERTIONS, HOST.printed.default})
 _WRITES = frozenset({OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION, OutputKind.PARAMETER_MUTATION})
 
 
@@ -172,12 +173,20 @@ class _Division:
         checks, self._checks = self._checks, []
         own = set(nodes)
         outputs = tuple(n for n in nodes if _is_tensor(n) and self._is_read(n, own))
+        behind = [check for check in checks if check.target is not _ASSERTION or _follows(check, own)]
+        yield from (SizingCall(check) for check in checks if check not in behind)  # a piece may not stand for the size
         if outputs:
             yield _piece(nodes, outputs, self.tensors)
-        yield from map(SizingCall, checks)
+        yield from map(SizingCall, behind)
 
     def _is_read(self, node: Node, own: set[Node]) -> bool:
         return node in self.results or any(user not in own and user.op != "output" for user in node.users)
+
+
+def _follows(number: Node, calls: set[Node]) -> bool:
+    """Return whether a number, or a check of one, follows from one of some calls; tensors before them are there."""
+    sources = number.all_input_nodes
+    return any(source in calls or (is_number(source) and _follows(source, calls)) for source in sources)
 
 
 def _with_their_items(graph: Graph) -> list[Node]:

@@ -16,7 +16,7 @@ import torch
 from torch.fx import Node
 from torch.fx.node import map_arg
 
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import ImportProgramError, InputError
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 
@@ -141,14 +141,26 @@ def ordered(node: Node, done: Mapping[Node, object]) -> list[Node]:
 
 
 def computed(node: Node, values: dict[Node, object]) -> torch.Tensor:
-    """The value of a node from values of what it follows from; those between are added."""
+    """The value of a node from values of what it follows from; those between are added.
+
+    Raises:
+        ImportProgramError: torch refuses the values, as the largest number of none.
+    """
     for current in ordered(node, values):
         if current not in values:
-            values[current] = _run(current, values)
+            values[current] = _run_or_refuse(current, values)
     value = values[node]
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"node {node.name} has {type(value).__name__} as its value, not a tensor")
     return value
+
+
+def _run_or_refuse(node: Node, values: Mapping[Node, object]) -> object:
+    try:
+        return _run(node, values)
+    except (RuntimeError, IndexError, ValueError) as error:
+        text = f"{_name(node)} refuses the constants that it reads: {str(error).splitlines()[0]}"
+        raise ImportProgramError(text, where=place_of(node), hint="eager torch refuses them, too") from error
 
 
 def _run(node: Node, values: Mapping[Node, object]) -> object:

@@ -25,7 +25,7 @@ def part(asked: list[Any], kept: int = 2) -> Part:
         assert isinstance(made, CompiledModel)
         return made
 
-    piece = division(lambda x: x[x > 0] + 1).steps[-3]
+    piece = division(lambda x: x[x > 0] + 1).steps[-1]
     assert isinstance(piece, Piece)
     made = Part(piece, "Behind", compiled, kept)
     made.prepare()

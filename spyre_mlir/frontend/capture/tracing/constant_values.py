@@ -112,7 +112,7 @@ class ConstantValues(TorchFunctionMode):
             return function(*values, **options)
 
     def computed(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """Return a call's result if all its inputs are known; None otherwise."""
+        """Return a call's result if all its inputs are known, and torch takes them; None otherwise."""
         leaves, tree = tree_flatten((args, kwargs))
         values = [self.value(x) if isinstance(x, torch.Tensor) else x for x in leaves]
         if any(v is None and isinstance(x, torch.Tensor) for v, x in zip(values, leaves, strict=True)):
@@ -122,7 +122,10 @@ class ConstantValues(TorchFunctionMode):
         positional, named = tree.unflatten(values)
         if "device" in named:
             named = {**named, "device": "cpu"}
-        return self.run(func, *positional, **named)
+        try:
+            return self.run(func, *positional, **named)
+        except (RuntimeError, IndexError, ValueError):  # the call itself says so
+            return None
 
 
 def _is_small(tensor: torch.Tensor) -> bool:

@@ -13,19 +13,23 @@ from spyre_mlir.frontend.data_sizes.dividing import Piece, SizingCall, evaluated
 from tests.unit.frontend.data_sizes.programs import X, division, shifted
 
 SIZE = torch.ops.aten.sym_size.int
+ASSERTION = torch.ops.aten._assert_scalar.default
 
 
 def test_a_program_is_cut_at_what_makes_a_size() -> None:
+    """Checks of the size stand in front of the piece that it is for."""
     steps = division(shifted).steps
     kinds = [type(step) for step in steps]
-    assert kinds[:3] == [Piece, SizingCall, Piece]
+    assert kinds[:2] == [Piece, SizingCall]
+    assert kinds[-1] is Piece
+    assert {step.node.target for step in steps[2:-1] if isinstance(step, SizingCall)} == {ASSERTION}
     assert isinstance(steps[1], SizingCall)
     assert steps[1].node.target is torch.ops.aten.index.Tensor
 
 
 def test_pieces_ask_their_inputs_for_sizes() -> None:
     """No number is an argument: a size is a symbol of the piece."""
-    piece = division(shifted).steps[2]
+    piece = division(shifted).steps[-1]
     assert isinstance(piece, Piece)
     assert all(isinstance(node.meta["val"], Tensor) for node in piece.inputs)
     assert SIZE in {node.target for node in piece.module.graph.nodes}

@@ -9,6 +9,7 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import Graph, Node
 
+from spyre_mlir.errors import ImportProgramError
 from spyre_mlir.frontend.capture.folding.constant_folding import Folded
 from spyre_mlir.frontend.program.recipe import Recipe
 
@@ -79,3 +80,13 @@ def test_equal_recipes_have_equal_keys() -> None:
     different = [angles(), angles(scale=3.0), angles(buffer="other.inv_freq"), angles().of_type(torch.float16)]
     different.append(replace(angles(), repeated=(True, False)))
     assert len({recipe.key for recipe in different}) == 5
+
+
+def test_what_torch_refuses_is_an_error_with_a_place() -> None:
+    graph = Graph()
+    none = graph.call_function(aten.zeros.default, ([0],))
+    largest = graph.call_function(aten.max.default, (none,))
+    folded = Folded(list[Node](graph.nodes), {})
+    with pytest.raises(ImportProgramError, match=r"aten::max refuses the constants that it reads: max\(\)") as no:
+        folded.value(largest)
+    assert no.value.hint == "eager torch refuses them, too"

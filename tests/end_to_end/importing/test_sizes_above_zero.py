@@ -1,0 +1,81 @@
+"""Operators that ask whether there are elements, behind a size that data decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import spyre_mlir
+from spyre_mlir.errors import InputError
+from tests.end_to_end.importing.against_eager import close, results
+from tests.functions import FunctionModel
+
+pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
+
+NUMBERS = torch.linspace(-1.0, 1.0, 24).reshape(4, 6)
+
+
+def call(count: int) -> tuple[Tensor, Tensor]:
+    """Four rows, with a class each; so many of the classes are above zero."""
+    return NUMBERS, torch.where(torch.arange(4) < count, torch.tensor([3, 1, 5, 2]), 0)
+
+
+def loss(x: Tensor, i: Tensor) -> Any:
+    return nn.functional.cross_entropy(x[i > 0], i[i > 0])
+
+
+def attention(x: Tensor, i: Tensor) -> Any:
+    rows = x[i > 0][None, None]
+    return nn.functional.scaled_dot_product_attention(rows, x[None, None], x[None, None])
+
+
+def rolled(x: Tensor, i: Tensor) -> Any:
+    return x[i > 0].roll(1, 0) * 2
+
+
+def differences(x: Tensor, i: Tensor) -> Any:
+    return torch.nonzero(i)[:, 0].diff(), torch.cdist(x[i > 0], x)
+
+
+PROGRAMS = (loss, attention, rolled, differences)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_calls_with_elements_are_eager(program: Callable[..., Any]) -> None:
+    compiled = spyre_mlir.compile(FunctionModel(program), call(3), numerics="exact")
+    for count in (3, 1, 4, 2):
+        close(results(compiled, call(count)), results(program, call(count)))
+    verification = compiled.verify(*call(2))
+    assert verification, str(verification)
+
+
+def test_a_call_without_elements_is_an_error_of_the_call() -> None:
+    for program in (loss, rolled):
+        compiled = spyre_mlir.compile(FunctionModel(program), call(3), numerics="exact")
+        with pytest.raises(InputError, match=r"aten.* gives a size of 0 in this call, expected 1 at") as no:
+            compiled(*call(0))
+        assert "functions.py:" in str(no.value.where)
+
+
+def test_an_exported_program_and_a_saved_one(tmp_path: Path) -> None:
+    """The loss asks where it is decomposed, after the export."""
+    exported = torch.export.export(FunctionModel(loss), call(3))
+    saved = spyre_mlir.compile(exported, numerics="exact").save(tmp_path / "saved")
+    loaded = spyre_mlir.load(saved, numerics="exact")
+    for count in (2, 4):
+        close(results(loaded, call(count)), results(loss, call(count)))
+    with pytest.raises(InputError, match="expected 1 at least"):
+        loaded(*call(0))
+
+
+def test_the_largest_of_no_number_is_an_error_of_the_call() -> None:
+    """Torch says so of a constant without elements, as it is in a program for none."""
+    compiled = spyre_mlir.compile(FunctionModel(lambda x, i: x[i > 0].max()), call(3), numerics="exact")
+    assert compiled(*call(2)) == NUMBERS[1].max()
+    with pytest.raises(InputError, match=r"torch refuses the sizes of this call: max\(\)"):
+        compiled(*call(0))

@@ -116,6 +116,12 @@ def _check_place(parser: argparse.ArgumentParser, arguments: argparse.Namespace)
     """Refuses options about a directory or a file where there is none."""
     if arguments.split and (arguments.emit is not None or arguments.target != "ktir"):
         parser.error("--split is about KTIR, and goes with --target=ktir -o DIR")
+    if arguments.output is not None and arguments.dump_dir is not None:
+        written, dumps = Path(arguments.output).resolve(), Path(arguments.dump_dir).resolve()
+        if dumps.is_relative_to(written):
+            parser.error(
+                f"--dump-dir {dumps} lies in -o {written}, which is replaced as a whole; name another directory"
+            )
     if arguments.output is not None or arguments.emit is not None:
         return
     if arguments.target != TARGETS[0]:

@@ -13,7 +13,7 @@ from spyre_mlir.torch_compile.training import TRAINING
 
 _BY = 'torch.compile(backend="spyre")'
 _DEFAULT = "default"
-_TUNING = "kernels are not measured, divide-work chooses by the cost model"
+_TUNING = "kernels are not measured, the pass plan chooses by the cost model"
 _REASONS = {
     "lite": "it leaves operators to eager unless they are marked, and a program is compiled as a whole",
     "reduce-overhead": "it stands for CUDA graphs, and a bundle is launched as a whole",

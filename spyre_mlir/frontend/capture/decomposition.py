@@ -25,6 +25,7 @@ from spyre_mlir.frontend.capture.tracing.collectives import one_by_one
 from spyre_mlir.frontend.capture.tracing.torch_errors import NEEDS_VALUES, REFUSED, first_line, without_values
 from spyre_mlir.frontend.capture.value_memory import Unfollowed
 from spyre_mlir.frontend.locations import place_in, place_of
+from spyre_mlir.frontend.symbolic.derived import derived_refusal
 from spyre_mlir.frontend.torch_private import (
     Operator,
     composites_loaded,
@@ -39,6 +40,9 @@ from spyre_mlir.ops.table import Family
 from spyre_mlir.plugins import registry
 
 log = logging.getLogger(__name__)
+
+# What torch says of a size that is an expression, in a program from a file.
+_NO_SYMBOL = "expected sympy.Symbol"
 
 # The host runs these, or the import where they depend on no input; the op table has none of them.
 _WITHOUT_ENTRY = frozenset(
@@ -129,6 +133,7 @@ def decompose(exported: ExportedProgram) -> FunctionalProgram:
     Raises:
         UnsupportedError: an operator has a shape or a Python value as its result that depends on the data.
         ImportProgramError: torch cannot write without side effects what the model does to memory.
+        InputError: the program was read from a file, and a size is an expression.
     """
     made = _decomposed(exported)
     for node in made.graph.find_nodes(op="call_function", target=torch.ops.aten._to_copy.default):
@@ -164,6 +169,8 @@ def _decomposed_by_torch(exported: ExportedProgram, table: Any) -> FunctionalPro
     except NEEDS_VALUES as error:
         raise without_values(error) from error
     except REFUSED as error:
+        if _NO_SYMBOL in str(error) and (refused := derived_refusal(exported)) is not None:
+            raise refused from error
         # Torch runs a graph here, in which no line is the model's own: its place is in the text, if anywhere.
         raise ImportProgramError(
             f"torch.export cannot write the model without side effects: {first_line(error)}",

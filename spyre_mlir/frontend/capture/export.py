@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import zipfile
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +32,7 @@ from spyre_mlir.frontend.capture.tracing.derivatives import (
     draws_when_mapped,
     takes_derivatives,
 )
+from spyre_mlir.frontend.capture.tracing.given import check_dense, check_model, check_shapes
 from spyre_mlir.frontend.capture.tracing.sizes_above_zero import SizesAboveZero, sizes_asked
 from spyre_mlir.frontend.capture.tracing.specialized_values import Noted, specialized, values_of
 from spyre_mlir.frontend.capture.tracing.strange_results import check_results
@@ -44,7 +45,7 @@ from spyre_mlir.frontend.capture.tracing.torch_errors import (
     of_sizes,
     without_values,
 )
-from spyre_mlir.frontend.capture.unsupported import DATA, DENSE
+from spyre_mlir.frontend.capture.unsupported import DATA
 from spyre_mlir.frontend.locations import place_of, raised_at, raised_by_torch
 from spyre_mlir.frontend.torch_private import (
     FakeTensorMode,
@@ -56,7 +57,6 @@ from spyre_mlir.frontend.torch_private import (
     holders,
     is_fake,
     schema_of,
-    tree_flatten_with_path,
     tree_map,
 )
 from spyre_mlir.frontend.torch_tracing import bodies_as_written
@@ -165,14 +165,16 @@ def export_model(
         specialize_values: whether Python reads from tensors what it reads for the example arguments.
 
     Raises:
-        InputError: values are to be specialised, and the module has tensors without any.
+        InputError: values are to be specialised, and the module has tensors without any, or the sizes that are symbols
+            are not those of the arguments.
         UnsupportedError: the control flow depends on data, an example argument is sparse, or a result is no tensor,
             number or text.
         ImportProgramError: torch cannot trace the module for these arguments, or it writes to tensors that are not its
             buffers.
     """
-    _check_no_script(model)
-    _check_dense(args=args, kwargs=dict(kwargs))
+    check_model(model)
+    check_dense(args=args, kwargs=dict(kwargs))
+    check_shapes(model, args, kwargs, dynamic_shapes)
     noted = values_of(model, *clone_examples(args, kwargs)) if specialize_values else None
     asked = _Asked(model, args, kwargs, dynamic_shapes, noted)
     state, returned = CallState(model), list[object]()
@@ -203,28 +205,6 @@ def export_model(
             hint="register the tensor with register_buffer, and write to the buffer",
         )
     return exported
-
-
-def _check_no_script(model: torch.nn.Module) -> None:
-    for name, module in cast("Iterator[tuple[str, torch.nn.Module]]", model.named_modules()):
-        if isinstance(module, torch.jit.ScriptModule):
-            what = "the model" if not name else f"its part {name}"
-            raise ImportProgramError(
-                f"{what} is compiled by TorchScript, which torch.export does not trace",
-                where=str(getattr(module, "original_name", None) or type(module).__name__),
-                hint="compile the model with the modules that torch.jit.script or torch.jit.trace were given",
-            )
-
-
-def _check_dense(**examples: object) -> None:
-    """Refuse sparse tensors, of most of which torch.export says that they are no tensors of its own."""
-    for name, given in examples.items():
-        for path, leaf in tree_flatten_with_path(given)[0]:
-            if isinstance(leaf, torch.Tensor) and leaf.layout is not torch.strided:
-                place = name + "".join(map(str, path))
-                raise UnsupportedError(
-                    f"an input has the layout {leaf.layout}, which has no form", where=place, hint=DENSE
-                )
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,15 @@ from typing import cast
 
 import torch
 from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
 from spyre_mlir.frontend.program.program import Program
-from spyre_mlir.frontend.torch_private import expression_of, is_real
+from spyre_mlir.frontend.symbolic.derived import derived_refusal
+from spyre_mlir.frontend.torch_private import is_real
 from spyre_mlir.frontend.weights.bound_model import bound_model
 from spyre_mlir.frontend.weights.sources import tensors_of
 from spyre_mlir.plugins import registry
@@ -23,17 +25,20 @@ def write_exported(exported: ExportedProgram, path: Path) -> None:
     """Write an exported program, with its tensors as they are now.
 
     Raises:
-        InputError: tensors have no values, a size is an expression, or torch cannot write the program.
+        InputError: tensors have no values, a size is an expression, a result is a text, or torch cannot write the
+            program.
     """
     if empty := _without_values(exported):
         raise InputError(
             f"the model has no values for {', '.join(empty[:3])}{' …' if len(empty) > 3 else ''}",
             hint="compile the model with its weights, or bind them first",
         )
-    if derived := _derived_size(exported):
+    if (refused := derived_refusal(exported)) is not None:
+        raise refused
+    if (text := _text_among_results(exported)) is not None:
         raise InputError(
-            f"a size is {derived}, and torch cannot decompose such a program once it has been read from a file",
-            hint="give each size a symbol of its own, Dim.AUTO or Dim, and check what they have in common in the model",
+            f"a result is the text {text!r}, and torch cannot read such a program from a file",
+            hint="return the text from a function that calls the model, or keep it in your own code",
         )
     with torch_noise_hidden():
         try:
@@ -54,12 +59,11 @@ def exported_now(program: Program) -> ExportedProgram:
     return cast(ExportedProgram, bound_model(source, known, program.ties))
 
 
-def _derived_size(exported: ExportedProgram) -> str | None:
-    """The first size of an input that is an expression of symbols; None if there is none."""
-    inputs = [node.meta["val"] for node in exported.graph.find_nodes(op="placeholder")]
-    sizes = [size for value in inputs if isinstance(value, torch.Tensor) for size in value.shape]
-    expressions = (expression_of(size) for size in sizes if isinstance(size, torch.SymInt))
-    return next((str(one) for one in expressions if not one.is_Symbol and one.free_symbols), None)
+def _text_among_results(exported: ExportedProgram) -> str | None:
+    """The first result that is a text; None if there is none."""
+    arguments = [spec.arg for spec in exported.graph_signature.output_specs]
+    given = [argument.value for argument in arguments if isinstance(argument, ConstantArgument)]
+    return next((value for value in given if isinstance(value, str)), None)
 
 
 def _without_values(exported: ExportedProgram) -> list[str]:

@@ -141,6 +141,14 @@ def test_output_directory_that_cannot_be_made(saved: Path, tmp_path: Path, refus
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.parametrize("inside", ["", "dumps"])
+def test_dumps_in_the_directory_that_is_replaced(inside: str, saved: Path, tmp_path: Path, refused: Refused) -> None:
+    bundle = tmp_path / "bundle"
+    words = [saved, "-o", bundle, "--dump-dir", bundle / inside]
+    refused(compile_tool.run, words, f"lies in -o {bundle}, which is replaced as a whole; name another directory")
+    assert not bundle.exists()
+
+
 def test_output_directory_that_holds_something_else(saved: Path, tmp_path: Path, refused: Refused) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     refused(compile_tool.run, [saved, "-o", tmp_path], "neither empty nor a bundle", str(tmp_path))

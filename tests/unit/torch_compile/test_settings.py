@@ -42,7 +42,7 @@ def test_a_mode_that_nobody_has() -> None:
 
 
 def test_a_refused_mode_reaches_the_caller_of_torch_compile() -> None:
-    with pytest.raises(Exception, match="has no mode 'max-autotune': kernels are not measured"):
+    with pytest.raises(Exception, match="has no mode 'max-autotune': kernels are not measured, the pass plan"):
         torch.compile(nn.ReLU(), backend=torch_compile.spyre, mode="max-autotune")(torch.randn(3))
 
 

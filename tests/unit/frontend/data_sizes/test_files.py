@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -34,6 +35,19 @@ def test_tensors_without_values_are_named(tmp_path: Path) -> None:
     exported = torch.export.export(Selecting().to("meta"), (torch.ones(4, device="meta"),))
     with pytest.raises(InputError, match="the model has no values for limit"):
         write_exported(exported, tmp_path / "a.pt2")
+
+
+def test_a_text_among_the_results_is_refused(tmp_path: Path) -> None:
+    """Torch writes it, and does not read what it has written."""
+
+    class Named(Selecting):
+        def forward(self, x: Tensor) -> Any:
+            return {"rows": super().forward(x), "kind": "some rows"}
+
+    exported = torch.export.export(Named(), (torch.ones(4),))
+    with pytest.raises(InputError, match="a result is the text 'some rows', and torch cannot read such a program"):
+        write_exported(exported, tmp_path / "a.pt2")
+    assert not (tmp_path / "a.pt2").exists()
 
 
 def test_another_file_is_no_program(tmp_path: Path) -> None:

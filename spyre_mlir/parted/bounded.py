@@ -31,6 +31,8 @@ Makers = Mapping[str, tuple[str, str]]
 _HINT = "leave out max_size: each size then has a program of its own"
 # Sizes that the piece is imported for: even, and different.
 _EXAMPLE_STEP = 8
+# Between the sizes of a program: one less is compared, too, and a product has a few more.
+_APART = 4
 
 
 @dataclass
@@ -64,16 +66,17 @@ class BoundedPart:
         if sizes is None:
             return None
         self._check(sizes)
-        if not self._stands_for(inputs, sizes):
+        compiled = _compiled(self.most, self.piece.least())
+        if any(size > compiled[symbol] for symbol, size in sizes.items()) or not self._stands_for(inputs, sizes):
             return None
-        given = self.piece.arguments(inputs, sizes, _compiled(self.most, self.piece.least()))
+        given = self.piece.arguments(inputs, sizes, compiled)
         results = self.piece.results(run(self.program, given), sizes)
         return None if results is None or has_gaps(results) else results
 
     def _check(self, sizes: Sizes) -> None:
         for symbol, size in sizes.items():
-            if size > self.most[symbol]:
-                op, place = self.makers[str(symbol)]
+            if size > self.most[symbol] and not self.piece.derives(symbol):
+                op, place = _makers_of(symbol, self.makers)[0]
                 raise InputError(
                     f"{op} gives a size of {size} in this call, expected {self.most[symbol]} at most",
                     where=place,
@@ -127,11 +130,11 @@ class Bounding:
         try:
             return self._proved(plain, most)
         except (UnsupportedError, ImportProgramError) as refused:
-            masked = PaddedPiece(piece, name, masked=True)
+            masked = PaddedPiece(piece, name, masked=True, bounds=_compiled(most, plain.least()))
             if not masked.is_masked:
                 raise self._behind(plain, name, refused) from refused
         try:
-            return self._proved(masked, most)
+            return self._proved(masked, masked.with_derived(most))
         except (UnsupportedError, ImportProgramError) as refused:
             raise self._behind(plain, name, refused) from refused
 
@@ -139,17 +142,22 @@ class Bounding:
         """Return a part whose program was saved."""
         from spyre_mlir.frontend.data_sizes.padded import PaddedPiece
 
-        padded = PaddedPiece(piece, name, masked=masked)
-        return BoundedPart(padded, program, self._most(padded), self.makers)
+        plain = PaddedPiece(piece, name, masked=False)
+        most = self._most(plain)
+        if not masked:
+            return BoundedPart(plain, program, most, self.makers)
+        padded = PaddedPiece(piece, name, masked=True, bounds=_compiled(most, plain.least()))
+        return BoundedPart(padded, program, padded.with_derived(most), self.makers)
 
     def _most(self, piece: PaddedPiece) -> dict[Any, int]:
-        """The largest sizes: those of the option, or the program's own where these are less."""
+        """The largest sizes by symbol: those of the option, or the program's own where these are less."""
         given = self.options.max_size if isinstance(self.options.max_size, int) else None
         found = dict[Any, int]()
         for symbol in piece.symbols:
-            known = [size for size in (given, piece.upper(symbol)) if size is not None]
+            asked = None if given is None else int(symbol.subs(dict.fromkeys(symbol.free_symbols, given)))
+            known = [size for size in (asked, piece.upper(symbol)) if size is not None]
             if not known:
-                op, place = self.makers[str(symbol)]
+                op, place = _makers_of(symbol, self.makers)[0]
                 raise InputError(
                     f"the program does not say how large the size is that {op} makes",
                     where=place,
@@ -184,8 +192,13 @@ class Bounding:
 
     def _behind(self, piece: PaddedPiece, name: str, refused: SpyreError) -> UnsupportedError:
         """The error for a part, named by what makes its sizes."""
-        makers = dict.fromkeys(self.makers[str(symbol)][0] for symbol in piece.symbols)
+        makers = dict.fromkeys(op for symbol in piece.symbols for op, _ in _makers_of(symbol, self.makers))
         return _refusal(f"{name}, behind {' and '.join(makers)},", refused)
+
+
+def _makers_of(symbol: Any, makers: Makers) -> list[tuple[str, str]]:
+    """What makes a size, or the sizes of a sum, with its place in the model."""
+    return [makers[name] for name in sorted(map(str, symbol.free_symbols))]
 
 
 def _refusal(what: str, refused: SpyreError) -> UnsupportedError:
@@ -217,13 +230,22 @@ def _check_condition(condition: str, sizes: Mapping[str, int]) -> None:
 
 
 def _compiled(most: Sizes, least: Sizes) -> dict[Any, int]:
-    """The sizes of the program: one more than the least at least, with which it is compared."""
-    return {symbol: max(size, least[symbol] + 1) for symbol, size in most.items()}
+    """The sizes of the program: one more than the least at least, with which it is compared, and apart from each other.
+
+    Equal constants are one argument, so that a program with several equal sizes has fewer than one for smaller sizes.
+    """
+    found = dict[Any, int]()
+    for symbol, bound in most.items():
+        size = max(bound, least[symbol] + 1)
+        while any(abs(size - other) < _APART for other in found.values()):
+            size += 1
+        found[symbol] = size
+    return found
 
 
 def _settings(least: Sizes, most: Sizes) -> Iterator[tuple[Any, Sizes]]:
-    """Each symbol, with the sizes of the other ones: the largest, and the least."""
+    """Each symbol, with the sizes of the other ones: the largest, and small ones, apart from the least."""
     for symbol in most:
         yield symbol, most
         if len(most) > 1:
-            yield symbol, least
+            yield symbol, {s: min(least[s] + 2 * place, most[s]) for place, s in enumerate(most, 1)}

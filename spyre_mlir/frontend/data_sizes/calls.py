@@ -98,8 +98,8 @@ class DividedCall:
                 raise InputError(
                     f"{op_name(maker)} gives a size of 0 in this call, expected 1 at least",
                     where=place_of(maker),
-                    hint="leave such calls out: a check of the model says so, or an operator of torch that takes "
-                    "another way for 0 elements",
+                    hint="leave such calls out: a check of the model says so, or an operator of torch, which refuses "
+                    "0 elements or takes another way for them",
                 ) from error
             said, _, remedy = str(error).splitlines()[0].partition(REMEDY)
             raise InputError(

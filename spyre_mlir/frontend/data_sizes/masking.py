@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, cast
 
 import torch
@@ -23,12 +24,14 @@ class Masking:
         of: the placeholders of masks, by the symbols whose places they tell apart.
         counts: the placeholders of the sizes as tensors, by symbol.
         checks: truth values that say whether the program stands for a call, found so far.
+        bounds: the sizes that the program is compiled for, by symbol.
     """
 
     graph: Graph
     of: Mapping[Any, Node]
     counts: Mapping[Any, Node]
     checks: list[Node] = field(default_factory=list[Node])
+    bounds: Mapping[Any, int] = field(default_factory=dict[Any, int])
 
     def sized(self, value: object, dims: Sequence[int] | None = None) -> dict[int, Any]:
         """Return those of some dimensions of a value that have a mask, with their symbols; None stands for all."""
@@ -63,7 +66,7 @@ class Masking:
     def places(self, node: Node, extent: object) -> Node:
         """Return the numbers of the places along a dimension."""
         symbol = symbol_of(extent)
-        return self.before(node, aten.arange.default, extent) if symbol is None else self.numbers(node, symbol)
+        return self.numbers(node, symbol) if symbol in self.of else self.before(node, aten.arange.default, extent)
 
     def numbers(self, node: Node, symbol: Any) -> Node:
         """Return the numbers of the places along a size, those of padding among them."""
@@ -131,6 +134,15 @@ def shape_of_node(value: object) -> Sequence[object]:
 
 
 def symbol_of(extent: object) -> Any:
-    """Return the symbol that an extent is; None if it is a number or an expression."""
+    """Return the symbol that an extent is, or the expression of symbols; None if it is a number."""
     expression: Any = expression_of(extent) if isinstance(extent, torch.SymInt) else None
-    return expression if expression is not None and expression.is_Symbol else None
+    return None if expression is None or expression.is_number else _usual(expression)
+
+
+@cache
+def _usual(expression: Any) -> Any:
+    """One expression for all that are equal for sizes above 0, as `Max(0, u0 - 1)` and `u0 - 1` are."""
+    symbols = list(expression.free_symbols)
+    less = {s: type(s)(f"{s}_less", integer=True, nonnegative=True) for s in symbols}
+    above = expression.subs({s: less[s] + 1 for s in symbols})
+    return above.subs({less[s]: s - 1 for s in symbols})

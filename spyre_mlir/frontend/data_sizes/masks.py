@@ -19,7 +19,7 @@ from typing import Any, cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes import ordered, sized_reads, sized_writes
+from spyre_mlir.frontend.data_sizes import ordered, resized, sized_reads, sized_writes
 from spyre_mlir.frontend.data_sizes.masking import (
     Masking,
     argument_of,
@@ -205,4 +205,8 @@ _HANDLERS: dict[object, Handler] = {
     aten.select.int: sized_reads.select_from_end,
     aten.flip.default: sized_reads.flip,
     aten.scaled_dot_product_attention.default: _attention,
+    aten.cat.default: resized.cat,
+    aten.constant_pad_nd.default: resized.pad,
+    aten.slice.Tensor: resized.cut,
+    **dict.fromkeys(resized.PRODUCTS, resized.product),
 }

@@ -5,13 +5,14 @@ Decision: docs/decisions/0192-a-bound-stands-for-sizes-that-data-decides.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
 import torch
 from torch.export import Dim
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 from typing_extensions import override
 
 from spyre_mlir.errors import UnsupportedError
@@ -19,7 +20,9 @@ from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED
 from spyre_mlir.frontend.data_sizes.calls import piece_model, place_of_call
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
+from spyre_mlir.frontend.data_sizes.masking import symbol_of
 from spyre_mlir.frontend.data_sizes.masks import Masks
+from spyre_mlir.frontend.data_sizes.resized import RESIZING
 from spyre_mlir.frontend.graph_runs import KnownNumbers
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, size_bounds, tree_flatten
@@ -32,32 +35,34 @@ class PaddedPiece:
 
     Attributes:
         model: the piece as a model; its arguments are the tensors of the piece, masks, and sizes.
-        symbols: of the sizes that are padded.
+        symbols: of the sizes that are padded, and expressions of them that are sizes of their own.
         is_masked: whether it has more masks and sizes than numbers of the piece need.
         is_checked: whether its last result says if the program stands for a call.
     """
 
-    def __init__(self, piece: Piece, name: str, *, masked: bool) -> None:
+    def __init__(self, piece: Piece, name: str, *, masked: bool, bounds: Sizes | None = None) -> None:
         """Writes the graph of the piece.
 
         Args:
             piece: which stays as it is.
             name: of the model.
             masked: whether reductions get masks, and operators sizes as tensors.
+            bounds: the sizes that the program is compiled for, by symbol, as far as they are known.
 
         Raises:
             UnsupportedError: something besides sizes that data decides differs from call to call.
         """
         self._piece = piece
         self._bounds = _symbols(piece)
-        self.symbols = tuple(self._bounds)
         graph = deepcopy(piece.module.graph)
+        derived = tuple(_derived(graph, self._bounds)) if masked else ()
+        symbols = (*self._bounds, *derived)
         given = graph.find_nodes(op="placeholder")
         self._tensors = [place for place, n in enumerate(piece.inputs) if isinstance(n.meta["val"], torch.Tensor)]
         with graph.inserting_after(given[-1]):
-            counts = {s: graph.placeholder(f"count_{s}") for s in reversed(self.symbols)}
-            masks = {s: graph.placeholder(f"places_{s}") for s in reversed(self.symbols)}
-        put = Masks(graph, masks, counts)
+            counts = {s: graph.placeholder(_named("count", s)) for s in reversed(symbols)}
+            masks = {s: graph.placeholder(_named("places", s)) for s in reversed(symbols)}
+        put = Masks(graph, masks, counts, bounds=bounds or {})
         self.is_masked = masked and put.put()
         self.is_checked = bool(put.checks)
         if self.is_checked:
@@ -65,7 +70,11 @@ class PaddedPiece:
         for node in given:
             if not isinstance(node.meta["val"], torch.Tensor):
                 _ask_mask(node, masks[expression_of(node.meta["val"])])
-        self._masks, self._counts = ([s for s in self.symbols if of[s].users] for of in (masks, counts))
+        for node in [n for n in graph.nodes if n.op == "call_function" and _expression(n) in derived]:
+            _ask_mask(node, masks[_expression(node)])  # numbers that are such a size
+        self._masks, self._counts = ([s for s in symbols if of[s].users] for of in (masks, counts))
+        self._derived = tuple(s for s in derived if s in self._masks or s in self._counts)
+        self.symbols = (*self._bounds, *self._derived)
         for unread in [n for n in (*masks.values(), *counts.values()) if not n.users]:
             graph.erase_node(unread)
         self.model = piece_model(Piece(GraphModule(piece.module, graph), piece.inputs, piece.outputs), name)
@@ -74,9 +83,17 @@ class PaddedPiece:
         """Return the largest size that checks of the program and shapes of its tensors allow, if they say one."""
         return self._bounds[symbol][1]
 
+    def derives(self, symbol: Any) -> bool:
+        """Return whether a size follows from the other ones."""
+        return symbol in self._derived
+
+    def with_derived(self, sizes: Sizes) -> dict[Any, int]:
+        """Return sizes by symbol, and those of the expressions that follow from them."""
+        return {**sizes, **{expression: _value(expression, sizes) for expression in self._derived}}
+
     def lower(self, symbol: Any) -> int:
         """Return the least size that checks of the program allow."""
-        return self._bounds[symbol][0]
+        return self._bounds[symbol][0] if symbol in self._bounds else 0
 
     def least(self) -> dict[Any, int]:
         """Return the least sizes that the program is compared for: torch traces as if none were 0 or 1."""
@@ -108,11 +125,11 @@ class PaddedPiece:
             known = node.meta["val"]
             pairs = zip(known.shape, given.shape, strict=True) if isinstance(known, torch.Tensor) else ((known, given),)
             for extent, value in pairs:
-                if isinstance(extent, torch.SymInt) and (expression := expression_of(extent)).is_Symbol:
-                    found[expression] = int(value)
+                if (symbol := symbol_of(extent)) in self._bounds:
+                    found[symbol] = int(value)
         told = zip(self._piece.inputs, inputs, strict=True)
         agree = (list(x.shape) == _extents(n.meta["val"], found) for n, x in told if isinstance(x, torch.Tensor))
-        return found if all(agree) else None
+        return self.with_derived(found) if all(agree) else None
 
     def keeps_shapes(self, inputs: Sequence[Any], sizes: Sizes) -> bool:
         """Return whether torch's operators give shapes as they are for other sizes, on these inputs of the piece.
@@ -188,14 +205,14 @@ class _Shapes(KnownNumbers):
 
 
 def _symbols(piece: Piece) -> dict[Any, tuple[int, int | None]]:
-    """The symbols of a piece in the order in which inputs have them, with their least and largest values.
+    """The symbols of a piece in the order in which inputs have them, and sums of them, with least and largest values.
 
     The largest one is None if it is not known.
 
     Raises:
         UnsupportedError: its inputs have other symbols and numbers, or the piece has control flow.
     """
-    found, told = dict[Any, tuple[int, int | None]](), set[Any]()
+    found, symbolic = dict[Any, None](), dict[Any, torch.SymInt]()
     for node in piece.inputs:
         value = node.meta["val"]
         if not isinstance(value, torch.Tensor) and not _is_symbol(value):
@@ -204,17 +221,15 @@ def _symbols(piece: Piece) -> dict[Any, tuple[int, int | None]]:
         for symbol in _symbols_in(value):
             if symbol not in of_data:
                 raise UnsupportedError(f"the size {symbol} is one of the model's inputs", where=place_of(node))
-            found.setdefault(symbol, (0, None))
+            found[symbol] = None
         extents = value.shape if isinstance(value, torch.Tensor) else (value,)
-        symbolic = {expression_of(extent): extent for extent in extents if isinstance(extent, torch.SymInt)}
-        told |= symbolic.keys()
-        found.update({symbol: size_bounds(symbolic[symbol]) for symbol in symbolic if symbol in found})
-    if lost := [symbol for symbol in found if symbol not in told]:
-        raise UnsupportedError(f"no tensor is as long as {lost[0]}, only as an expression of it")
+        symbolic.update({symbol: extent for extent in extents if (symbol := symbol_of(extent)) is not None})
+    told = {symbol for symbol in symbolic if symbol.is_Symbol}
+    sums = [s for s in symbolic if not s.is_Symbol and (not s.free_symbols <= told or len(s.free_symbols) > 1)]
     for node in piece.module.graph.nodes:
         if calls_graphs(node):
             raise UnsupportedError("control flow has no padded form", where=place_of(node))
-    return found
+    return {symbol: size_bounds(symbolic[symbol]) for symbol in (*(s for s in found if s in told), *sums)}
 
 
 def _symbols_in(value: object) -> Iterator[Any]:
@@ -239,9 +254,46 @@ def _ask_mask(node: Node, mask: Node) -> None:
 
 def _extents(value: torch.Tensor, sizes: Sizes) -> list[int]:
     return [
-        int(expression_of(extent).subs(dict(sizes))) if isinstance(extent, torch.SymInt) else extent
-        for extent in value.shape
+        extent if symbol_of(extent) is None else _value(symbol_of(extent), sizes) for extent in map(_plain, value.shape)
     ]
+
+
+def _plain(extent: Any) -> Any:
+    return int(extent) if isinstance(extent, torch.SymInt) and symbol_of(extent) is None else extent
+
+
+def _value(expression: Any, sizes: Sizes) -> int:
+    """The value of an expression; -1 if sizes do not say it."""
+    if expression in sizes:
+        return sizes[expression]
+    for total in [s for s in sizes if not s.is_Symbol]:
+        # One of its symbols that has no value of its own is what the others leave of it.
+        lost = (v for v in sorted(total.free_symbols, key=str) if v not in sizes and v not in (total - v).free_symbols)
+        if (symbol := next(lost, None)) is not None:
+            expression = expression.subs({symbol: sizes[total] - (total - symbol)}).expand()
+    expression = expression.subs({s: size for s, size in sizes.items() if s.is_Symbol})
+    return int(expression) if expression.is_number else -1
+
+
+def _derived(graph: Graph, symbols: Collection[Any]) -> Iterator[Any]:
+    """The sizes of results that are expressions of symbols, of calls that make a longer or shorter one of a size."""
+    found = dict[Any, None]()
+    for node in graph.nodes:
+        if node.target in RESIZING:
+            for extent in node.meta["val"].shape:
+                expression = symbol_of(extent)
+                if expression is not None and expression not in symbols:
+                    found[expression] = None
+    yield from (one for one in found if _value(one, dict.fromkeys(symbols, 8)) >= 0)
+
+
+def _expression(node: Node) -> Any:
+    """The expression that a number of a graph is; None if it is none."""
+    return symbol_of(node.meta.get("val"))
+
+
+def _named(kind: str, symbol: Any) -> str:
+    return re.sub(r"\W+", "_", f"{kind}_{symbol}")
 
 
 def _padded(given: torch.Tensor, extents: Sequence[int]) -> torch.Tensor:

@@ -62,7 +62,15 @@ def test_two_sizes_are_proved_one_by_one() -> None:
     assert len(part.most) == 2
     assert len(built) == 1
     with pytest.raises(UnsupportedError, match=r"Last, behind aten\.index\.Tensor, has no program for all sizes: "):
-        bounded(lambda x: torch.cat([x[x > 0], x[x < 0]]) * 2, built)
+        bounded(lambda x: torch.outer(x[x > 0], x[x < 0]).reshape(-1) * 2, built)
+
+
+def test_sizes_of_a_program_are_apart() -> None:
+    """Equal constants are one argument: those of two sizes stay two, in each program that is compared."""
+    built = list[Program]()
+    part = bounded(lambda x: torch.cat([x[x > 0], x[x < 0], x[x < 0.5]]) * 2, built)
+    assert sorted(part.most.values()) == [12, 12, 12, 36]
+    assert sorted(a.shape[0] for a in built[0].arguments if a.name.startswith("inputs") and a.shape)[:3] == [12, 12, 16]
 
 
 class Conditional(nn.Module):

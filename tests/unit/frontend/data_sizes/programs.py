@@ -15,6 +15,9 @@ from spyre_mlir.frontend.data_sizes.padded import PaddedPiece
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from tests.functions import FunctionModel
 
+# More rows than the tests have.
+_BOUND = 20
+
 X = torch.linspace(-1.0, 1.0, 12).reshape(3, 4)
 
 
@@ -39,17 +42,19 @@ def masked(function: Callable[[Tensor], Any]) -> PaddedPiece:
         return function(y)
 
     pieces = [step for step in division(program, X.repeat(4, 1)).steps if isinstance(step, Piece)]
-    return PaddedPiece(pieces[-1], "Masked", masked=True)
+    (symbol,) = PaddedPiece(pieces[-1], "Plain", masked=False).symbols
+    return PaddedPiece(pieces[-1], "Masked", masked=True, bounds={symbol: _BOUND})
 
 
 def check_masked(function: Callable[[Tensor], Any], rows: Tensor) -> None:
     """Compare with torch, whatever padding holds."""
     piece, count = masked(function), rows.shape[0]
-    (symbol,) = piece.symbols
-    tensors = piece.arguments((rows,), {symbol: count}, {symbol: count + 3})
+    symbol, *_ = piece.symbols
+    sizes = piece.with_derived({symbol: count})
+    tensors = piece.arguments((rows,), sizes, piece.with_derived({symbol: count + 3}))
     for place, filler in enumerate((7.5, -9.5, 0.25)):
         tensors[0][count + place] = filler
-    results = piece.results(piece.model(*tensors), {symbol: count})
+    results = piece.results(piece.model(*tensors), sizes)
     assert results is not None
     wanted = function(rows)
     for place, (a, b) in enumerate(zip(results, wanted, strict=True)):

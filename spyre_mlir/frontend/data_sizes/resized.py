@@ -1,0 +1,188 @@
+"""Calls whose results are longer or shorter than a size that data decides: parts behind each other, padding, slices.
+
+The size of such a result is a size of its own, with a mask and a count. Each of its rows selects one of the
+caller's by its place; rows that select none hold what the call fills in. A product multiplies as many rows as the bound
+says, those behind the caller's being ones.
+
+Decision: docs/decisions/0214-results-of-other-sizes-have-sizes-of-their-own.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+from typing import Any, cast
+
+import torch
+from torch.fx import Node
+
+from spyre_mlir.frontend.data_sizes.masking import Masking, argument_of, replace, shape_of_node, symbol_of
+from spyre_mlir.frontend.data_sizes.sized_reads import picked
+
+aten = torch.ops.aten
+
+RESIZING = frozenset({aten.cat.default, aten.constant_pad_nd.default, aten.slice.Tensor})
+PRODUCTS = frozenset({aten.prod.default, aten.prod.dim_int, aten.cumprod.default})
+
+# Rows of a product behind those of the bound: equal constants are one argument, and have to stay two for each size.
+_MORE = 2
+
+Place = int | Node
+
+
+def cat(masking: Masking, node: Node) -> bool:
+    """Put parts behind each other."""
+    parts, dim = cast("Sequence[Node]", node.args[0]), cast(int, argument_of(node, "dim"))
+    at = dim % len(shape_of_node(node))
+    if any(len(shape_of_node(part)) != len(shape_of_node(node)) for part in parts):  # torch leaves out empty ones
+        return False
+    extents = [shape_of_node(part)[at] for part in parts]
+    known = all(isinstance(extent, int) or symbol_of(extent) in masking.of for extent in extents)
+    if not known or all(isinstance(extent, int) for extent in extents) or not _is_place(masking, node, at):
+        return False
+    first: Place = 0
+    made: Node | None = None
+    for part, extent in zip(parts, extents, strict=True):
+        rows = _moved(masking, node, part, at, first)
+        if rows is None:
+            return False
+        made = rows if made is None else masking.before(node, aten.add.Tensor, made, rows)
+        first = _sum(masking, node, first, extent)
+    assert made is not None
+    _shaped(masking, node, made, at)
+    return True
+
+
+def pad(masking: Masking, node: Node) -> bool:
+    """Write rows of one number in front of the caller's, and behind them."""
+    value, pads = cast(Node, node.args[0]), cast("Sequence[object]", node.args[1])
+    rank = len(shape_of_node(value))
+    padded = [rank - 1 - place // 2 for place, count in enumerate(pads) if count != 0]
+    sized = masking.sized(value, padded)
+    if len(set(padded)) != 1 or not sized or not _is_place(masking, node, padded[0]):
+        return False
+    ((at, symbol),) = sized.items()
+    first = pads[2 * (rank - 1 - at)]
+    rows = _moved(masking, node, value, at, first) if isinstance(first, int) else None
+    if rows is None:
+        return False
+    place = masking.before(node, aten.sub.Scalar, masking.places(node, shape_of_node(node)[at]), first)
+    below = masking.before(node, aten.lt.Tensor, place, masking.count(node, symbol, torch.int64))
+    inside = masking.before(node, aten.logical_and.default, below, masking.before(node, aten.ge.Scalar, place, 0))
+    inside = masking.before(node, aten.unsqueeze.default, inside, -1)
+    number = _number(argument_of(node, "value") or 0, value.meta["val"].dtype)
+    made = masking.before(node, aten.where.ScalarOther, inside, rows, number)
+    _shaped(masking, node, made, at)
+    return True
+
+
+def cut(masking: Masking, node: Node) -> bool:
+    """Leave out rows in front, or behind."""
+    value, at = cast(Node, node.args[0]), cast(int, argument_of(node, "dim")) % len(shape_of_node(node))
+    sized, start = masking.sized(value, (at,)), argument_of(node, "start")
+    extent = shape_of_node(node)[at]
+    if not sized or argument_of(node, "step") != 1:
+        return False
+    start = 0 if start is None else start
+    if symbol_of(extent) in sized.values():
+        return False
+    if not isinstance(start, int) or not _is_place(masking, node, at) or (isinstance(extent, int) and start >= 0):
+        return False
+    first: Place = -start
+    if start < 0:  # counted from the end of the caller's rows
+        (symbol,) = sized.values()
+        from_end = masking.before(node, aten.add.Scalar, masking.count(node, symbol, torch.int64), start)
+        first = masking.before(node, aten.neg.default, from_end)
+    rows = _moved(masking, node, value, at, first)
+    if rows is None:
+        return False
+    _shaped(masking, node, rows, at)
+    return True
+
+
+def product(masking: Masking, node: Node) -> bool:
+    """Multiply as many rows as the bound says."""
+    value = cast(Node, node.args[0])
+    shape, dim = shape_of_node(value), argument_of(node, "dim")
+    sized = masking.sized(value, None if dim is None else (cast(int, dim),))
+    if len(sized) != 1:
+        return False
+    ((at, symbol),) = sized.items()
+    if symbol not in masking.bounds:
+        return False
+    number = masking.bounds[symbol] + _MORE
+    write, places = partial(masking.before, node), masking.before(node, aten.arange.default, number)
+    rows = _moved(masking, node, value, at, 0, places)
+    if rows is None:
+        return False
+    inside = write(aten.lt.Tensor, places, masking.count(node, symbol, torch.int64))
+    rows = write(
+        aten.where.ScalarOther, write(aten.unsqueeze.default, inside, -1), rows, _number(1, value.meta["val"].dtype)
+    )
+    rest = [extent for other, extent in enumerate(shape) if other != at]
+    table = write(aten.movedim.int, write(aten.reshape.default, rows, [number, *rest]), 0, at)
+    made = write(cast(Any, node.target), table, *node.args[1:], **node.kwargs)
+    if node.target is aten.cumprod.default:
+        made = write(aten.index_select.default, made, at, masking.numbers(node, symbol))
+    replace(node, made)
+    return True
+
+
+def _number(number: float, dtype: torch.dtype) -> float:
+    """A number as one of a type: a float beside integers would make floats of them."""
+    if dtype is torch.bool:
+        return bool(number)
+    return number if dtype.is_floating_point else int(number)
+
+
+def _is_place(masking: Masking, node: Node, at: int) -> bool:
+    """Return whether the size of a result is a number, or has a mask."""
+    extent = shape_of_node(node)[at]
+    return isinstance(extent, int) or symbol_of(extent) in masking.of
+
+
+def _sum(masking: Masking, node: Node, first: Place, extent: object) -> Place:
+    """The place behind a part."""
+    if isinstance(extent, int):
+        return first + extent if isinstance(first, int) else masking.before(node, aten.add.Scalar, first, extent)
+    count = masking.count(node, symbol_of(extent), torch.int64)
+    if isinstance(first, int):
+        return count if first == 0 else masking.before(node, aten.add.Scalar, count, first)
+    return masking.before(node, aten.add.Tensor, first, count)
+
+
+def _moved(masking: Masking, node: Node, value: Node, at: int, first: Place, places: Node | None = None) -> Node | None:
+    """The rows of a value by the places of a result, as a table; 0 where there is none.
+
+    Args:
+        masking: writes.
+        node: the call that gives the result.
+        value: has the rows.
+        at: the dimension of the rows.
+        first: where the first row goes; below 0 if rows in front go nowhere.
+        places: the places of the result; those of the call if none are given.
+    """
+    shape = shape_of_node(value)
+    rest = [extent for other, extent in enumerate(shape) if other != at]
+    if not all(isinstance(extent, int) for extent in rest):
+        return None
+    write, known = partial(masking.before, node), value.meta["val"]
+    places = masking.places(node, shape_of_node(node)[at]) if places is None else places
+    sized = masking.sized(value, (at,))
+    filled = masking.filled(node, value, sized, 0.0)
+    table = write(aten.reshape.default, write(aten.movedim.int, filled, at, 0), [-1, prod(cast("list[int]", rest))])
+    goes: Node = masking.places(node, shape[at])
+    if first != 0:
+        goes = write(aten.add.Scalar if isinstance(first, int) else aten.add.Tensor, goes, first)
+    hit = write(aten.eq.Tensor, write(aten.unsqueeze.default, places, -1), goes)
+    for symbol in sized.values():
+        hit = write(aten.logical_and.default, hit, masking.of[symbol])
+    return picked(masking, node, hit, table, known.dtype)
+
+
+def _shaped(masking: Masking, node: Node, rows: Node, at: int) -> None:
+    """Replace a call by rows of a table."""
+    rest = [extent for other, extent in enumerate(shape_of_node(node)) if other != at]
+    table = masking.before(node, aten.reshape.default, rows, [-1, *rest])
+    replace(node, masking.before(node, aten.movedim.int, table, 0, at))

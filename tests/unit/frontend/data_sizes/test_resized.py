@@ -1,0 +1,70 @@
+"""Results that are longer or shorter than a size that data decides: parts, padding, slices, and products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tests.unit.frontend.data_sizes.programs import X, check_masked, masked
+
+ROWS = torch.cat([X + 2, X * 3])
+LINE = torch.arange(8.0).reshape(2, 4)
+
+
+def sliced(y: Tensor) -> tuple[Tensor, ...]:
+    torch._check(y.shape[0] >= 3)
+    return y[1:] - y[:-1], y[-2:], y[-3:-1], y[2:].sum(0), y.t()[:, 1:].softmax(-1)
+
+
+RESULTS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
+    "parts": lambda y: (
+        torch.cat([y, LINE, y * 2]),
+        torch.cat([LINE, y]).sum(0),
+        torch.cat([y.t(), LINE.t()], -1).softmax(-1),
+        torch.cat([y > 2, y > 1]),
+        torch.cat([(y * 3).long(), LINE]),
+        torch.cat([y, y], 1),
+        torch.cat([y, LINE]) / (y.shape[0] + 2),
+    ),
+    "padding": lambda y: (
+        functional.pad(y, (0, 0, 1, 2), value=3.5).logsumexp(0),
+        functional.pad(y, (0, 0, 2, 0)),
+        functional.pad((y * 3).long(), (0, 0, 0, 1), value=-2),
+        functional.pad(y > 2, (0, 0, 1, 1), value=1),
+        functional.pad(y, (0, 0, -1, 1), value=2.0).amin(0),
+        functional.pad(y, (0, 0, 0, 9 - y.shape[0])),
+    ),
+    "slices": sliced,
+    "products": lambda y: (
+        y.prod(0),
+        y.prod(),
+        y.cumprod(0),
+        y.t().cumprod(-1),
+        (y * 3).long().prod(0, keepdim=True),
+        (y > 2).prod(0),
+        y.prod(0, dtype=torch.float64),
+    ),
+}
+
+
+@pytest.mark.parametrize("results", RESULTS)
+def test_rows_are_those_of_the_caller(results: str) -> None:
+    check_masked(RESULTS[results], ROWS)
+    check_masked(RESULTS[results], ROWS[:4])
+
+
+def test_one_size_has_one_mask() -> None:
+    """What is as long as another result has its mask, and the number of rows is the length of it."""
+    piece = masked(lambda y: (torch.cat([y, LINE]), torch.cat([LINE, y * 2]) + torch.arange(y.shape[0] + 2)[:, None]))
+    assert len(piece.symbols) == 2
+    size, longer = piece.symbols
+    assert piece.with_derived({size: 5}) == {size: 5, longer: 7}
+
+
+def test_sizes_that_nobody_reads_are_none() -> None:
+    piece = masked(lambda y: (y.repeat_interleave(2, 0)[1:], y.sum(0)))
+    assert len(piece.symbols) == 1

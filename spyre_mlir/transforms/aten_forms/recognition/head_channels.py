@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isfinite
+from math import isfinite, prod
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
@@ -243,7 +243,7 @@ def _moved(op: AtenOp, axis: int) -> int | None:
         case "permute":
             return [d % len(shape) for d in args["dims"]].index(at) - len(shape)
         case "view":
-            return axis if shape == made or (axis == -1 and made[-1:] == shape[-1:]) else None
+            return _kept_apart(shape, made, at)
         case "expand":
             return axis if made[axis] == shape[axis] else None
         case "unsqueeze":
@@ -260,6 +260,13 @@ def _moved(op: AtenOp, axis: int) -> int | None:
             return axis if isfinite(args["other"]) and args["other"] else None
         case _:
             return None
+
+
+def _kept_apart(shape: tuple[int, ...], made: tuple[int, ...], at: int) -> int | None:
+    """Where a view has a dimension, negative, if it joins and parts those before and those behind it alone."""
+    behind = prod(shape[at + 1 :])
+    places = (n for n, extent in enumerate(made) if extent == shape[at] and prod(made[n + 1 :]) == behind)
+    return next((n - len(made) for n in places), None)
 
 
 __all__ = ["ATTENTION", "LINEAR", "Heads", "argument_of", "heads_of", "layer_of", "sliced_columns", "turning_matrix"]

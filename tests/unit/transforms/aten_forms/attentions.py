@@ -68,6 +68,18 @@ class WrittenOut(Attention):
         return self.o(rows).view(*x.shape[:2], -1)
 
 
+class Einsum(Attention):
+    """With sums by names of dimensions, which torch writes as products of tensors with dimensions of one element."""
+
+    @override
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        q, k, v = (self.split(layer(x)).flatten(0, 1) for layer in (self.q, self.k, self.v))
+        scores = torch.einsum("b i d, b j d -> b i j", q, k) * self.channels**-0.5
+        scores = scores if mask is None else scores + mask.repeat_interleave(self.heads, dim=0).flatten(0, 1)
+        y = torch.einsum("b i j, b j d -> b i d", scores.softmax(-1), v)
+        return self.joined(y.unflatten(0, (x.shape[0], self.heads)))
+
+
 class Rotated(Attention):
     """One layer for queries, keys and values; queries and keys are turned, as Phi-3 does."""
 

@@ -23,6 +23,7 @@ from tests.unit.transforms.aten_forms.attentions import (
     Attention,
     ByTable,
     Crossed,
+    Einsum,
     Multiplied,
     PartlyRotated,
     Rotated,
@@ -47,6 +48,7 @@ MODELS = {
     "multiplied": Multiplied(),
     "stacked": Stacked(),
     "sliced": Sliced(),
+    "einsum": Einsum(),
 }
 
 
@@ -81,6 +83,7 @@ def layers(module: ModuleOp) -> list[tuple[int, ...]]:
         ("multiplied", [(576, 64), (64, 192)]),
         ("stacked", [(768, 64), (64, 256)]),
         ("sliced", [(256, 64)] * 3 + [(64, 256)]),
+        ("einsum", [(256, 64)] * 3 + [(64, 256)]),
     ],
 )
 def test_weights_have_whole_sticks_for_each_head(name: str, weights: list[tuple[int, ...]]) -> None:

@@ -52,7 +52,7 @@ STAGES = (
         legality.LOOP,
     ),
     Stage(
-        "cut-copies,part-rows,pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,share-trips,carry-in-place,@spyre.kernel,"
+        "join-lanes,cut-copies,part-rows,pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,share-trips,carry-in-place,@spyre.kernel,"
         "view-copies,choose-rows,order-batches,plan,materialize-plan,divide-work,forward-results,inline-loops,place-lx,assign-pool",
         legality.KERNEL,
     ),

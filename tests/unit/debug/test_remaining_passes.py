@@ -67,7 +67,7 @@ def test_a_program_that_was_printed_anywhere_goes_on_as_one_that_was_not(stop: s
     ("stop", "following"),
     [
         ("", PASSES[0]),
-        ("schedule-host-steps", "cut-copies"),
+        ("schedule-host-steps", "join-lanes"),
         ("choose-layouts", "choose-layouts"),
         ("convert-spyre-loop-to-spyre-kernel", "keep-on-device"),
         ("plan", "materialize-plan"),
@@ -82,6 +82,7 @@ def test_the_end_is_a_level_or_a_pass(stops: dict[str, str]) -> None:
     module = parse_module(stops["schedule-host-steps"], make_context())
     assert level_of(module) == "spyre.loop"
     assert remaining_passes(module, "choose-layouts") == [
+        "join-lanes",
         "cut-copies",
         "part-rows",
         "pad-rows",
@@ -97,7 +98,7 @@ def test_the_end_is_a_level_or_a_pass(stops: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("to", "after", "message", "hint"),
     [
-        ("decompose-aten", None, "beyond decompose-aten already: it is at the level spyre.loop", "cut-copies"),
+        ("decompose-aten", None, "beyond decompose-aten already: it is at the level spyre.loop", "join-lanes"),
         ("aten", None, "beyond aten already", "superdsc"),
         ("plan", "divide-work", "beyond plan already: it is behind divide-work", "forward-results"),
         ("plna", None, "no level or pass of the pipeline is called 'plna'", "did you mean plan"),

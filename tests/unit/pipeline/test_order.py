@@ -30,7 +30,7 @@ TO_LOOP = (
     "scale-results,split-products,update-in-place,forward-copies,join-parts,pack-weights,schedule-host-steps"
 )
 TO_KERNEL = (
-    "cut-copies,part-rows,pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
+    "join-lanes,cut-copies,part-rows,pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
     "share-trips,carry-in-place,"
     "view-copies,choose-rows,order-batches,plan,materialize-plan,divide-work,forward-results,inline-loops,place-lx,assign-pool"
 )
@@ -92,7 +92,7 @@ def test_passes_that_are_off_are_left_out() -> None:
     [
         ("aten", "place-inputs"),
         ("aten-decomposed", "convert-aten-to-spyre-loop"),
-        ("spyre.loop", "cut-copies"),
+        ("spyre.loop", "join-lanes"),
         ("spyre.kernel", "view-copies"),
     ],
 )

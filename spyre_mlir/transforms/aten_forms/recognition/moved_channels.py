@@ -17,7 +17,8 @@ from spyre_mlir.transforms.utils.aten_ops import arguments_of, is_open
 (NEG,) = pointwise.neg.overloads
 ADD, SUB, MUL = "add.Tensor", "sub.Tensor", "mul.Tensor"
 LAST = ("cat", "view")  # ops that end a turn
-MOVES = (*LAST, "stack", "slice.Tensor", NEG, "unsqueeze", "squeeze.dims", "clone")
+SELECT = "select.int"
+MOVES = (*LAST, "stack", "slice.Tensor", SELECT, NEG, "unsqueeze", "squeeze.dims", "clone")
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,9 @@ def turns(term: Term, place: int, distance: int) -> bool:
 def _moved(op: AtenOp, parts: list[Sums], rank: int) -> Sums | None:
     """What an op of `MOVES` makes of its operands' elements behind leading dimensions."""
     args = arguments_of(op)
-    behind = args["dim"] % len(shape_of(op.results[0])) - rank if isinstance(args.get("dim"), int) else 0
+    # The dimension of `unsqueeze` and `stack` is one of the result, that of `select` one of what it reads.
+    counted = shape_of(op.operands[0] if op.overload == SELECT else op.results[0])
+    behind = args["dim"] % len(counted) - rank if isinstance(args.get("dim"), int) else 0
     if behind < 0:
         return None
     match op.overload:
@@ -147,6 +150,8 @@ def _moved(op: AtenOp, parts: list[Sums], rank: int) -> Sums | None:
             return np.stack(parts, behind)
         case "slice.Tensor":
             return parts[0][(*(slice(None),) * behind, slice(args["start"], args["end"], args["step"]))]
+        case name if name == SELECT:
+            return np.take(parts[0], args["index"], behind) if isinstance(args["index"], int) else None
         case name if name == NEG:
             return _signed(parts[0])
         case _:

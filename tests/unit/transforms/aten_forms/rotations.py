@@ -54,6 +54,12 @@ def pairs_apart(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return torch.stack((first * cos - second * sin, second * cos + first * sin), -1).flatten(-2)
 
 
+def complex_pairs(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Neighbours as parts of complex numbers, as the first Llama did."""
+    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)).contiguous())
+    return torch.view_as_real(pairs * torch.complex(cos.float(), sin.float())).flatten(-2)
+
+
 class Parts(torch.nn.Module):
     """Heads of which a model rotates parts, by tables of some width."""
 

@@ -21,6 +21,7 @@ from tests.unit.transforms.aten_forms.rotations import (
     Rotary,
     Turn,
     apart,
+    complex_pairs,
     halves,
     heads,
     last,
@@ -67,6 +68,7 @@ PARTS = {
     "halves apart": (apart, 64, 32),
     "sorted pairs": (sorted_pairs, 128, 64),
     "pairs apart": (pairs_apart, 64, 32),
+    "complex pairs": (complex_pairs, 64, 32),
 }
 
 

@@ -29,16 +29,22 @@ def neighbours(x: Tensor) -> Tensor:
     return torch.cat((second.neg().unsqueeze(-1), first.unsqueeze(-1)), -1).view(x.shape)
 
 
+def chosen(x: Tensor) -> Tensor:
+    both = x.unflatten(-1, (-1, 2))
+    return torch.stack((-both[..., -1], both[..., 0]), -1).flatten(-2)
+
+
 @pytest.mark.parametrize(
     ("function", "found"),
     [
         (halves, [(True, 4)]),
         (pairs, [(True, 1)]),
         (neighbours, [(True, 1)]),
+        (chosen, [(True, 1)]),
         (lambda x: halves(halves(x)), [(True, 4), (False, 4)]),
         (lambda x: halves(x[..., :4]), [(False, 2)]),
     ],
-    ids=["halves", "pairs", "neighbours", "twice", "some of the channels"],
+    ids=["halves", "pairs", "neighbours", "chosen neighbours", "twice", "some of the channels"],
 )
 def test_a_turn_is_known(function: Callable[[Tensor], Tensor], found: list[tuple[bool, int]]) -> None:
     assert turns(function, 2, 3, 8) == found

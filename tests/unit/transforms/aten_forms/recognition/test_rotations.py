@@ -10,7 +10,16 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.frontend import import_program
 from spyre_mlir.transforms.aten_forms.recognition.rotations import Rotation, rotation_of
 from tests.functions import FunctionModel
-from tests.unit.transforms.aten_forms.rotations import Form, apart, halves, last, pairs_apart, some, sorted_pairs
+from tests.unit.transforms.aten_forms.rotations import (
+    Form,
+    apart,
+    complex_pairs,
+    halves,
+    last,
+    pairs_apart,
+    some,
+    sorted_pairs,
+)
 
 
 def rotations(form: Form, channels: int, width: int) -> list[Rotation]:
@@ -35,6 +44,7 @@ def places(found: Rotation, *, turned: bool = False) -> list[int | None]:
         (apart, 4, 4, False, [0, 1, 2, 3, 0, 1, 2, 3]),
         (sorted_pairs, 4, 4, True, [0, 1, 2, 3, 0, 1, 2, 3]),
         (pairs_apart, 4, 1, False, [0, 0, 1, 1, 2, 2, 3, 3]),
+        (complex_pairs, 4, 1, False, [0, 0, 1, 1, 2, 2, 3, 3]),
     ],
 )
 def test_parts_are_known(form: Form, width: int, distance: int, sorted_first: bool, own: list[int | None]) -> None:

@@ -14,19 +14,21 @@ _LANES = DL16.elements_per_stick()
 
 def gains_by_channels(image: Value, groups: int) -> bool:
     """Return whether channels of one image fill the lanes, in groups that would have to divide these."""
-    if image.rank < 3:
-        return False
-    batch, channels = image.shape[:2]
-    return batch == 1 and channels >= _LANES and groups < channels
+    return image.rank > 2 and image.shape[0] == 1 and fill_lanes(image.shape[1], groups)
+
+
+def fill_lanes(channels: int, groups: int) -> bool:
+    """Return whether so many channels fill the lanes, in groups that would have to divide these."""
+    return channels >= _LANES and groups < channels
 
 
 def group_means(b: Build, image: Value, groups: int) -> Value:
-    """[1, group, 1]: means over places, then over the channels of a group, of [1, channel, places…]."""
+    """[batch, group, 1]: means over places, then over the channels of a group, of [batch, channel, places…]."""
     own = b.call("mean.dim", image, dim=tuple(range(2, image.rank)), keepdim=False)
-    return b.call("mean.dim", own.view(1, groups, image.shape[1] // groups), dim=(2,), keepdim=True)
+    return b.call("mean.dim", own.view(image.shape[0], groups, image.shape[1] // groups), dim=(2,), keepdim=True)
 
 
 def for_channels(of_groups: Value, image: Value) -> Value:
-    """[1, channel, 1…]: what [1, group, 1] has for the group of each channel of an image."""
-    groups, channels = of_groups.shape[1], image.shape[1]
-    return of_groups.expand(1, groups, channels // groups).reshape(1, channels, *(1,) * (image.rank - 2))
+    """[batch, channel, 1…]: what [batch, group, 1] has for the group of each channel of an image."""
+    (batch, channels), groups = image.shape[:2], of_groups.shape[1]
+    return of_groups.expand(batch, groups, channels // groups).reshape(batch, channels, *(1,) * (image.rank - 2))

@@ -113,6 +113,7 @@ NO_FORM = {
     "transforms.pack_weights.LEAST_ELEMENTS": "which weights are words; test_pack_weights.py has both",
     "transforms.pack_weights.NIBBLE": "how many bits a digit of a word has; test_pack_weights.py has both",
     "transforms.cut_nests.join_lanes.LEAST_READS": "which loops are joined; test_join_lanes.py has both",
+    "transforms.aten_forms.group_channels._MOST_OPS": "how far a convolution is looked for, for speed",
     "transforms.aten_forms.convolve_rows._LANES": "the size of a stick, which every layout has",
     "transforms.aten_forms.convolve_rows._FILLED": "which images are convolved so; test_convolve_rows.py has both",
     "transforms.aten_forms.convolve_rows._BYTES": "the size of a number in DL16",

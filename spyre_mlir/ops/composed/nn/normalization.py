@@ -6,13 +6,12 @@ from math import prod
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import DL16_SMALLEST
-from spyre_mlir.ops.annotations import Bools, Ints, Lanes, Number, np
+from spyre_mlir.ops.annotations import Ints, Lanes, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.helpers.group_means import for_channels, gains_by_channels, group_means
 from spyre_mlir.ops.helpers.slicing import along
-from spyre_mlir.ops.ignored_arguments import CUDNN_ENABLE, CUDNN_ENABLED, CUDNN_ENABLED_OR_NOT, MOMENTUM
-from spyre_mlir.ops.table import Sample, require
+from spyre_mlir.ops.ignored_arguments import CUDNN_ENABLE, CUDNN_ENABLED_OR_NOT, MOMENTUM
+from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
 
@@ -94,8 +93,8 @@ def layer_norm(
     return affine(normalized(b, input, axes, eps)[0], weight, bias)
 
 
-def _per_channel(vector: Value | None, rank: int) -> Value | None:
-    """A vector along dimension 1 of a tensor of `rank`."""
+def per_channel(vector: Value | None, rank: int) -> Value | None:
+    """Return a vector along dimension 1 of a tensor of `rank`."""
     return None if vector is None else along(vector, rank, 1)
 
 
@@ -115,106 +114,6 @@ def native_layer_norm(
     return as_the(b, input, affine(out, weight, bias), mean, inverse)
 
 
-def _grouped(
-    b: Build, input: Value, weight: Value | None, bias: Value | None, groups: int, eps: Number
-) -> tuple[Value, ...]:
-    shape = input.shape
-    wide = b.cast(input, like=computed_in(input, weight, bias))
-    weight, bias = _per_channel(weight, len(shape)), _per_channel(bias, len(shape))
-    if gains_by_channels(wide, groups):
-        return as_the(b, input, *_by_channels(b, wide, weight, bias, groups, eps))
-    split = wide.view(shape[0], groups, shape[1] // groups, *shape[2:])
-    out, mean, inverse = normalized(b, split, tuple(range(2, len(shape) + 1)), eps)
-    return as_the(b, input, affine(out.view(*shape), weight, bias), mean, inverse)
-
-
-def _by_channels(
-    b: Build, image: Value, weight: Value | None, bias: Value | None, groups: int, eps: Number
-) -> tuple[Value, ...]:
-    mean = group_means(b, image, groups)
-    centred = image - for_channels(mean, image)
-    inverse = b.call("rsqrt", group_means(b, centred * centred, groups) + floored(eps))
-    return affine(centred * affine(for_channels(inverse, image), weight, None), None, bias), mean, inverse
-
-
-@ATEN.composed(aten=["group_norm"], ignores=[CUDNN_ENABLED])
-def group_norm(
-    b: Build,
-    input: Value,
-    weight: Value | None = None,
-    bias: Value | None = None,
-    *,
-    num_groups: int,
-    eps: Number = 1e-5,
-) -> Value:
-    """Normalisation of each group of channels of each entry of the batch."""
-    return _grouped(b, input, weight, bias, num_groups, eps)[0]
-
-
-@ATEN.composed(aten=["native_group_norm"])
-def native_group_norm(
-    b: Build,
-    input: Value,
-    weight: Value | None = None,
-    bias: Value | None = None,
-    *,
-    N: int,  # noqa: N803 # the names of ATen's schema
-    C: int,  # noqa: N803
-    HxW: int,  # noqa: N803
-    group: int,
-    eps: Number,
-) -> tuple[Value, ...]:
-    """Normalisation of each group of channels, the means, and one over the standard deviations.
-
-    Constraints:
-        C1: N, C and HxW are the extents of input, those behind the channels as one.
-    """
-    extents = (*input.shape[:2], prod(input.shape[2:]))
-    require("C1", extents == (N, C, HxW), f"N, C, HxW are {(N, C, HxW)}, the extents are {extents}")
-    out, mean, inverse = _grouped(b, input, weight, bias, group, eps)
-    return out, mean.view(N, group), inverse.view(N, group)
-
-
-@ATEN.composed(aten=["native_group_norm_backward"])
-def native_group_norm_backward(
-    b: Build,
-    grad_out: Value,
-    input: Value,
-    mean: Value,
-    rstd: Value,
-    weight: Value | None = None,
-    *,
-    N: int,  # noqa: N803
-    C: int,  # noqa: N803
-    HxW: int,  # noqa: N803
-    group: int,
-    output_mask: Bools,
-) -> tuple[Value, ...]:
-    """Gradients of a group norm by its input, its weight and its bias: those that the mask asks for.
-
-    The input is centred first: sums of products with it, which torch takes, cancel each other's leading digits.
-    """
-    flat, split = (N, C, HxW), (N, group, C // group * HxW)
-    wide = mean if weight is None or weight.element == input.element else weight  # torch gives the wider type back
-    grad_out, input, mean, rstd = as_the(b, wide, grad_out, input, mean, rstd)
-    weight = None if weight is None else b.cast(weight, like=wide)
-    value, gradient = input.reshape(*flat), grad_out.reshape(*flat)
-    own_mean, own_rstd = mean.view(N, group, 1), rstd.view(N, group, 1)
-    normal = (value.view(*split) - own_mean) * own_rstd
-    out: list[Value] = []
-    if output_mask[0]:
-        scaled = gradient if weight is None else gradient * weight.view(C, 1)
-        scaled = scaled.reshape(*split)
-        sloped = b.call("mean.dim", scaled * normal, dim=(2,), keepdim=True)
-        rest = scaled - b.call("mean.dim", scaled, dim=(2,), keepdim=True) - normal * sloped
-        out.append((rest * own_rstd).reshape(*input.shape))
-    if output_mask[1]:
-        out.append((gradient * normal.reshape(*flat)).sum((0, 2)))
-    if output_mask[2]:
-        out.append(gradient.sum((0, 2)))
-    return tuple(out)
-
-
 def by_statistics(
     b: Build, input: Value, weight: Value | None, bias: Value | None, mean: Value, variance: Value | None, eps: Number
 ) -> Value:
@@ -226,7 +125,7 @@ def by_statistics(
     scale = scale if weight is None else scale * b.cast(weight, like=input)
     moved = b.cast(mean, like=input) * scale
     shift = -moved if bias is None else b.cast(bias, like=input) - moved
-    return affine(input, _per_channel(scale, rank), _per_channel(shift, rank))
+    return affine(input, per_channel(scale, rank), per_channel(shift, rank))
 
 
 def by_batch(
@@ -235,7 +134,7 @@ def by_batch(
     """Normalisation by the statistics of the input itself over `dims`, channel by channel."""
     out, mean, inverse = normalized(b, b.cast(input, like=computed_in(input, weight, bias)), dims, eps)
     rank = input.rank
-    return as_the(b, input, affine(out, _per_channel(weight, rank), _per_channel(bias, rank)), mean, inverse)
+    return as_the(b, input, affine(out, per_channel(weight, rank), per_channel(bias, rank)), mean, inverse)
 
 
 @ATEN.composed(aten=["instance_norm"], ignores=[MOMENTUM.ahead_of("eps"), CUDNN_ENABLED_OR_NOT])
@@ -368,21 +267,6 @@ ATEN.samples(
     Sample(((3, 65), (65,), (65,)), {"normalized_shape": (65,), "eps": 1e-5}),
     Sample(((2, 4, 5, 6), None, None), {"normalized_shape": (5, 6), "eps": 1e-5}),
 )
-ATEN.samples(
-    group_norm,
-    Sample(_IMAGE, {"num_groups": 3}),
-    Sample(_IMAGE, {"num_groups": 2, "eps": 0.5}),
-    Sample(((2, 4, 65), None, None), {"num_groups": 2}),
-)
-ATEN.samples(
-    native_group_norm_backward,
-    Sample(
-        ((2, 6, 5, 3), (2, 6, 5, 3), (2, 2), (2, 2), (6,)),
-        {"N": 2, "C": 6, "HxW": 15, "group": 2, "output_mask": (True, True, True)},
-    ),
-)
-_GROUPS = {"N": 2, "C": 6, "HxW": 15, "group": 2, "eps": 1e-5}
-ATEN.samples(native_group_norm, Sample(_IMAGE, _GROUPS), Sample(_IMAGE, {**_GROUPS, "HxW": 5}, breaks="C1"))
 ATEN.samples(
     instance_norm,
     Sample((*_IMAGE, None, None), {"use_input_stats": True, "cudnn_enabled": True, **_STATISTICS}),

@@ -57,14 +57,17 @@ class Recipe:
 
         Raises:
             InputError: torch cannot compute it from these, as where an index names no entry.
+            ImportProgramError: it follows from no tensor of the model, and torch refuses it.
         """
         before = computed_before or {}
         values = dict(self.fixed) | {node: tensors[name].detach().cpu() for node, name in self.buffers.items()}
         values |= {n: before[n] if n in before else recipe.value(tensors) for n, recipe in self.earlier.items()}
         try:
             value = computed(self.node, values)
-        except (IndexError, RuntimeError) as error:
-            said, read = str(error).splitlines()[0], ", ".join(self.leaves)
+        except ImportProgramError as error:
+            if not self.leaves:
+                raise
+            said, read = str(error.__cause__).splitlines()[0], ", ".join(self.leaves)
             raise InputError(
                 f"torch cannot compute the constant '{self.node.name}' from {read}: {said}",
                 where=place_of(self.node),

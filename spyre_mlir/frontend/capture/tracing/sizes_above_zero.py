@@ -59,7 +59,8 @@ def sizes_asked(error: BaseException | None) -> frozenset[str]:
     """Return the names of the sizes about which torch asks, to compare them with a number; none if the model asks."""
     if not isinstance(error, GuardOnDataDependentSymNode):
         return frozenset()
-    frames = [f.filename for f in extract_tb(error.__traceback__)]
+    # A call passes modes, torch's and ours, wherever it comes from.
+    frames = [f.filename for f in extract_tb(error.__traceback__) if f.name != "__torch_function__"]
     askers = (file for file in reversed(frames) if not any(part in file for part in _ON_THE_WAY))
     asker = next(askers, None)
     condition: Any = error.cond

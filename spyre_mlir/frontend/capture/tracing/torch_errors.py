@@ -68,7 +68,7 @@ def decided_by_values(name: str, error: GuardOnDataDependentSymNode) -> Unsuppor
             "write x.item() for float(x): item() gives a number that each call decides, for sizes, factors and "
             f"torch.where; {_OF_EXAMPLES}"
         )
-    elif instead is None and re.fullmatch(r"Eq\(.*, 0\)", condition):
+    elif instead is None and re.fullmatch(r"(?:Eq|Ne)\(.*, 0\)", condition):
         instead = "if the size is never 0, write torch._check(y.shape[0] != 0) above this line, where y has this size"
     elif instead is None and "_bool" not in condition and not condition.startswith("Eq(") and condition:
         symbols = ", ".join(sorted(set(re.findall(r"\bz?uf?\d+\b", condition))))

@@ -150,8 +150,8 @@ def test_packed_sequences_have_their_own_hint() -> None:
     assert str(caught.value.hint).startswith("packed sequences take sizes from tensors: give the layer padded ones")
 
 
-def test_a_size_that_may_be_zero_is_checked_by_the_model() -> None:
-    """The distances of selected rows: torch asks whether there are some."""
+def test_a_size_that_may_be_zero_is_one_that_data_decides() -> None:
+    """The distances of selected rows: torch asks whether there are some, and the import or the model says yes."""
 
     def distances(x: torch.Tensor, *, checked: bool) -> torch.Tensor:
         rows = x[x.sum(-1) > 0]
@@ -159,11 +159,19 @@ def test_a_size_that_may_be_zero_is_checked_by_the_model() -> None:
             torch._check(rows.shape[0] != 0)
         return torch.cdist(rows, rows)
 
+    for checked in (False, True):
+        with pytest.raises(DataSizesError):
+            import_program(FunctionModel(partial(distances, checked=checked)), (X,))
+
+
+def test_a_model_that_asks_whether_a_size_is_zero_is_told_what_to_write() -> None:
+    def sizes(x: torch.Tensor) -> torch.Tensor:
+        rows = x[x.sum(-1) > 0]
+        return rows.sum(0) if rows.shape[0] != 0 else x[0]
+
     with pytest.raises(UnsupportedError) as caught:
-        import_program(FunctionModel(partial(distances, checked=False)), (X,))
+        import_program(FunctionModel(sizes), (X,))
     assert "write torch._check(y.shape[0] != 0) above this line" in str(caught.value.hint)
-    with pytest.raises(DataSizesError):
-        import_program(FunctionModel(partial(distances, checked=True)), (X,))
 
 
 def test_custom_op_is_a_call() -> None:

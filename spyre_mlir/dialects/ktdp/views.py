@@ -165,6 +165,8 @@ class ConstructMemoryViewOp(IRDLOperation):
     @override
     def verify_(self) -> None:
         view, domain = view_type(self.result), self.coordinate_set.data
+        _require_values("sizes", self.static_sizes.get_values(), self.sizes)
+        _require_values("strides", self.static_strides.get_values(), self.strides)
         sizes, strides = self.mixed_sizes, self.mixed_strides
         ranks = [len(sizes), len(strides), domain.num_dims, view.get_num_dims()]
         if len(set(ranks)) != 1:
@@ -195,6 +197,15 @@ class ConstructMemoryViewOp(IRDLOperation):
         for number, (size, extent) in enumerate(zip(self.mixed_sizes, extents, strict=True)):
             if isinstance(size, int) and size != extent:
                 raise VerifyException(f"coordinate_set has {extent} coordinates along d{number}, the size is {size}")
+
+
+def _require_values(name: str, numbers: Sequence[int], values: Sequence[SSAValue]) -> None:
+    """Raises VerifyException unless there is a value for each number that stands for one."""
+    places = numbers.count(DYNAMIC_INDEX)
+    if places != len(values):
+        raise VerifyException(
+            f"{name} have {places} numbers {DYNAMIC_INDEX}, which stand for values, and {len(values)} values"
+        )
 
 
 def _whole_set(sizes: Sequence[int]) -> AffineSetAttr:

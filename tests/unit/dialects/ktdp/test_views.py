@@ -124,6 +124,14 @@ def test_a_view_is_made_without_text() -> None:
             made_view("8", "1", EIGHT, "8xf16, #ktdp.memory_space<ct_local>"),
             "the type says #ktdp.memory_space<ct_local>, the view says #ktdp.memory_space<global>",
         ),
+        (
+            made_view("8", str(2**63), EIGHT, "8xf16"),
+            f"strides have 1 numbers {DYNAMIC_INDEX}, which stand for values, and 0",
+        ),
+        (
+            made_view(str(2**63), "1", "", "8xf16"),
+            f"sizes have 1 numbers {DYNAMIC_INDEX}, which stand for values, and 0",
+        ),
     ],
 )
 def test_views_that_contradict_themselves(line: str, said: str) -> None:

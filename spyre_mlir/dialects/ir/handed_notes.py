@@ -27,8 +27,7 @@ def hand_down_notes(module: ModuleOp) -> None:
 
 
 def _handed_down(caller: func.FuncOp, value: SSAValue) -> DictionaryAttr:
-    kind = kind_of(caller, value.index) if isinstance(value, BlockArgument) else None
-    if kind not in PREPARED_KINDS or not isinstance(value, BlockArgument):
+    if not isinstance(value, BlockArgument) or (kind := kind_of(caller, value.index)) not in PREPARED_KINDS:
         return DictionaryAttr({})
     found = {name: note for name in (BITS, BOUNDS) if (note := note_of(caller, value.index, name)) is not None}
     return DictionaryAttr({KIND: StringAttr(kind), **found})

@@ -165,12 +165,10 @@ def export_model(
         specialize_values: whether Python reads from tensors what it reads for the example arguments.
 
     Raises:
-        InputError: values are to be specialised, and the module has tensors without any, or the sizes that are symbols
-            are not those of the arguments.
+        InputError: tensors lack values that are to be specialised, or symbols are not of sizes of the arguments.
         UnsupportedError: the control flow depends on data, an example argument is sparse, or a result is no tensor,
             number or text.
-        ImportProgramError: torch cannot trace the module for these arguments, or it writes to tensors that are not its
-            buffers.
+        ImportProgramError: torch cannot trace it for these arguments, or it writes to tensors that are not its buffers.
     """
     check_model(model)
     check_dense(args=args, kwargs=dict(kwargs))

@@ -276,7 +276,7 @@ class LoopSearch:
             if needed is None or (floor := prefix.floor_us()) >= clearly or prefix.is_asked_for_whole():
                 continue
             found = list[tuple[tuple[TripSpan, ...], InnerLoop | None]]()
-            if not prefix.is_summed and (saved or self._leaves_cores_idle(prefix, usual_us)):  # a sum grows in one loop
+            if not prefix.is_summed and (saved or self._leaves_cores_idle(prefix, usual_us)):
                 ops, loops = group.ops[:count], group.loops[:count]
                 cores = self.spec.cores_per_card // copies_of(ops, loops)
                 shared = shared_equally(prefix.pieces, cores, needed, shared_rows(ops, loops))
@@ -311,13 +311,16 @@ class LoopSearch:
         return needed
 
     def _loops(self, prefix: GroupPrefix, needed: int) -> Iterator[tuple[int, InnerLoop | None]]:
-        """Loops around kernels that are worth a try: trips of the outer one, and the inner one if there is one."""
+        """Loops around kernels that are worth a try: trips of the outer one, and the inner one if there is one.
+
+        A sum grows in one loop of equal trips.
+        """
         outer, most = LoopChoice(prefix.pieces), self.spec.loop_trips
         most = most_trips(prefix.group.ops[prefix.count - 1], most) if prefix.is_summed else most
         few = min(most, MOST_TRIPS) if prefix.is_summed else most
         for trips, _ in sorted({*worth_trying(outer, None, needed, few), *worth_trying(outer, None, needed, most)}):
             yield trips, None
-        for pieces, loops in prefix.inner_loops():
+        for pieces, loops in () if prefix.is_summed else prefix.inner_loops():
             for trips, within in worth_trying(outer, LoopChoice(pieces), needed, most):
                 yield trips, InnerLoop(within, loops)
 

@@ -18,8 +18,10 @@ from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.cost_parameters import CALIBRATED, LAUNCH_US
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.pipeline import lower
+from spyre_mlir.pipeline.order import made_passes, passes_to
 from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.transforms.kernel_loops.group_loops import GroupLoops
+from spyre_mlir.transforms.kernel_loops.group_prefixes import GroupPrefix
 from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup
 from spyre_mlir.transforms.kernel_loops.trials import Trial
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
@@ -28,6 +30,7 @@ from spyre_mlir.transforms.plan import PlanPass
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.planned_loops import loop_search
 from spyre_mlir.universe import make_context
+from tests.functions import FunctionModel
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 
@@ -125,3 +128,19 @@ def test_loops_that_begin_later_are_tried_if_they_may_save_more() -> None:
     assert not search._may_gain(kernels[1], 10.0 * len(kernels) - 10)
     del search._most_us[kernels[-1]]  # a part of a product that was put meanwhile
     assert search._may_gain(kernels[0], 1e6)
+
+
+def test_a_sum_over_rows_grows_in_one_loop() -> None:
+    """Product and sum share the rows of each matrix too, but a second loop would stand inside the one that adds up."""
+    left, right = (torch.empty(8, 256, 256, device="meta") for _ in range(2))
+    module = import_program(FunctionModel(lambda a, b: torch.bmm(a, b).sum(0)), (left, right)).module
+    before, _, _ = passes_to("spyre.kernel").partition(",plan,")
+    for one in made_passes(before.split(","), {}):
+        one.apply(make_context(), module)
+    search, kernels = searched(module)
+    summed = next(g for g in loop_search.grow(kernels[0], kernels[1:], search.builder.rows) if g.is_summed)
+    prefix = GroupPrefix(summed, search._floors)
+    for count, inside in ((len(summed.ops) - 1, True), (len(summed.ops), False)):
+        prefix.extend(count)
+        assert [*prefix.inner_loops()]
+        assert any(inner is not None for _, inner in search._loops(prefix, 1)) is inside

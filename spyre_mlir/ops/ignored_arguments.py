@@ -49,3 +49,4 @@ IMPLICIT = _optional("implicit", ArgKind.BOOL, False, "torch sets it for calls t
 GROUP_NAME = _required("group_name", ArgKind.STRING, "it names the ranks whose tensors are given")
 GROUP_RANKS = _optional("ranks", ArgKind.INTS, (), "a run compares it with the group")
 MARKED_DIM = _required("dim", ArgKind.INT, "dimensions keep their names without markers")
+PADDING_SIZE = _required("padding_size", ArgKind.INT, "how rows are blocked changes no product")

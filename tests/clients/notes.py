@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-_EXPERTS = (
-    "the router's values choose the experts of every token, and the operator of ibm-fms that takes them is no "
-    "composition of ATen operators, only code for the CPU and a kernel in Triton."
-)
-_PAGES = (
-    "the operators of ibm-fms for paged attention read page numbers and lengths as values, and are no composition of "
-    "ATen operators, only loops in Python."
-)
-_PAGED = ("granite", "granite_moe_hybrid", "granite_swa", "llama", "ministral3", "mistral", "qwen3", "gpt_bigcode")
-
 NOTES: dict[str, str] = {
-    **{f"fms/{name}": _EXPERTS for name in ("mixtral", "gpt_oss", "mixtral_decode", "gpt_oss_decode")},
-    **{f"fms/{name}_paged": _PAGES for name in (*_PAGED, "mixtral", "gpt_oss")},
     "timm/fastvit_t8": (
         "rounding, which these weights amplify: exact numerics agree with eager to 6e-07. Rounding what each module of "
         "torch gives to the 10 binary digits of DLFloat16, in double precision, gives an error of 1.7e-02; with the "

@@ -113,14 +113,14 @@ def test_inference(compiled: Sequence[str], numerics: str, tokenizer: Path, tmp_
 
 @pytest.mark.parametrize("numerics", ["exact", "device"])
 def test_inference_with_paged_attention(numerics: str, tokenizer: Path, tmp_path: Path) -> None:
-    """The host runs the operators of ibm-fms for it; no small model of that has the heads that they want."""
+    """The device runs the operators of ibm-fms for it; no small model of that has the heads that they want."""
     (tmp_path / "script.py").write_text(PAGED)
     given = ["--architecture", "llama", "--variant", "tiny", *SHORT, "--tokenizer", tokenizer]
     given += ["--attention_type", "paged", "--min_pad_length", "64", "--max_new_tokens", "3", "--default_dtype", "fp16"]
     _, said = on_both(tmp_path, numerics, [tmp_path / "script.py"], given, *DYNAMIC)
     there, here = texts(tmp_path)
     assert there == here
-    assert re.search("steps? of this program will run on the host.*?spyre::paged_attn_compute", said, re.DOTALL)
+    assert "will run on the host" not in said
     assert len(programs(said)) == 2 and min(kernels for _, kernels in programs(said)) > 0
 
 

@@ -32,6 +32,7 @@ from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.hw.cost_parameters import CALIBRATED, LAUNCH_US
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
+from spyre_mlir.ops.composed.nn.expert_mm import EXPERT_MM
 from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM
 from spyre_mlir.transforms.aten_forms.recognition.sorted_rows import SortedRows, has_rows, sorted_rows
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread, is_open
@@ -39,6 +40,7 @@ from spyre_mlir.transforms.utils.function_pass import FunctionPass
 from spyre_mlir.transforms.utils.host_support import mark
 
 _TURNS = ("permute", "transpose.int")
+_SAME_ORDER = ("view", "reshape", "flatten.using_ints", "unsqueeze", "squeeze.dim")
 _BYTES = DL16.bits // 8
 # Each row has kernels of its own: more would take seconds to plan.
 _MOST_ROWS = 64
@@ -198,15 +200,16 @@ class _Pairs:
 
 @dataclass(frozen=True)
 class _Copied:
-    """A product of rows with copies of matrices of a weight, one for each row.
+    """A product of rows with matrices of a weight that computed numbers name, copies of them or themselves.
 
     Attributes:
         op: the product.
-        numbers: of the matrices: a vector that the program computes.
+        numbers: of the matrices, one for each product of a row.
         weight: the stacked matrices.
         turns: what turns the copies, the last one first.
-        rows: rows x 1 x depth, or rows x depth x 1 if the matrices stand on the left.
+        rows: rows x 1 x depth, or rows x depth x 1 or rows x depth if the matrices stand on the left.
         left: whether they do.
+        each: how many matrices a row meets.
     """
 
     op: AtenOp
@@ -215,25 +218,45 @@ class _Copied:
     turns: tuple[AtenOp, ...]
     rows: SSAValue
     left: bool
+    each: int = 1
 
 
 def _take_copied(ops: Sequence[AtenOp]) -> None:
-    """Rewrite products with copies of matrices, and copies of rows of weights that the same numbers name."""
+    """Rewrite products with numbered matrices, and copies of rows of weights that the same numbers name."""
     by_numbers = dict[SSAValue, list[_Copied]]()
     for op in ops:
-        if (found := _copied(op)) is not None:
-            by_numbers.setdefault(found.numbers, []).append(found)
-    for vector, products in by_numbers.items():
-        if not _pays(shape_of(vector)[0], [p.weight for p in products]):
+        if (found := _copied(op) or _expert_mm(op)) is not None:
+            by_numbers.setdefault(_unshaped(found.numbers), []).append(found)
+    for source, products in by_numbers.items():
+        if not _pays(prod(shape_of(source)), [p.weight for p in products]):
             continue
-        copies = [op for op in ops if _copy_of(op, vector) is not None]
-        numbers = _read(vector, copies[0])
+        copies = [op for op in ops if _copy_of(op, source) is not None]
+        first = next(op for op in ops if op in copies or any(op is p.op for p in products))
+        vector = AtenWriter(first).call("view", self=source, size=(prod(shape_of(source)),))
+        numbers = _read(vector, first)
         for product in products:
             _replace(product.op, _with_matrices(product, numbers))
         for op in [op for op in copies if op.parent is not None]:
-            table, writer = _copy_of(op, vector), AtenWriter(op)
+            table, writer = _copy_of(op, source), AtenWriter(op)
             if table is not None and len(shape_of(table)) == 2 and _is_weight(table):
                 _replace(op, _stacked(writer, [_own(writer, table, number) for number in numbers]))
+
+
+def _unshaped(numbers: SSAValue) -> SSAValue:
+    """What numbers are views of, in the same order."""
+    while isinstance(op := numbers.owner, AtenOp) and op.overload in _SAME_ORDER and not op.on_host:
+        numbers = op.operands[0]
+    return numbers
+
+
+def _expert_mm(op: AtenOp) -> _Copied | None:
+    if op.overload != EXPERT_MM or not is_open(op):
+        return None
+    args = arguments_of(op)
+    numbers, weight = args["token_expert_mapping"], args["moe_matrix"]
+    if isinstance(_unshaped(numbers), BlockArgument) or integer_bits(element_of(numbers)) < _LEAST_BITS:
+        return None
+    return _Copied(op, numbers, weight, (), args["input"], left=True, each=args["topk"])
 
 
 def _copied(op: AtenOp) -> _Copied | None:
@@ -245,7 +268,7 @@ def _copied(op: AtenOp) -> _Copied | None:
             turns.append(turn)
             value = turn.operands[0]
         numbers = _numbers(turn)
-        weight = None if numbers is None or not isinstance(turn, AtenOp) else _copy_of(turn, numbers)
+        weight = None if numbers is None or not isinstance(turn, AtenOp) else _copy_of(turn, _unshaped(numbers))
         if numbers is None or weight is None or len(shape_of(weight)) != 3:
             continue
         if shape_of(rows)[2 if number == 0 else 1] == 1:
@@ -267,9 +290,10 @@ def _numbers(op: object) -> SSAValue | None:
     return found[0] if integer_bits(element_of(found[0])) >= _LEAST_BITS else None
 
 
-def _copy_of(op: AtenOp, numbers: SSAValue) -> SSAValue | None:
-    """The tensor of which an op copies the entries that a vector names; None for other ops."""
-    return arguments_of(op)["self"] if _numbers(op) is numbers else None
+def _copy_of(op: AtenOp, source: SSAValue) -> SSAValue | None:
+    """The tensor of which an op copies the entries that a vector of some numbers names; None for other ops."""
+    numbers = _numbers(op)
+    return arguments_of(op)["self"] if numbers is not None and _unshaped(numbers) is source else None
 
 
 def _with_matrices(product: _Copied, numbers: Sequence[SSAValue]) -> SSAValue:
@@ -283,6 +307,6 @@ def _with_matrices(product: _Copied, numbers: Sequence[SSAValue]) -> SSAValue:
             matrix = writer.call("permute", self=matrix, dims=(0, 2, 1))
         depth, columns = shape_of(matrix)[1:]
         matrix = writer.call("view", self=matrix, size=(depth, columns))
-        one = writer.call("view", self=_row(writer, product.rows, row), size=(1, depth))
+        one = writer.call("view", self=_row(writer, product.rows, row // product.each), size=(1, depth))
         made.append(writer.call("mm", self=one, other=matrix))
     return writer.call("view", self=_stacked(writer, made), size=shape_of(op.results[0]))

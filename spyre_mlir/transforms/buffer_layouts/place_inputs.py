@@ -7,8 +7,8 @@ func.func @main(%x: tensor<128x64xf16> {aten.kind = "input", aten.layout = "defa
 Programs on the card can hand such a tensor to each other; a kernel that reads it in another layout needs a copy. Every
 other tensor has the layout that its readers read fastest: weights and constants, which are laid out once, and inputs
 that are parameters of a model, as in graphs of ``torch.compile``; integers, which have layouts of their own; tensors
-that the program writes, and the keys and values of a decoding step, which stay on the card from call to call; and
-tensors beyond a core's reach.
+that the program writes, and the keys and values of a decoding step or in pages, which stay on the card from call to
+call; and tensors beyond a core's reach.
 
 Decision: docs/decisions/0171-inputs-lie-as-they-are-placed.md
 """
@@ -33,10 +33,13 @@ from spyre_mlir.dialects.tensors import as_tensor_type, integer_bits, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import StickLayout
+from spyre_mlir.ops.composed.nn.paged_attention import COMPUTE, COMPUTE_WITH_SINKS, STORE
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.utils.rebuild import functions
 
 _ATTENTION = "scaled_dot_product_attention"
+# Where an operator takes a cache in pages.
+_PAGED = {STORE: slice(2, 4), COMPUTE: slice(1, 3), COMPUTE_WITH_SINKS: slice(1, 3)}
 # Operators beside views that keep the elements of a tensor, at other places or several times.
 _MOVES = ("cat", "clone", "repeat_interleave.self_int")
 
@@ -68,7 +71,7 @@ class PlaceInputsPass(ModulePass):
             arguments = [a for a in function.body.block.args if a not in free and _may_be_placed(function, a, spec)]
             results: list[int] = []
             if function.sym_name.data not in called:
-                written = new_values(function).values()
+                written = {*new_values(function).values(), *_stored(function)}
                 returned = enumerate(function.function_type.outputs)
                 results = [number for number, type_ in returned if number not in written and _has_default(type_, spec)]
             note_placed(function, [a.index for a in arguments], results)
@@ -101,9 +104,22 @@ def _staying(function: func.FuncOp) -> set[BlockArgument]:
     found = {function.body.block.args[number] for number in new_values(function)}
     found |= {a for a in function.body.block.args if note_of(function, a.index, WEIGHT) is not None}
     for op in function.body.block.ops:
-        if isinstance(op, AtenOp) and op.overload == _ATTENTION and shape_of(op.operands[0])[-2] == 1:
-            found |= {a for value in op.operands[1:3] for a in _moved_from(value)}
+        if isinstance(op, AtenOp):
+            found |= {a for value in op.operands[_caches(op)] for a in _moved_from(value)}
     return found
+
+
+def _caches(op: AtenOp) -> slice:
+    """Which operands of an operator are keys and values that stay."""
+    one = op.overload == _ATTENTION and shape_of(op.operands[0])[-2] == 1
+    return slice(1, 3) if one else _PAGED.get(op.overload, slice(0))
+
+
+def _stored(function: func.FuncOp) -> list[int]:
+    """The results that are new values of caches in pages: they lie as the next call takes them."""
+    returned = function.get_return_op()
+    values = () if returned is None else returned.operands
+    return [n for n, v in enumerate(values) if isinstance(v.owner, AtenOp) and v.owner.overload == STORE]
 
 
 def _moved_from(value: SSAValue) -> set[BlockArgument]:

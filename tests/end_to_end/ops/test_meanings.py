@@ -12,6 +12,7 @@ from spyre_mlir.machine.levels.aten import evaluate
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.annotations import erf
 from spyre_mlir.ops.array_views import ArrayView
+from spyre_mlir.ops.composed.nn.paged_attention import COMPUTE, COMPUTE_WITH_SINKS, STORE
 from spyre_mlir.ops.native import activations, pointwise
 from spyre_mlir.ops.parameters import ArgKind
 from spyre_mlir.ops.table import Family, OpEntry, Sample
@@ -67,12 +68,13 @@ def test_every_overload_is_compared_with_torch() -> None:
     compared = {o for _, o, _ in GOOD}
     # `squeeze` without dimensions has no argument for the sample's; tested below.
     # torch has no `spyre::resample`: every interpolation is compared instead.
-    # What transformers defines is compared in test_grouped.py.
+    # What transformers and ibm-fms define is compared where it is composed.
     # 8-bit floats are compared in machine/test_small_floats.py.
     small = {o for e in ATEN if e.name in OF_SMALL_NUMBERS for o in e.overloads}
     # What several ranks call is compared in end_to_end/ranks.
     small |= {o for e in ATEN if e.family is Family.COLLECTIVE for o in e.overloads}
-    elsewhere = {"squeeze", "spyre::resample", "transformers::grouped_mm_fallback", *cases.ELSEWHERE, *small}
+    of_packages = {"transformers::grouped_mm_fallback", "moe::moe_mm", STORE, COMPUTE, COMPUTE_WITH_SINKS}
+    elsewhere = {"squeeze", "spyre::resample", *of_packages, *cases.ELSEWHERE, *small}
     assert {o for e in ATEN for o in e.overloads} - compared == elsewhere
 
 

@@ -15,8 +15,8 @@ from spyre_mlir.ops.parameters import ArgKind, Ignored, takes_build
 from spyre_mlir.ops.table import OpEntry
 
 IGNORING = [(entry, ignored) for entry in ATEN for ignored in entry.ignores]
-# Of operators that torch has no schema of: ours, and those of torch-spyre.
-WITHOUT_SCHEMA = {("resample", "dtype"), ("tile_dim_marker", "dim")}
+# Of operators that torch has no schema of: ours, and those of torch-spyre and ibm-fms.
+WITHOUT_SCHEMA = {("resample", "dtype"), ("tile_dim_marker", "dim"), ("expert_mm", "padding_size")}
 OURS = {RANKS}  # arguments that torch's operators do not have
 TYPES = {
     ArgKind.BOOL: {"bool", "Optional[bool]"},

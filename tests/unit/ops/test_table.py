@@ -17,8 +17,8 @@ from spyre_mlir.ops.table import Family, OpEntry, Table, require
 ENTRIES = list(ATEN)
 # What compositions alone call: torch has no operator of the name to hold samples against.
 FOR_COMPOSITIONS = {"resample", "floor_divide_integers", "add_words", "scale_and_shift"}
-# Operators that other packages define, with a test of their own: test_grouped.py.
-OF_PACKAGES = {"grouped_mm"}
+# Operators that other packages define, with tests of their own.
+OF_PACKAGES = {"expert_mm", "grouped_mm", "paged_attn_compute", "paged_attn_compute_with_sinks", "paged_attn_store"}
 # Samples are drawn in float32: what takes 8-bit numbers is compared in end_to_end/device_numerics, by name.
 OF_SMALL_NUMBERS = {
     "scaled_mm",

@@ -53,23 +53,28 @@ def _copied(b: Build, self: Value, index: Value, source: Value, dim: int) -> Val
         # Whole numbers and truth values know no NaN, and products round them.
         hits = named(b, index.view(-1), shape[at])
         return moved(written(b, moved(self, at, -1), hits, moved(source, at, -1)), -1, at)
-    places = b.call("arange.start_step", start=0, end=shape[at], step=1)
+    here, rows = placed_rows(b, index, source, shape[at], at)
+    return along(here, len(shape), at).where(rows, self)
+
+
+def placed_rows(b: Build, index: Value, source: Value, extent: int, at: int) -> tuple[Value, Value]:
+    """Return which places of a dimension a vector of places names, and floats that are the entries of a source there.
+
+    One entry of the source alone is every entry of the result. A place that is named twice has the later one.
+    """
+    places = b.call("arange.start_step", start=0, end=extent, step=1)
     number = b.cast(index, "f32")
-    below, beyond = number.lt(0.0), number.ge(float(shape[at]))
+    below, beyond = number.lt(0.0), number.ge(float(extent))
     outside = b.call("logical_or", below, beyond)
-    count = source.shape[at]
-    if count == 1:
+    if source.shape[at] == 1:
         one, wrong = number.view(1), outside.view(1)
         here = b.call("logical_or", places.eq(one), wrong)
-        value = wrong.view(*(1 for _ in shape)).where(nan, source)
-        return along(here, len(shape), at).where(value, self)
+        return here, wrong.view(*(1 for _ in source.shape)).where(nan, source)
     # Row p of the source goes to place index[p]: a product with a matrix of zeros and ones moves all of them.
     hits = places.unsqueeze(1).eq(number)
     ones = _named_again(b, number).where(0.0, b.cast(hits, like=source))
     ones = outside.where(nan, ones)
-    rows = _rows_moved(ones, source, at)
-    here = ones.amax(1).ne(0.0)
-    return along(here, len(shape), at).where(rows, self)
+    return ones.amax(1).ne(0.0), _rows_moved(ones, source, at)
 
 
 def _named_again(b: Build, number: Value) -> Value:

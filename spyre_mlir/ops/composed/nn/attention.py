@@ -84,7 +84,7 @@ def attention(
     most_reads = _most_reads(query, key, value)
     if enable_gqa:
         heads = query.shape[-3]
-        key, value = _repeat_heads(key, heads), _repeat_heads(value, heads)
+        key, value = repeat_heads(key, heads), repeat_heads(value, heads)
     factor = 1.0 / float(np.sqrt(query.shape[-1])) if scale is None else scale
     if is_causal:
         return _causal(b, query, key, value, factor, shared=shared, most_reads=most_reads)
@@ -203,7 +203,8 @@ def _masked_softmax(b: Build, scores: Value, mask: Value | None) -> Value:
     return e / e.sum(-1, keepdim=True).maximum(1.0)
 
 
-def _repeat_heads(x: Value, heads: int) -> Value:
+def repeat_heads(x: Value, heads: int) -> Value:
+    """Return [..., heads, rows, features] from a tensor with fewer heads, each of which neighbours share."""
     *batch, own, rows, features = x.shape
     if own == heads:
         return x

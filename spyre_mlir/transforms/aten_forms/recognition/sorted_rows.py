@@ -21,8 +21,8 @@ from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.utils.aten_ops import arguments_of, is_open
 
-_COPIES = ("_to_copy", "clone")
-_SHAPES = ("slice.Tensor", "unsqueeze")
+COPIES = ("_to_copy", "clone")
+SHAPES = ("slice.Tensor", "unsqueeze")
 
 
 @dataclass(frozen=True)
@@ -33,32 +33,42 @@ class Routing:
         tokens: their number.
         choices: number of experts of a token, all different.
         experts: number of all experts.
-        chosen: numbers of experts, a vector of tokens x choices in row-major order.
-        by_expert: `chosen`, sorted in ascending order.
-        order: by sorted row, its place in `chosen`.
+        chosen: numbers of experts, tokens x choices in row-major order.
     """
 
     tokens: int
     choices: int
     experts: int
     chosen: SSAValue
-    by_expert: SSAValue
-    order: SSAValue
 
     @property
     def rows(self) -> int:
-        """Number of sorted rows."""
+        """Number of pairs of a token and one of its experts."""
         return self.tokens * self.choices
 
 
-@dataclass
-class SortedRows:
-    """Ops on sorted rows, up to the rows that are put back into the order of tokens. Tensors have a row in dimension 0.
+@dataclass(frozen=True)
+class SortedRouting(Routing):
+    """Experts by which rows are sorted.
+
+    Attributes:
+        by_expert: `chosen`, a vector, sorted in ascending order.
+        order: by sorted row, its place in `chosen`.
+    """
+
+    by_expert: SSAValue
+    order: SSAValue
+
+
+@dataclass(frozen=True)
+class ExpertRows:
+    """Ops on rows of pairs of a token and an expert, up to those that are added up by token.
 
     Attributes:
         routing: the experts of each token.
-        result: the rows that are put back and added up by token.
-        tokens: by tensor of rows gathered by token, its source, of `Routing.tokens` rows.
+        result: the rows that are added up.
+        weights: numbers of tokens x choices by which they are multiplied before; None if there are none.
+        tokens: by tensor of rows of tokens, its source, of `Routing.tokens` rows.
         pairs: by vector of rows, its source in the order of `Routing.chosen`: numbers of a token and an expert.
         experts: by tensor of rows gathered by expert, its source, of `Routing.experts` rows.
         steps: all other ops on rows, in order.
@@ -66,6 +76,7 @@ class SortedRows:
 
     routing: Routing
     result: SSAValue
+    weights: SSAValue | None = None
     tokens: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     pairs: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     experts: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
@@ -77,6 +88,13 @@ class SortedRows:
         return max(_elements(op.results[0]) for op in self.steps) // self.routing.rows
 
 
+@dataclass(frozen=True)
+class SortedRows(ExpertRows):
+    """Rows that are sorted by expert, up to those that are put back in order. Tensors have a row in dimension 0."""
+
+    routing: SortedRouting
+
+
 def sorted_rows(total: AtenOp) -> SortedRows | None:
     """Return the sorted rows that a sum over the experts of each token adds up; None if it is no such sum.
 
@@ -86,8 +104,8 @@ def sorted_rows(total: AtenOp) -> SortedRows | None:
     if total.overload != "sum.dim_IntList" or not is_open(total):
         return None
     args = arguments_of(total)
-    by_token = _producer(args["self"], "view")
-    gather = None if by_token is None else _producer(arguments_of(by_token)["self"], "index.Tensor")
+    by_token = producer(args["self"], "view")
+    gather = None if by_token is None else producer(arguments_of(by_token)["self"], "index.Tensor")
     if by_token is None or gather is None or args["keepdim"]:
         return None
     routing, shape = _routing(gather), shape_of(by_token.results[0])
@@ -101,29 +119,34 @@ def sorted_rows(total: AtenOp) -> SortedRows | None:
     return found if inside else None
 
 
-def _routing(gather: AtenOp) -> Routing | None:
+def _routing(gather: AtenOp) -> SortedRouting | None:
     """The routing behind a gather that puts sorted rows back in order; None if it is not recognised."""
-    inverse = _producer(_index(gather), "index_put")
+    inverse = producer(index_of(gather), "index_put")
     if inverse is None or arguments_of(inverse)["accumulate"] or not _counts(arguments_of(inverse)["values"]):
         return None
     order = arguments_of(inverse)["indices"]
-    sort = _producer(order[0], "sort") if len(order) == 1 else None
+    sort = producer(order[0], "sort") if len(order) == 1 else None
     if sort is None or order[0] is not sort.results[1] or arguments_of(sort)["descending"]:
         return None
     chosen = arguments_of(sort)["self"]
     if len(shape_of(chosen)) != 1 or shape_of(order[0]) != shape_of(arguments_of(inverse)["self"]):
         return None
-    best = chosen
-    while (op := _producer(best, "view", *_COPIES)) is not None:
-        best = op.operands[0]
-    top = _producer(best, "topk")
-    if top is None or best is not top.results[1]:
+    top = chosen_by(chosen)
+    if top is None:
         return None
-    dim, shape = arguments_of(top)["dim"], shape_of(top.operands[0])
-    if dim not in (-1, len(shape) - 1):
+    (rows,), choices = shape_of(chosen), shape_of(top.results[1])[-1]
+    experts, first, order = shape_of(top.operands[0])[-1], sort.results[0], sort.results[1]
+    return SortedRouting(rows // choices, choices, experts, chosen, first, order) if rows > 1 else None
+
+
+def chosen_by(numbers: SSAValue) -> AtenOp | None:
+    """Return the op that chose different numbers in each row; None if it is not recognised."""
+    while (op := producer(numbers, "view", *COPIES)) is not None:
+        numbers = op.operands[0]
+    top = producer(numbers, "topk")
+    if top is None or numbers is not top.results[1]:
         return None
-    (rows,), choices = shape_of(chosen), shape_of(best)[-1]
-    return Routing(rows // choices, choices, shape[-1], chosen, sort.results[0], sort.results[1]) if rows > 1 else None
+    return top if arguments_of(top)["dim"] in (-1, len(shape_of(top.operands[0])) - 1) else None
 
 
 class _Walk:
@@ -159,7 +182,7 @@ class _Walk:
 
     def _is_gathered(self, op: AtenOp) -> bool:
         """Whether rows come from tokens, from pairs of a token and an expert, or from experts."""
-        source, index, routing = arguments_of(op)["self"], _index(op), self._routing
+        source, index, routing = arguments_of(op)["self"], index_of(op), self._routing
         extents, value = shape_of(source), op.results[0]
         if index is routing.order and extents == (routing.rows,):
             self._found.pairs[value] = source
@@ -182,10 +205,10 @@ class _Walk:
         """Whether each row of an op follows from the same row of its operands, and from tensors without rows."""
         family = None if op.entry is None else op.entry.family
         shape, value = shape_of(op.results[0]), op.results[0]
-        if op.overload in _SHAPES:
+        if op.overload in SHAPES:
             extra, dim = op.overload == "unsqueeze", arguments_of(op)["dim"]
             return dim % (len(shape_of(op.operands[0])) + extra) != 0 and self.takes(op.operands[0])
-        if (family is not Family.POINTWISE and op.overload not in _COPIES) or shape[:1] != (self._routing.rows,):
+        if (family is not Family.POINTWISE and op.overload not in COPIES) or shape[:1] != (self._routing.rows,):
             return False
         own = [v for v in op.operands if has_rows(v, value)]
         return bool(own) and all(self.takes(v) for v in own)
@@ -197,22 +220,22 @@ def has_rows(operand: SSAValue, result: SSAValue) -> bool:
     return len(mine) == len(whole) and mine[0] == whole[0]
 
 
-def _is_token(index: SSAValue, routing: Routing) -> bool:
+def _is_token(index: SSAValue, routing: SortedRouting) -> bool:
     """Whether an index is the number of the token of each sorted row."""
     if routing.choices == 1 and index is routing.order:
         return True
-    op = _producer(index, "div.Tensor_mode")
+    op = producer(index, "div.Tensor_mode")
     if op is None:
         return False
     args = arguments_of(op)
     return args["self"] is routing.order and _have(args, other=routing.choices, rounding_mode="floor")
 
 
-def _are_group_ends(ends: SSAValue, routing: Routing) -> bool:
+def _are_group_ends(ends: SSAValue, routing: SortedRouting) -> bool:
     """Whether a vector has, for each expert, the number of the row behind its last."""
-    total = _producer(ends, "cumsum")
+    total = producer(ends, "cumsum")
     counts = None if total is None else _without_copies(arguments_of(total)["self"])
-    histogram = None if counts is None else _producer(counts, "histc")
+    histogram = None if counts is None else producer(counts, "histc")
     if histogram is None:
         return False
     args = arguments_of(histogram)
@@ -221,7 +244,7 @@ def _are_group_ends(ends: SSAValue, routing: Routing) -> bool:
 
 
 def _without_copies(value: SSAValue) -> SSAValue:
-    while (op := _producer(value, *_COPIES)) is not None:
+    while (op := producer(value, *COPIES)) is not None:
         value = op.operands[0]
     return value
 
@@ -234,15 +257,15 @@ def _counts(value: SSAValue) -> bool:
     return isinstance(function, func.FuncOp) and note_of(function, value.index, COUNTS) is not None
 
 
-def _index(op: AtenOp) -> SSAValue | None:
-    """The index of a gather of rows; None if it has several, or chooses by truth values."""
+def index_of(op: AtenOp) -> SSAValue | None:
+    """Return the index of a gather of rows; None if it has several, or chooses by truth values."""
     indices = arguments_of(op)["indices"]
     rows = len(indices) == 1 and indices[0] is not None and len(shape_of(indices[0])) == 1
     return indices[0] if rows and str(element_of(indices[0])) != "i1" else None
 
 
-def _producer(value: SSAValue | None, *overloads: str) -> AtenOp | None:
-    """The op that made a value, if it is one of these."""
+def producer(value: SSAValue | None, *overloads: str) -> AtenOp | None:
+    """Return the op that made a value, if it is one of these."""
     op = None if value is None else value.owner
     return op if isinstance(op, AtenOp) and op.overload in overloads and not op.on_host else None
 
@@ -256,4 +279,16 @@ def _elements(value: SSAValue) -> int:
     return prod(shape_of(value))
 
 
-__all__ = ["Routing", "SortedRows", "has_rows", "sorted_rows"]
+__all__ = [
+    "COPIES",
+    "SHAPES",
+    "ExpertRows",
+    "Routing",
+    "SortedRouting",
+    "SortedRows",
+    "chosen_by",
+    "has_rows",
+    "index_of",
+    "producer",
+    "sorted_rows",
+]

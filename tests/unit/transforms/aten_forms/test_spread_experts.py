@@ -16,6 +16,7 @@ from spyre_mlir.pipeline import lower
 from spyre_mlir.transforms.aten_forms.spread_experts import SpreadExpertsPass
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.aten_forms.mixtures import Mixture, inputs
+from tests.unit.transforms.aten_forms.paired_mixtures import PairedMixture, paired_inputs
 
 
 def test_products_have_a_row_for_each_token() -> None:
@@ -71,3 +72,27 @@ def test_every_level() -> None:
     assert compiled.verify(*halves)
     wanted = model(*halves)
     assert (compiled(*halves) - wanted).abs().max() < 0.01 * wanted.abs().max()
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("most", [None, 7 * 16 * 4])
+def test_rows_in_the_order_of_tokens(biased: bool, most: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All experts at once, or one at a time; what a token did not choose is dropped, though it is infinite."""
+    if most is not None:
+        monkeypatch.setattr("spyre_mlir.ops.composed.nn.grouped_mm._MOST_PRODUCTS", most)
+    model, (x, scores) = PairedMixture(biased=biased), paired_inputs()
+    model.w2[3] = float("inf")
+    scores[:, 3] = -1.0
+    module = import_program(model, (x, scores)).module
+    SpreadExpertsPass().apply(make_context(), module)
+    module.verify()
+    assert "moe::moe_mm" not in {op.overload for op in module.walk() if isinstance(op, AtenOp)}
+    np.testing.assert_allclose(spread(model, x, scores), model(x, scores).numpy(), rtol=0, atol=1e-6)
+
+
+def test_rows_in_the_order_of_tokens_at_every_level() -> None:
+    model, given = PairedMixture(biased=True).half(), tuple(x.half() for x in paired_inputs())
+    compiled = spyre_mlir.compile(model, given)
+    assert compiled.verify(*given)
+    wanted = model(*given)
+    assert (compiled(*given) - wanted).abs().max() < 0.01 * wanted.abs().max()

@@ -22,6 +22,7 @@ from spyre_mlir.text.render import parse_module
 from spyre_mlir.transforms.aten_forms.take_experts import TakeExpertsPass
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.aten_forms.mixtures import Given, Mixture, moe
+from tests.unit.transforms.aten_forms.paired_mixtures import PairedMixture, paired_inputs
 from tests.unit.transforms.levels import ops
 
 
@@ -82,6 +83,35 @@ def test_copies_of_matrices_are_read_where_they_lie(kind: type[Mixture]) -> None
     assert compiled.verify(*halves)
     wanted = model(*halves)
     assert (compiled(*halves) - wanted).abs().max() < 0.01 * wanted.abs().max()
+
+
+@pytest.mark.parametrize(("tokens", "each"), [(1, 2), (3, 6), (5, 0)])
+def test_products_that_name_their_experts(tokens: int, each: int) -> None:
+    """Two matrices and two biases for each row, in the order of tokens."""
+    model = PairedMixture(experts=10, width=128, inner=256, biased=True).half()
+    halves = tuple(x.half() for x in paired_inputs(tokens, experts=10, width=128))
+    module = import_program(model, halves).module
+    TakeExpertsPass().apply(make_context(), module)
+    module.verify()
+    assert sum(PLACED in op.attributes for op in ops(module, AtenOp)) == 4 * each
+    if tokens == 1:
+        compiled = spyre_mlir.compile(model, halves)
+        assert compiled.verify(*halves)
+        wanted = model(*halves)
+        assert (compiled(*halves) - wanted).abs().max() < 0.01 * wanted.abs().max()
+
+
+def test_experts_of_the_caller_are_rows_of_a_table() -> None:
+    """The host has no step that says them; nothing is known of a number but its value."""
+    model = PairedMixture(experts=10, width=128, inner=256, biased=False).half()
+
+    class Caller(torch.nn.Module):
+        def forward(self, x: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+            return model.mixed(x, chosen, x[:, :2])
+
+    module = import_program(Caller(), (torch.ones(1, 128).half(), torch.tensor([[3, 7]]))).module
+    TakeExpertsPass().apply(make_context(), module)
+    assert not [op for op in ops(module, AtenOp) if PLACED in op.attributes]
 
 
 def test_more_rows_than_anyone_wants_to_plan(monkeypatch: pytest.MonkeyPatch) -> None:

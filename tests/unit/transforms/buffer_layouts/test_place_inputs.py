@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 # as PyTorch's own pages call it
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
 
 import spyre_mlir
 from spyre_mlir.dialects.argument_notes import NAME, note_of, placed_arguments, placed_results
@@ -19,6 +20,7 @@ from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
+from spyre_mlir.transforms.buffer_layouts.place_inputs import PlaceInputsPass
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
 
@@ -82,6 +84,26 @@ def test_caches_are_free(queries: int, placed: set[str]) -> None:
     inputs = numbers(1, 2, queries, 64), numbers(1, 2, 30, 64), numbers(1, 1, 30, 64), numbers(1, 2, 1, 64)
     names, _ = noted(lowered(Cached(), *inputs, level="spyre.loop"))
     assert names == placed
+
+
+def test_caches_in_pages_are_free() -> None:
+    """A token's keys and values are placed; what it is stored in lies as the next call takes it."""
+    text = """
+    func.func @main(%k: tensor<1x1x2x16xf16> {aten.name = "k", aten.kind = "input"},
+                    %v: tensor<1x1x2x16xf16> {aten.name = "v", aten.kind = "input"},
+                    %ks: tensor<4x64x2x16xf16> {aten.name = "ks", aten.kind = "input"},
+                    %vs: tensor<4x64x2x16xf16> {aten.name = "vs", aten.kind = "input"},
+                    %at: tensor<1x1xi64> {aten.name = "at", aten.kind = "input"})
+        -> (tensor<4x64x2x16xf16>, tensor<4x64x2x16xf16>, tensor<1x1x2x16xf16>) {
+      %0, %1 = aten.call "spyre::paged_attn_store"(%k, %v, %ks, %vs, %at) :
+          (tensor<1x1x2x16xf16>, tensor<1x1x2x16xf16>, tensor<4x64x2x16xf16>, tensor<4x64x2x16xf16>, tensor<1x1xi64>)
+          -> (tensor<4x64x2x16xf16>, tensor<4x64x2x16xf16>)
+      func.return %0, %1, %k : tensor<4x64x2x16xf16>, tensor<4x64x2x16xf16>, tensor<1x1x2x16xf16>
+    }"""
+    context = make_context()
+    module = Parser(context, text).parse_module()
+    PlaceInputsPass().apply(context, module)
+    assert noted(module) == ({"k", "v"}, {2})
 
 
 def test_a_weight_that_every_call_hands_over_is_free() -> None:

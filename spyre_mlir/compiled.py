@@ -68,10 +68,10 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
 
     def __init__(self, program: Program, lowered: Lowered, options: CompileOptions) -> None:
         """Keeps the program at every level; files are written when they are asked for."""
-        from spyre_mlir.frontend import HostValues
+        from spyre_mlir.frontend import GivenValues, HostValues
 
         super().__init__(program, lowered, options)
-        self._values = HostValues(program)
+        self._values, self._given_values = HostValues(program), GivenValues(program)
         self._resident = ResidentTensors()
         self._told = False
         self._directory: Path | None = None
@@ -128,7 +128,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
             InputError: the directory holds something else, or cannot be written.
         """
         wide = not self._program.stored if host_weights is None else host_weights
-        return self._write(Path(directory), wide, texts=levels, durable=True)
+        return self._in_calls()._write(Path(directory), wide, texts=levels, durable=True)
 
     def _write(self, path: Path, wide: bool, *, texts: bool = False, durable: bool = False) -> Path:
         options = WriteOptions(self._changing(), wide, self._lowered.modules if texts else {}, durable)
@@ -138,7 +138,12 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
     def write_for_pickle(self, directory: Path) -> None:
         """Write the bundle with its levels, and the model's own weights if calls compute on them."""
         wide = not self._program.stored or self._options.numerics != "device"
-        self._write(directory, wide, texts=True)
+        self._in_calls()._write(directory, wide, texts=True)
+
+    def _in_calls(self) -> CompiledModel:
+        """The program for files, which know nothing of what follows from weights that calls give: they compute it."""
+        make = self._program.in_calls
+        return self if make is None else self._compiled_again(self._options, make())
 
     def call_options(self) -> dict[str, Any]:
         """Return the options that are about calls, by name."""
@@ -170,11 +175,12 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
         self._stored, self._runnable, self._resident = None, None, ResidentTensors()
 
     @override
-    def _compiled_again(self, options: CompileOptions) -> CompiledModel:
-        """The same program with other options."""
-        made = lower_once(self._program.module, make_context(options.spec), options)
-        made.free_at_once(self._program.module)
-        return CompiledModel(self._program, made, options)
+    def _compiled_again(self, options: CompileOptions, program: Program | None = None) -> CompiledModel:
+        """The same program with other options, or in another form."""
+        program = self._program if program is None else program
+        made = lower_once(program.module, make_context(options.spec), options)
+        made.free_at_once(program.module)
+        return CompiledModel(program, made, options)
 
     @override
     def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -314,19 +320,11 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
     def _given(
         self, args: Sequence[Any], kwargs: Mapping[str, Any], held: Collection[str] = ()
     ) -> dict[str, Tensor | None]:
-        """Every argument of the program by name: the caller's tensors, and None for the model's own."""
+        """Every argument of the program by name: the caller's tensors, what follows from them, None for the model's."""
         given = dict(zip((a.name for a in self._program.inputs), self._program.flatten(args, kwargs), strict=True))
-        if self.replaced is not None:
-            hint = "compile the model again after .half(), .to() or load_state_dict(assign=True)"
-            raise InputError(
-                f"the model has another tensor '{self.replaced}' than the program was made with", hint=hint
-            )
-        own = (a.name for a in self._program.arguments if a.kind != "input")
-        missing = [name for name in own if name not in self._values and name not in held]
-        if missing:
-            text = f"the program has no values for {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}"
-            raise InputError(text, hint=self._without_values)
-        return {a.name: given[a.name] if a.kind == "input" else None for a in self._program.arguments}
+        self._values.check(held, hint=self._without_values)
+        given |= self._given_values.of(given)
+        return {a.name: given.get(a.name) for a in self._program.arguments}
 
     def _run_bundle(self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics) -> list[Array]:
         """Runs the bundle for their results alone; nothing of the caller's is written."""
@@ -363,7 +361,8 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
 
         if tensor is None:
             return None
-        lasts = argument.kind != "input" or argument.mutated or CARD.lasts(tensor)
+        own = argument.kind != "input" or argument.name in self._program.recipes
+        lasts = own or argument.mutated or CARD.lasts(tensor)
         return CARD.of(tensor, contents=not filed) if lasts else shown_as_numpy(tensor)
 
     def _prepared(self) -> tuple[StoredBundle | HeldBundle, DeviceProgram]:

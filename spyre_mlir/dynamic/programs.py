@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, SymbolRange, declared_symbols
@@ -34,6 +35,8 @@ def specialized(program: Program, sizes: Mapping[str, int]) -> Program:
     SpecializeShapesPass(dict(sizes)).apply(make_context(), module)
     made = static_program(program, module, sizes)
     take_apart(module)
+    if (in_calls := program.in_calls) is not None:
+        return replace(made, in_calls=lambda: specialized(in_calls(), sizes))
     return made
 
 

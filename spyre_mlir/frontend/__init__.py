@@ -12,6 +12,7 @@ except ModuleNotFoundError as absent:
 
 from spyre_mlir.dialects import operator_calls
 from spyre_mlir.frontend.calling.call import finish_call, is_complete, signature_of
+from spyre_mlir.frontend.calling.given_values import GivenValues
 from spyre_mlir.frontend.calling.program_tensors import HostValues
 from spyre_mlir.frontend.calling.random_inputs import random_inputs
 from spyre_mlir.frontend.calling.tensor_states import (
@@ -56,6 +57,7 @@ operator_calls.provide(call_by_schema)
 __all__ = [
     "SPYRE_OPERATORS",
     "Argument",
+    "GivenValues",
     "HostValues",
     "OwnDraws",
     "Program",

@@ -72,7 +72,8 @@ def static_program(symbolic: Program, module: ModuleOp, sizes: Mapping[str, int]
         reference=symbolic.reference,
         memory=output_memory(symbolic.origin.exported, signature),
     )
-    _forget(graph.graph, made)
+    if made.in_calls is None:  # it would be made of them
+        _forget(graph.graph, made)
     return with_current_values(replace(made, stored=symbolic.stored))
 
 
@@ -95,7 +96,9 @@ def _earlier(symbolic: Program, origin: Origin, nodes: Sequence[Node]) -> Earlie
     """The arguments that the import has made, which the model knows nothing of."""
     own = {spec.target for spec in origin.exported.graph_signature.input_specs}
     pairs = zip(nodes, symbolic.arguments, strict=True)
-    made = {node: a.name for node, a in pairs if a.kind == "constant" and a.name not in own}
+    made = {
+        node: a.name for node, a in pairs if a.name in symbolic.recipes or (a.kind == "constant" and a.name not in own)
+    }
     recipes = {node: symbolic.recipes[name] for node, name in made.items() if name in symbolic.recipes}
     fixed = [node for node, recipe in recipes.items() if not recipe.weight_leaves]  # weights change between imports
     return Earlier(

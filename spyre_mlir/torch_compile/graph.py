@@ -83,12 +83,14 @@ class CapturedGraph:
     Attributes:
         holds: whether caches of transformers that it writes are written on the card alone.
         capture: its names; None for those of the compilation that runs.
+        trains: whether it is a pass of training, after which parameters that take gradients change.
     """
 
     graph: GraphModule
     options: Mapping[str, Any]
     holds: bool = False
     capture: InitVar[Capture | None] = None
+    trains: bool = False
     _made: dict[str, _Made] = field(default_factory=dict[str, _Made])
     _told: set[str] = field(default_factory=set[str])
     _changing: set[int] = field(default_factory=set[int])  # buffers that have changed once, and are inputs since
@@ -250,9 +252,13 @@ class CapturedGraph:
         return _FACTS + facts if facts.strip(",") else ""
 
     def _shown(self, place: int, value: Any, written: Collection[int]) -> Any:
-        """An example input; a large buffer that the graph only reads is a weight, as parameters are."""
+        """An example input; a large buffer that the graph only reads is a weight, as parameters are.
+
+        Without a backward pass, nothing says that parameters change from call to call.
+        """
         read = self._buffers[place] and place not in written and not _is_small(value)
-        return nn.Parameter(value, requires_grad=False) if read and isinstance(value, torch.Tensor) else value
+        lasts = read or (type(value) is nn.Parameter and not self.trains)
+        return nn.Parameter(value, requires_grad=False) if lasts and isinstance(value, torch.Tensor) else value
 
     def _program(self, inputs: Sequence[Any], frozen: Mapping[int, torch.Tensor]) -> CompiledModel | PartedModel:
         given = tuple(x for place, x in enumerate(inputs) if place not in frozen)

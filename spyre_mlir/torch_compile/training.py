@@ -87,7 +87,7 @@ def _compiled(
         node.target = _ATEN.reshape.default  # strides of this graph are eager's, the compiler's may differ
     call_again(graph.graph)
     without_tokens(graph.graph)
-    part = CapturedGraph(graph, options, capture=capture)
+    part = CapturedGraph(graph, options, capture=capture, trains=True)
 
     def run(inputs: list[Any]) -> Any:
         given = list(inputs)

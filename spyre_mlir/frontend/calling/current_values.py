@@ -89,9 +89,10 @@ class CurrentValues(Mapping[str, torch.Tensor]):
 
 def with_current_values(program: Program) -> Program:
     """Return a program that also has the constants which follow from its weights, as far as these are known."""
-    return replace(
-        program, values=CurrentValues(program.values, program.recipes, program.read_ahead, stored=program.stored)
-    )
+    values = CurrentValues(program.values, program.recipes, program.read_ahead, stored=program.stored)
+    if (in_calls := program.in_calls) is None:
+        return replace(program, values=values)
+    return replace(program, values=values, in_calls=lambda: with_current_values(in_calls()))
 
 
 __all__ = ["CurrentValues", "with_current_values"]

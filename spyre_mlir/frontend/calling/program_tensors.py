@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import ml_dtypes
 import torch
 from numpy.typing import NDArray
 
+from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.calling.tensor_states import version_of
 from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.program import Program
@@ -78,6 +79,27 @@ class HostValues(Mapping[str, Array]):
         now = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
         held = {name: self._tensors[name] for name in self._tensors if name in now} | dict(self._program.read_ahead)
         return next((name for name, t in held.items() if name in now and not _same_memory(t, now[name])), None)
+
+    def check(self, held: Collection[str], *, hint: str) -> None:
+        """Check that a call can have the model's own tensors.
+
+        Args:
+            held: names of those that it has from elsewhere.
+            hint: where the rest would come from.
+
+        Raises:
+            InputError: the model has replaced one, or some have no values.
+        """
+        if (name := self.replaced()) is not None:
+            raise InputError(
+                f"the model has another tensor '{name}' than the program was made with",
+                hint="compile the model again after .half(), .to() or load_state_dict(assign=True)",
+            )
+        own = (a.name for a in self._program.arguments if a.kind != "input")
+        missing = [name for name in own if name not in self and name not in held]
+        if missing:
+            text = f"the program has no values for {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}"
+            raise InputError(text, hint=hint)
 
 
 class _Shared(Mapping[str, Array]):

@@ -71,7 +71,7 @@ def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tu
         copy = leaf.detach().clone()
         if _lies_apart(leaf) and copy.stride() != leaf.stride():
             copy = copy.new_empty_strided(leaf.shape, leaf.stride()).copy_(copy)
-        return torch.nn.Parameter(copy, requires_grad=False) if isinstance(leaf, torch.nn.Parameter) else copy
+        return torch.nn.Parameter(copy, leaf.requires_grad) if isinstance(leaf, torch.nn.Parameter) else copy
 
     return tree_map(fresh, args), tree_map(fresh, dict(kwargs))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -46,7 +48,7 @@ def assemble(
     reference: Callable[..., object],
     memory: OutputMemory,
 ) -> Program:
-    """Lower live nodes to a program.
+    """Lower live nodes to a program, which also knows how it would be if calls computed what follows from their inputs.
 
     Args:
         name: of the program.
@@ -60,8 +62,39 @@ def assemble(
         reference: the model itself.
         memory: where its outputs lie.
     """
+    make = partial(
+        _assembled,
+        name,
+        live,
+        sizes=sizes,
+        guards=guards,
+        earlier=earlier or Earlier(),
+        origin=origin,
+        places=places,
+        reference=reference,
+        memory=memory,
+    )
+    made = make(signature)
+    if not made.given_recipes:
+        return made
+    slots = tuple(replace(slot, argument=replace(slot.argument, lasts=False)) for slot in signature.slots)
+    return replace(made, in_calls=lambda: make(replace(signature, slots=slots)))
+
+
+def _assembled(
+    name: str,
+    live: Sequence[Node],
+    signature: Signature,
+    *,
+    sizes: Sizes,
+    guards: Sequence[str],
+    earlier: Earlier,
+    origin: Origin | None,
+    places: Mapping[str, Attribute] | None,
+    reference: Callable[..., object],
+    memory: OutputMemory,
+) -> Program:
     aliases = find_aliases(live)
-    earlier = earlier or Earlier()
     known = _folded(live, signature, earlier)
     lowering = NodeLowering(signature, aliases, known, sizes)
     lowering.guard(guards)
@@ -101,9 +134,16 @@ def _folded(live: Sequence[Node], signature: Signature, earlier: Earlier) -> Fol
     known = {n: s.value for n, s in foldable.items() if s.argument.kind == "constant" and s.value is not None}
     buffers = {n: s.argument.name for n, s in foldable.items() if n not in known}
     weights = {s.node: s.argument.name for s in signature.slots if s.argument.persistent and not s.argument.mutated}
+    weights |= {s.node: s.argument.name for s in signature.slots if s.argument.lasts and _has_sizes(s.node)}
     for named in (buffers, weights):
         named |= {node: named[first] for node, first in signature.ties.items() if first in named}
     return Folded(live, known, buffers, earlier, weights)
+
+
+def _has_sizes(node: Node) -> bool:
+    """Whether all sizes of a tensor are numbers."""
+    sizes: list[object] = [*cast(torch.Tensor, node.meta["val"]).shape]
+    return all(isinstance(size, int) for size in sizes)
 
 
 def _by_recipe(

@@ -53,7 +53,7 @@ from spyre_mlir.frontend.lowering.promotion import (
 )
 from spyre_mlir.frontend.lowering.rewriting import rewrite
 from spyre_mlir.frontend.lowering.signature import Signature
-from spyre_mlir.frontend.program.program import Argument
+from spyre_mlir.frontend.program.program import Argument, ArgumentKind
 from spyre_mlir.frontend.program.recipe import Recipe
 from spyre_mlir.frontend.symbolic.sizes import Sizes, gives_number, is_symbolic_node, same_shape
 from spyre_mlir.frontend.torch_private import OpOverload
@@ -81,6 +81,7 @@ class NodeLowering:
         self._folded = folded
         self.block = Block(arg_types=[sizes.type_of(s.node.meta["val"]) for s in signature.slots])
         self.arguments = [s.argument for s in signature.slots]
+        self._given = frozenset(a.name for a in self.arguments if a.kind == "input")
         self.values = {s.argument.name: s.value for s in signature.slots if s.value is not None}
         self.recipes: dict[str, Recipe] = {}
         self._location: LocationAttr = UnknownLoc()
@@ -144,7 +145,7 @@ class NodeLowering:
             if isinstance(op, AtenOp) and op.entry is not None and is_trivially_dead(op):
                 self.block.erase_op(op)
         for argument, value in reversed(list(zip(self.arguments, self.block.args, strict=True))):
-            if argument.kind != "input" and not argument.mutated and not value.uses:
+            if argument.name not in self._given and not argument.mutated and not value.uses:
                 self.block.erase_arg(value)
                 self.arguments.remove(argument)
                 self.values.pop(argument.name, None)
@@ -303,20 +304,28 @@ class NodeLowering:
         return argument
 
     def _computed(self, node: Node, recipe: Recipe) -> SSAValue:
-        """The argument whose value follows from buffers of the model; see `_constant`."""
+        """The argument whose value follows from buffers and weights of the model or of a call; see `_constant`."""
         form: torch.Tensor = node.meta["val"]
         repeated = _repeated(form)
         form = form if recipe.dtype is None else form.to(recipe.dtype)
         recipe = replace(recipe, repeated=repeated)
-        name, argument = self._argument(recipe.key, _without_repetitions(form, repeated))
+        given = not self._given.isdisjoint(recipe.leaves)
+        name, argument = self._argument(recipe.key, _without_repetitions(form, repeated), given=given)
         self.recipes.setdefault(name, recipe)
         return self._expanded(argument, form) if any(repeated) else argument
 
-    def _argument(self, key: object, form: torch.Tensor) -> tuple[str, SSAValue]:
-        """The argument of a constant, and its name; constants with equal keys are one."""
+    def _argument(self, key: object, form: torch.Tensor, *, given: bool = False) -> tuple[str, SSAValue]:
+        """The argument of a constant, and its name; constants with equal keys are one.
+
+        Args:
+            key: of its value.
+            form: an example without elements.
+            given: whether it is computed from what a call gives.
+        """
         if key not in self._constants:
             name = self._fresh_name()
-            self.arguments.append(Argument(name, "constant", tuple(form.shape), form.dtype))
+            kind: ArgumentKind = "input" if given else "constant"
+            self.arguments.append(Argument(name, kind, tuple(form.shape), form.dtype, is_weight=given))
             self._constants[key] = name, self.block.insert_arg(tensor_type(form), len(self.block.args))
             self._constants[key][1].name_hint = name
         return self._constants[key]

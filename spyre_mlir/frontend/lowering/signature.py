@@ -157,7 +157,10 @@ def read_signature(
         slot = _slot(exported, spec, nodes[spec.arg.name], rename, spec.arg.name in mutated)
         if slot.argument.kind == "input":
             weight = weights.get(spec.arg.name)
-            argument = replace(slot.argument, placement=places.get(slot.node), is_weight=weight is not None)
+            lasts = weight is not None and not weight.requires_grad and spec.arg.name not in mutated
+            argument = replace(
+                slot.argument, placement=places.get(slot.node), is_weight=weight is not None, lasts=lasts
+            )
             slot = replace(slot, argument=argument, example=None if sizes.names else weight)
             leaves.append(slot.argument)
         slots.append(slot)

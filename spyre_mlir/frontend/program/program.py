@@ -57,7 +57,9 @@ class Argument:
         persistent: whether a checkpoint of the model has it; not so for inputs, constants and non-persistent buffers.
         placement: how a caller's tensor must lie in its storage, because the program walks it by strides; else None.
         is_complex: whether it is a complex tensor for the caller, which the program has in a last dimension of two.
-        is_weight: whether it is an input that was a parameter, or shown as one, when the program was imported.
+        is_weight: whether it is an input that was a parameter, or shown as one, when the program was imported; or
+            follows from such inputs.
+        lasts: whether such an input took no gradient then, so that what follows from it is computed once.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Argument:
     persistent: bool = False
     is_complex: bool = False
     is_weight: bool = False
+    lasts: bool = False
 
     @property
     def given_form(self) -> tuple[tuple[int, ...], torch.dtype]:
@@ -131,6 +134,7 @@ class Program(ShownAsText):
         origin: of a program with symbols; None if all its sizes are numbers.
         recipes: constants that follow from buffers and weights of the model, by name.
         read_ahead: the tensors of those that follow from weights, as far as they are known, by name.
+        in_calls: makes the same program with nothing computed ahead of the inputs that calls give; None if this is it.
         ties: other names of a parameter or buffer that the model has in several places, to that of the argument.
         names: names of all tensors of the model, also of those that the program does not read.
         stored: whether the weights lie in files that somebody keeps.
@@ -151,6 +155,7 @@ class Program(ShownAsText):
     memory: OutputMemory = field(repr=False)
     recipes: Mapping[str, Recipe] = field(default_factory=dict[str, Recipe], repr=False)
     read_ahead: Mapping[str, torch.Tensor] = field(default_factory=dict[str, torch.Tensor], repr=False)
+    in_calls: Callable[[], Program] | None = field(default=None, repr=False)
     ties: Mapping[str, str] = field(default_factory=dict[str, str])
     names: frozenset[str] = frozenset()
     stored: bool = False
@@ -171,7 +176,13 @@ class Program(ShownAsText):
     @property
     def inputs(self) -> tuple[Argument, ...]:
         """The arguments that a caller supplies."""
-        return tuple(a for a in self.arguments if a.kind == "input")
+        return tuple(a for a in self.arguments if a.kind == "input" and a.name not in self.recipes)
+
+    @property
+    def given_recipes(self) -> dict[str, Recipe]:
+        """How arguments follow from weights that a caller supplies, by name; no checkpoint has their values."""
+        of_calls = (a.name for a in self.arguments if a.kind == "input")
+        return {name: self.recipes[name] for name in of_calls if name in self.recipes}
 
     def flatten(self, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> list[torch.Tensor]:
         """Return the input tensors in the order of the function's arguments.

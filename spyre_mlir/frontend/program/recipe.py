@@ -116,6 +116,19 @@ class Recipe:
         return self._steps + repr((self.dtype, self.repeated)).encode()
 
     @property
+    def content_key(self) -> bytes:
+        """Equal only for recipes, of any program, that give the same for the same tensors of these names."""
+        digest = sha256(self.key + repr(list(self.forms.items())).encode())
+        for node in ordered(self.node, {}):
+            if node.op != "call_function" and isinstance(value := self.fixed.get(node), torch.Tensor):
+                dense = value.detach().contiguous()
+                digest.update(repr((node.name, dense.dtype, tuple(dense.shape))).encode())
+                digest.update(memoryview(dense.reshape(-1).view(torch.uint8).numpy().data) if dense.numel() else b"")
+            if (recipe := self.earlier.get(node)) is not None:
+                digest.update(recipe.content_key)
+        return digest.digest()
+
+    @property
     def _steps(self) -> bytes:
         """Digest of what is computed, before the conversion."""
         known: dict[Node, bytes] = {}

@@ -91,9 +91,17 @@ def _with(program: Program, found: Tensors, *, stored: bool) -> Program:
     made = CurrentValues(values, program.recipes, leaves, stored=stored)
     model = bound_model(program.reference, {**found, **{n: v for n, v in values.items() if n in found}}, program.ties)
     read = made.leaves
-    if program.origin is not None:
+    if program.origin is not None or program.given_recipes:
         read = {n: leaves[n] for recipe in program.recipes.values() for n in recipe.leaves if n in leaves}
-    return replace(program, values=made, read_ahead=read, reference=model, stored=stored)
+    in_calls = program.in_calls
+    return replace(
+        program,
+        values=made,
+        read_ahead=read,
+        reference=model,
+        stored=stored,
+        in_calls=None if in_calls is None else lambda: _with(in_calls(), found, stored=stored),
+    )
 
 
 def _renamed(tensors: dict[str, torch.Tensor], rename: Rename | None) -> dict[str, torch.Tensor]:
@@ -116,8 +124,10 @@ def _own_buffers(program: Program) -> list[str]:
 
 
 def _read_ahead(program: Program) -> list[str]:
-    """Weights that constants follow from."""
-    return list(dict.fromkeys(n for r in program.recipes.values() for n in r.leaves if n in r.weight_leaves))
+    """Weights of the model that constants follow from."""
+    given = {a.name for a in program.inputs}
+    leaves = (n for r in program.recipes.values() for n in r.leaves if n in r.weight_leaves)
+    return [name for name in dict.fromkeys(leaves) if name not in given]
 
 
 def _missing(program: Program, required: Mapping[str, bool], found: Tensors, given: Tensors) -> Iterable[str]:

@@ -33,6 +33,7 @@ from tests.clients.other_build import mend
 from tests.left_out import mark_left_out, read_list
 from tests.long_tests import is_run_of_everything, mark_long, read_names
 from tests.warm_python import server
+from tests.wrong_lists import told_as_collection_error
 
 # No test takes what another one, or an older compiler, has lowered; those of the cache name a directory.
 os.environ["SPYRE_MLIR_CACHE"] = "off"
@@ -240,9 +241,10 @@ def pytest_configure_node(node: Any) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Before pytest chooses by marks."""
-    mark_left_out(items, read_list(), whole=not any("::" in argument for argument in config.args))
-    if is_run_of_everything(config):
-        mark_long(items, read_names())
+    with told_as_collection_error(config, items):
+        mark_left_out(items, read_list(), whole=not any("::" in argument for argument in config.args))
+        if is_run_of_everything(config):
+            mark_long(items, read_names())
 
 
 @pytest.hookimpl(wrapper=True)

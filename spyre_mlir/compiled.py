@@ -357,13 +357,13 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
 
     def _on_card(self, argument: Argument, tensor: Tensor | None, *, filed: bool) -> Array | KeptTensor | None:
         """An argument for the machine; files are written again by torch's count, so that decides for theirs too."""
-        from spyre_mlir.frontend import shown_as_numpy
+        from spyre_mlir.frontend import copied_as_numpy
 
         if tensor is None:
             return None
         own = argument.kind != "input" or argument.name in self._program.recipes
         lasts = own or argument.mutated or CARD.lasts(tensor)
-        return CARD.of(tensor, contents=not filed) if lasts else shown_as_numpy(tensor)
+        return CARD.of(tensor, contents=not filed) if lasts else copied_as_numpy(tensor)
 
     def _prepared(self) -> tuple[StoredBundle | HeldBundle, DeviceProgram]:
         """The bundle that calls run: in memory until its files are asked for, as these may be edited."""

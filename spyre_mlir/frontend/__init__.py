@@ -18,6 +18,7 @@ from spyre_mlir.frontend.calling.random_inputs import random_inputs
 from spyre_mlir.frontend.calling.tensor_states import (
     TensorState,
     assign,
+    copied_as_numpy,
     fills_memory,
     holds,
     is_parameter,
@@ -67,6 +68,7 @@ __all__ = [
     "TreeConstant",
     "assign",
     "bind",
+    "copied_as_numpy",
     "described_program",
     "double_reference",
     "exported_now",

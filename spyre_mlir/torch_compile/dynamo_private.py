@@ -30,6 +30,7 @@ from torch._guards import CompileContext
 from torch._logging import trace_structured  # pyright: ignore[reportPrivateImportUsage]
 
 from spyre_mlir.frontend.first_steps import first_steps_traced
+from spyre_mlir.torch_compile.eager_modules import warn_of_eager_modules
 
 __all__ = [
     "Unsupported",
@@ -64,13 +65,15 @@ def trace_whole_graphs_for(back_end: Callable[..., Any]) -> None:
         return
 
     @wraps(tracer)
-    def trace(self: Any, *args: Any, skip: int = 0, **kwargs: Any) -> Any:
+    def trace(self: Any, frame: Any, *args: Any, skip: int = 0, **kwargs: Any) -> Any:
         mine = _innermost(self._torchdynamo_orig_backend) is back_end
+        if mine:
+            warn_of_eager_modules(list(frame.f_locals.values()))
         with (
             cast(Any, _dynamo_config).patch(_SETTINGS) if mine else nullcontext(),
             first_steps_traced() if mine else nullcontext(),
         ):
-            return tracer(self, *args, skip=skip + 1, **kwargs)
+            return tracer(self, frame, *args, skip=skip + 1, **kwargs)
 
     cast(Any, trace)._for = back_end
     cast(Any, ConvertFrameAssert).__call__ = trace

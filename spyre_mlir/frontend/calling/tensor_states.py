@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,9 +35,17 @@ def reader_of(tensor: torch.Tensor) -> Callable[[], NDArray[Any]]:
         if (memory := storage()) is None:
             raise InputError("the tensor is gone, so it cannot be sent", hint="keep it until the call ends")
         view = torch.empty(0, dtype=dtype).set_(memory, start, shape, strides)
-        return shown_as_numpy(-view if negated else view)
+        return copied_as_numpy(-view if negated else view)
 
     return read
+
+
+def copied_as_numpy(tensor: torch.Tensor) -> NDArray[Any]:
+    """Return the numbers of a tensor in other memory.
+
+    No owner of a tensor can resize its memory once an array of numpy is on it: `fully_shard` does so between calls.
+    """
+    return shown_as_numpy(tensor.clone())
 
 
 def place_of(tensor: torch.Tensor) -> tuple[object, ...]:
@@ -100,12 +109,15 @@ def assign(tensor: torch.Tensor, array: NDArray[Any]) -> None:
 def _digest(tensor: torch.Tensor) -> bytes:
     """A cryptographic one: a shorter sum that happens to agree would be a wrong number."""
     flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
-    return sha256(memoryview(flat.view(torch.uint8).numpy().data) if flat.numel() else b"").digest()
+    count = flat.numel() * flat.element_size()
+    # No array of numpy, see `copied_as_numpy`.
+    return sha256((ctypes.c_ubyte * count).from_address(flat.data_ptr()) if count else b"").digest()
 
 
 __all__ = [
     "TensorState",
     "assign",
+    "copied_as_numpy",
     "fills_memory",
     "holds",
     "is_parameter",

@@ -20,7 +20,7 @@ from typing import Any, cast
 import torch
 from torch._dynamo import config as _dynamo_config
 from torch._dynamo.backends import registry as _registry
-from torch._dynamo.convert_frame import ConvertFrameAssert
+from torch._dynamo.convert_frame import CatchErrorsWrapper, ConvertFrameAssert
 from torch._dynamo.eval_frame import _debug_get_cache_entry_list  # pyright: ignore[reportPrivateUsage]
 from torch._dynamo.exc import Unsupported
 from torch._dynamo.external_utils import wrap_inline
@@ -30,7 +30,7 @@ from torch._guards import CompileContext
 from torch._logging import trace_structured  # pyright: ignore[reportPrivateImportUsage]
 
 from spyre_mlir.frontend.first_steps import first_steps_traced
-from spyre_mlir.torch_compile.eager_modules import warn_of_eager_modules
+from spyre_mlir.torch_compile.eager_modules import warn_of_compiled_method, warn_of_eager_modules
 
 __all__ = [
     "Unsupported",
@@ -53,12 +53,15 @@ __all__ = [
 # once it changes: the layer_norm of such an epsilon cannot be exported.
 _SETTINGS: Mapping[str, Any] = {"allow_rnn": True, "specialize_float": True}
 
+# The code that the method `compile` of a module hands to Dynamo.
+_CALL = cast(Any, torch.nn.Module)._call_impl.__code__
+
 
 def trace_whole_graphs_for(back_end: Callable[..., Any]) -> None:
     """Let Dynamo trace recurrent layers and take floats for constants while it compiles for a back end, and only then.
 
     Dynamo reads its settings while it traces, long before a back end is called. So its tracer sets them for the thread,
-    where the graph is for this back end.
+    where the graph is for this back end. Modules that it leaves to eager are named.
     """
     tracer = ConvertFrameAssert.__call__
     if getattr(tracer, "_for", None) is back_end:
@@ -75,8 +78,17 @@ def trace_whole_graphs_for(back_end: Callable[..., Any]) -> None:
         ):
             return tracer(self, frame, *args, skip=skip + 1, **kwargs)
 
+    called = CatchErrorsWrapper.__call__
+
+    @wraps(called)
+    def call(self: Any, frame: Any, *args: Any, **kwargs: Any) -> Any:
+        if frame.f_code is _CALL and _innermost(self) is back_end:
+            warn_of_compiled_method(frame.f_locals.get("self"))
+        return called(self, frame, *args, **kwargs)
+
     cast(Any, trace)._for = back_end
     cast(Any, ConvertFrameAssert).__call__ = trace
+    cast(Any, CatchErrorsWrapper).__call__ = call
 
 
 def _innermost(back_end: Any) -> Any:

@@ -1,7 +1,8 @@
 """Modules that torch runs in eager though their model is compiled: a warning names them.
 
 `fully_shard` gives a module steps that Dynamo does not trace, so it captures the forward of that module alone. And it
-never captures a forward of torch's own, as that of `nn.Linear`, by itself: no back end hears of such a module.
+never captures a forward of torch's own, as that of `nn.Linear`, by itself: no back end hears of such a module, and
+``nn.Linear(8, 8).compile()`` does nothing.
 """
 
 from __future__ import annotations
@@ -42,6 +43,24 @@ def warn_of_eager_modules(traced: Iterable[object]) -> None:
         _told.update(new.values())
         if new:
             warnings.warn(_text(value, new), EagerModulesWarning, stacklevel=frames_of_ours())
+
+
+def warn_of_compiled_method(module: object) -> None:
+    """Say that `compile` of a module does nothing, if its forward is torch's own; once per module.
+
+    Args:
+        module: on which `compile` was called, and which is called now.
+    """
+    asked = isinstance(module, nn.Module) and getattr(module, "_compiled_call_impl", None) is not None
+    if isinstance(module, nn.Module) and asked and _is_torchs(module) and module not in _told:
+        _told.add(module)
+        name = _class_of(module)
+        warnings.warn(
+            f"the method `compile` of torch's own {name} does nothing, as Dynamo captures no forward of torch: "
+            'torch runs it in eager\n  try: torch.compile(module, backend="spyre")',
+            EagerModulesWarning,
+            stacklevel=frames_of_ours(),
+        )
 
 
 def _is_torchs(module: nn.Module) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from torch._dynamo import config
-from torch._dynamo.convert_frame import ConvertFrameAssert
+from torch._dynamo.convert_frame import CatchErrorsWrapper, ConvertFrameAssert
 from torch._logging._internal import TorchLogsFormatter
 from torch.fx import Graph
 
@@ -41,6 +41,7 @@ def tracer(monkeypatch: pytest.MonkeyPatch) -> list[tuple[bool, int]]:
         return args
 
     monkeypatch.setattr(ConvertFrameAssert, "__call__", trace)
+    monkeypatch.setattr(CatchErrorsWrapper, "__call__", CatchErrorsWrapper.__call__)  # to be what it was
     return seen
 
 
@@ -51,9 +52,10 @@ def test_recurrent_layers_are_traced_for_one_back_end(tracer: list[tuple[bool, i
     once = ConvertFrameAssert.__call__
     trace_whole_graphs_for(mine)
     assert ConvertFrameAssert.__call__ is once
+    frame: Any = SimpleNamespace(f_locals={})
     for back_end in (mine, SimpleNamespace(compiler_fn=SimpleNamespace(func=mine)), print):
-        assert once(SimpleNamespace(_torchdynamo_orig_backend=back_end), "frame", skip=2) == ("frame",)  # type: ignore[arg-type]
-    once(SimpleNamespace(_torchdynamo_orig_backend=print))  # type: ignore[arg-type, call-arg]
+        assert once(SimpleNamespace(_torchdynamo_orig_backend=back_end), frame, skip=2) == (frame,)  # type: ignore[arg-type]
+    once(SimpleNamespace(_torchdynamo_orig_backend=print), frame)  # type: ignore[arg-type, call-arg]
     assert tracer == [(True, 3), (True, 3), (False, 3), (False, 1)]
     assert config.allow_rnn is False
 

@@ -46,10 +46,14 @@ class Blocks(nn.Module):
 
 
 @pytest.fixture(autouse=True)
-def one_rank() -> Iterator[None]:
+def fresh() -> None:
     torch._dynamo.reset()
     torch_compile.forget()
     torch.manual_seed(0)
+
+
+@pytest.fixture
+def one_rank() -> Iterator[None]:
     dist.init_process_group("gloo", rank=0, world_size=1, store=dist.HashStore())
     yield
     dist.destroy_process_group()
@@ -63,6 +67,7 @@ def divided(model: nn.Module, *modules: nn.Module) -> nn.Module:
 
 
 @torch.no_grad()
+@pytest.mark.usefixtures("one_rank")
 def test_blocks_are_compiled_and_their_memory_stays_the_models() -> None:
     eager = Blocks()
     model = deepcopy(eager)
@@ -78,6 +83,7 @@ def test_blocks_are_compiled_and_their_memory_stays_the_models() -> None:
     assert "forward" in {made.function for made in torch_compile.compilations()}
 
 
+@pytest.mark.usefixtures("one_rank")
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf")  # Dynamo's own
 def test_they_are_trained() -> None:
     eager = Blocks()
@@ -96,6 +102,7 @@ def test_they_are_trained() -> None:
 
 
 @torch.no_grad()
+@pytest.mark.usefixtures("one_rank")
 def test_modules_that_torch_runs_in_eager_are_named_once() -> None:
     model = Blocks()
     divided(model, model.head)
@@ -108,7 +115,23 @@ def test_modules_that_torch_runs_in_eager_are_named_once() -> None:
 
 
 @torch.no_grad()
+@pytest.mark.usefixtures("one_rank")
 def test_a_container_is_the_model_itself() -> None:
     compiled = torch.compile(divided(nn.Sequential(Block(), nn.Linear(8, 8))), backend="spyre")
     with pytest.warns(EagerModulesWarning, match=r"the model itself \(Sequential\)"):
         compiled(X)
+
+
+@torch.no_grad()
+def test_compile_of_a_module_of_torchs_own_says_that_it_does_nothing() -> None:
+    layer, block = nn.Linear(8, 8), Block()
+    layer.compile(backend="spyre")
+    with pytest.warns(EagerModulesWarning, match="`compile` of torch's own Linear does nothing"):
+        layer(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", EagerModulesWarning)
+        layer(X[:2])
+        block.compile(backend="spyre", options={"numerics": "exact"})
+        block(X)
+        torch.compile(layer, backend="spyre", options={"numerics": "exact"})(X)
+    assert len(torch_compile.compilations()) == 2

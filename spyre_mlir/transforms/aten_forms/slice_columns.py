@@ -12,8 +12,9 @@ becomes
 %heads = aten.view(%columns) {size = array<i64: 2, 197, 6, 32>} : (...) -> tensor<2x197x6x32xf16>
 %q = aten.permute(%heads) {dims = array<i64: 0, 2, 1, 3>} : (...) -> tensor<2x6x197x32xf16>
 ```
-`nn.MultiheadAttention` and vision transformers have queries, keys and values in one product, and take them apart so.
-The passes behind this one, which pad heads and split products, find slices alone.
+`nn.MultiheadAttention` and vision transformers have queries, keys and values in one product, and take them apart so,
+or by slices of one place, which `unbind` and `chunk` become. The passes behind this one, which pad heads and split
+products, find slices alone.
 
 Decision: docs/decisions/0186-heads-have-whole-sticks.md
 """
@@ -34,7 +35,7 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread, is_open
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
-_LINEAR, _SELECT = "linear", "select.int"
+_LINEAR, _SELECT, _SLICE = "linear", "select.int", "slice.Tensor"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class _Selected:
     """One of equal parts of a layer's columns, as a reader selects it.
 
     Attributes:
-        reader: the selection.
+        reader: the selection, or a slice of one place.
         rows: the number of dimensions in front of the columns.
         parts: extents into which the columns are split; the reader selects a place of the first.
         dims: by dimension of what the reader reads, the dimension of the layer's result with its columns split;
@@ -70,10 +71,16 @@ class _Selected:
     dims: tuple[int | None, ...]
 
     @property
+    def is_parted(self) -> bool:
+        """Whether the columns are split."""
+        return len(self.parts) > 1
+
+    @property
     def place(self) -> int:
         """The place that the reader selects."""
-        index: int = arguments_of(self.reader)["index"]
-        return index % self.parts[0]
+        args = arguments_of(self.reader)
+        first: int = args["index" if self.reader.overload == _SELECT else "start"] or 0
+        return first % self.parts[0]
 
     @property
     def order(self) -> list[int]:
@@ -101,13 +108,20 @@ def _readers(value: SSAValue, so_far: _Selected) -> Iterator[_Selected | None]:
         op = use.operation
         if not isinstance(op, AtenOp) or not is_open(op) or len(op.results) != 1:
             yield None
-        elif op.overload == _SELECT:
-            at: int = arguments_of(op)["dim"] % len(so_far.dims)
-            yield replace(so_far, reader=op) if so_far.dims[at] == so_far.rows and len(so_far.parts) > 1 else None
+        elif op.overload == _SELECT or (op.overload == _SLICE and so_far.is_parted):
+            yield replace(so_far, reader=op) if _takes_one(op, so_far) else None
         elif (after := _behind(op, so_far)) is None:
             yield None
         else:
             yield from _readers(op.results[0], after)
+
+
+def _takes_one(op: AtenOp, so_far: _Selected) -> bool:
+    """Whether a selection or a slice takes one place of the first part of the columns."""
+    at: int = arguments_of(op)["dim"] % len(so_far.dims)
+    if not so_far.is_parted or so_far.dims[at] != so_far.rows:
+        return False
+    return op.overload == _SELECT or shape_of(op.results[0])[at] == 1
 
 
 def _behind(op: AtenOp, so_far: _Selected) -> _Selected | None:

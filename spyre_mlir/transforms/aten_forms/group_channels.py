@@ -20,19 +20,15 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 from xdsl.dialects import func
-from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.composed.nn.group_normalization import GROUP_NORM_BY_CHANNELS
 from spyre_mlir.ops.helpers.group_means import fill_lanes
+from spyre_mlir.transforms.aten_forms.recognition.convolved_images import is_convolved
 from spyre_mlir.transforms.utils.aten_ops import arguments_of, is_open, replace
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
-
-_CONVOLUTIONS = ("convolution", *(f"conv{rank}d{more}" for rank in (1, 2, 3) for more in ("", ".padding")))
-# Ops between a convolution and a normalisation, at most: sums, activations and factors.
-_MOST_OPS = 16
 
 
 @dataclass(frozen=True)
@@ -48,23 +44,8 @@ class GroupChannelsPass(FunctionPass):
             image, args = op.operands[0], arguments_of(op)
             if not is_open(op) or len(shape_of(image)) < 3 or not fill_lanes(shape_of(image)[1], args["num_groups"]):
                 continue
-            if _is_convolved(image):
+            if is_convolved(image):
                 replace(op, GROUP_NORM_BY_CHANNELS, {n: v for n, v in args.items() if n != "cudnn_enabled"})
-
-
-def _is_convolved(image: SSAValue) -> bool:
-    """Whether a convolution has made an image, or one of its shape that it follows from."""
-    waiting, seen = [image], {image}
-    while waiting and len(seen) <= _MOST_OPS:
-        op = waiting.pop(0).owner
-        if not isinstance(op, AtenOp):
-            continue
-        if op.overload in _CONVOLUTIONS:
-            return True
-        before = [v for v in op.operands if v not in seen and shape_of(v) == shape_of(image)]
-        waiting += before
-        seen |= {*before}
-    return False
 
 
 __all__ = ["GroupChannelsPass"]

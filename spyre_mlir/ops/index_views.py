@@ -1,4 +1,7 @@
-"""Views as index functions: reshape, permute, slice and expand on plain integers, no data, no IR."""
+"""Views as index functions: reshape, permute, slice and expand on plain integers, no data, no IR.
+
+Decision: docs/decisions/0223-axes-that-walk-as-one-are-one.md
+"""
 
 from __future__ import annotations
 
@@ -188,6 +191,9 @@ class IndexView:
         Raises:
             NotAView: a new boundary falls inside an axis that it does not divide.
         """
+        return self._regrouped(shape)._fused()
+
+    def _regrouped(self, shape: tuple[int, ...]) -> IndexView:
         shape = _resolve(shape, prod(self.shape))
         if 0 in shape:  # nothing is read, so any axes will do
             axes = range(len(self.extents), len(self.extents) + len(shape))
@@ -211,6 +217,35 @@ class IndexView:
                 taken.append(axis)
             dims.append(tuple(taken))
         return replace(view, dims=tuple(dims))
+
+    def _fused(self) -> IndexView:
+        """The view with neighbouring axes of a dimension as one, where they walk every base dimension as one."""
+        view = self
+        for at in range(len(self.dims)):
+            place = 0
+            while place + 1 < len(axes := view.dims[at]):
+                outer, inner = axes[place : place + 2]
+                if view._walk_as_one(outer, inner):
+                    view, axis = view._joined(outer, inner)
+                    fewer = (*axes[:place], axis, *axes[place + 2 :])
+                    view = replace(view, dims=(*view.dims[:at], fewer, *view.dims[at + 1 :]))
+                else:
+                    place += 1
+        return view
+
+    def _walk_as_one(self, outer: AxisIndex, inner: AxisIndex) -> bool:
+        rows = [dict(row) for row in self.terms]
+        return all(row.get(outer, 0) == row.get(inner, 0) * self.extents[inner] for row in rows)
+
+    def _joined(self, outer: AxisIndex, inner: AxisIndex) -> tuple[IndexView, AxisIndex]:
+        """Replaces two axes by one in the terms."""
+        new, steps = len(self.extents), [dict(row).get(inner, 0) for row in self.terms]
+        terms = tuple(
+            tuple((new, step) if a == inner else (a, c) for a, c in row if a != outer)
+            for row, step in zip(self.terms, steps, strict=True)
+        )
+        extents = (*self.extents, self.extents[outer] * self.extents[inner])
+        return replace(self, terms=terms, extents=extents), new
 
     def _split(self, axis: AxisIndex, inner: int) -> tuple[IndexView, tuple[AxisIndex, AxisIndex]]:
         """Replaces `axis` by an outer and an inner one of extent `inner`."""
@@ -240,7 +275,7 @@ class IndexView:
             shape.append(total // size)
             total = size
         full = (*self.shape[:dim], *shape, *self.shape[dim + 1 :])
-        split = self.reshape(full)
+        split = self._regrouped(full)
         merged = tuple(a for d in split.dims[dim : dim + len(shape)] for a in d)
         return replace(split, dims=(*split.dims[:dim], merged, *split.dims[dim + len(shape) :]))
 

@@ -130,6 +130,22 @@ def test_a_view_that_is_the_base(view: IndexView, same: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("view", "axes"),
+    [
+        (IndexView.identity((2, 6)).reshape((2, 2, 3)).reshape((2, 6)), [1, 1]),
+        (IndexView.identity((24,)).reshape((2, 3, 4)).reshape((24,)), [1]),
+        (IndexView.identity((4, 24)).reshape((4, 2, 3, 4)).permute((1, 0, 2, 3)).reshape((2, 4, 12)), [1, 1, 1]),
+        (IndexView.identity((24,)).reshape((2, 3, 4)).permute((0, 2, 1)).reshape((2, 12)), [1, 2]),
+        (IndexView.identity((4, 6)).reshape((24,)), [2]),
+        (IndexView.identity((12,)).reshape((3, 4)).slice(1, 0, 2).reshape((6,)), [2]),
+        (IndexView.identity((5, 1, 1)).expand((5, 2, 3)).reshape((5, 6)), [1, 1]),
+    ],
+)
+def test_axes_that_walk_the_base_as_one_are_one(view: IndexView, axes: list[int]) -> None:
+    assert [len(found) for found in view.dims] == axes
+
+
+@pytest.mark.parametrize(
     ("shape", "other", "common"),
     [
         ((4, 65, 64), (130, 2, 64), (260, 64)),

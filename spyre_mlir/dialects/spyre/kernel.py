@@ -212,6 +212,13 @@ class ComputeOp(KernelOp):
             raise VerifyException(f"the first operand has {_lane_text(lanes[0])}, expected {summed[0]} in the lanes")
         if lanes[1] != lanes[2]:
             raise VerifyException(f"the second operand has {_lane_text(lanes[1])}, the result {_lane_text(lanes[2])}")
+        first, second = (one.names for one in self.maps.data[:2])
+        if summed[0] not in second:
+            raise VerifyException(f"a product sums over {summed[0]}, which is not in the map of the second operand")
+        if missing := [d.name for d in self.space.data if d.name not in first | second]:
+            raise VerifyException(
+                f"the result of a product has {', '.join(missing)}, which is in the map of neither operand; try a copy"
+            )
 
 
 def _lane_text(lane: str | None) -> str:

@@ -11,7 +11,7 @@ from xdsl.dialects import func
 from xdsl.ir import Block, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
-from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind, uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds, loop_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.transforms.utils.rebuild import describe_location
@@ -21,7 +21,8 @@ def check_written(block: Block) -> None:
     """Check that buffers are written before they are read, and that the trips of loops together write all of one.
 
     Raises:
-        LoweringError: a kernel reads a buffer that only kernels behind it write, or loops leave a part out.
+        LoweringError: a kernel or the host reads a buffer that nothing writes, or that only kernels behind it write, or
+            loops leave a part out.
     """
     kernels = [op for op in block.walk() if isinstance(op, kernel.KernelOp)]
     called = {value for op in block.ops if isinstance(op, func.CallOp) for value in op.arguments}
@@ -31,6 +32,9 @@ def check_written(block: Block) -> None:
         if isinstance(buffer.owner, kernel.AllocOp) and buffer not in called:  # functions write what they are handed
             writers.setdefault(buffer, []).append(op)
     _check_order(kernels, writers)
+    for op in block.walk():
+        if isinstance(op, kernel.AllocOp) and op.result not in writers:
+            _check_unread(op.result)
     for buffer, ops in writers.items():
         _check_whole(buffer, ops)
 
@@ -49,6 +53,20 @@ def _check_order(kernels: Iterable[kernel.KernelOp], writers: Mapping[SSAValue, 
                     hint="move the kernel behind it",
                 )
         written.add(buffer_behind(op.output))
+
+
+def _check_unread(buffer: SSAValue) -> None:
+    """Refuse a reader of a buffer that nothing writes: it would find what another buffer left at this address."""
+    ops = [use.operation for use in uses_with_tiles(buffer)]
+    readers = [op for op in ops if isinstance(op, kernel.KernelOp | kernel.FromDeviceOp | func.ReturnOp)]
+    if not readers or any(op not in readers and not isinstance(op, kernel.FreeOp) for op in ops):
+        return  # functions and the host write, too
+    name = readers[0].function_name if isinstance(readers[0], kernel.KernelOp) else readers[0].name
+    raise LoweringError(
+        f"{name} reads a buffer that nothing writes",
+        where=f"{name} at {describe_location(readers[0])}",
+        hint="write it first, by a kernel with this buffer in its outs",
+    )
 
 
 def _check_whole(buffer: SSAValue, writers: Sequence[kernel.KernelOp]) -> None:

@@ -108,6 +108,22 @@ def test_columns_in_two_loops_of_both_are_refused() -> None:
     assert refused.value.hint == "copy the second operand so that its columns are one loop"
 
 
+@pytest.mark.parametrize(
+    ("maps", "lacking"),
+    [
+        (("[0, k]", "[k, n]"), "both operands lack m"),
+        (("[m, k]", "[0, n]"), "operand 1 lacks k"),
+        (("[m, 0]", "[k, n]"), "operand 0 lacks k"),
+    ],
+)
+def test_a_product_whose_maps_lack_a_loop_is_refused(maps: tuple[str, str], lacking: str) -> None:
+    t = "tensor<64x64xf32>"
+    nest = f"""%0 = spyre.loop.nest [m = 64, n = 64, k = 64] ins(%x{maps[0]} : {t}, %w{maps[1]} : {t})
+      -> [m, n] : {t} reduce "arith.addf" {MUL}"""
+    with pytest.raises(LoweringError, match=f"no product reads operands by such maps: {lacking}"):
+        loops(f"%x: {t}, %w: {t}", nest, t)
+
+
 def test_a_sum_over_part_of_a_dimension_is_copied_first() -> None:
     """70 of 140 columns: zeros are needed where the others stand."""
     a, b, c = "tensor<4x140xf32>", "tensor<70x64xf32>", "tensor<4x64xf32>"

@@ -101,6 +101,7 @@ def _lower_pointwise(p: LayoutPlanner, op: loop.NestOp, function: str) -> None:
 def _lower_product(p: LayoutPlanner, op: loop.NestOp) -> None:
     """A product: the summed loop in the lanes of the first operand, the column loop in the others'."""
     (summed,) = op.reduced
+    _check_maps(op, summed)
     if op.dest is None:
         p.of(op.result).format = DL16.name  # the matrix unit knows no other
     first, second = 0, 1
@@ -130,6 +131,18 @@ def _lower_product(p: LayoutPlanner, op: loop.NestOp) -> None:
     p.chosen.lanes[op] = column
     check_said(op, (column, output[0].layout.stick), output[0].layout.order, COLUMNS)
     p.step(str(contractions.matmul.opfunc), op.space.data, [left, right], output, element=eager_element(op, DL16.name))
+
+
+def _check_maps(op: loop.NestOp, summed: str) -> None:
+    """Refuse operands that lack a loop: the hardware reads no row of a product twice."""
+    read = [names_in(op, number) for number in (0, 1)]
+    lacking = [f"operand {number} lacks {summed}" for number in (0, 1) if summed not in read[number]]
+    lacking += [f"both operands lack {d.name}" for d in op.space.data if d.name not in (summed, *read[0], *read[1])]
+    if lacking:
+        raise LoweringError(
+            f"no product reads operands by such maps: {', '.join(lacking)}",
+            hint="copy the operand to a tensor with the loop, by a nest in front",
+        )
 
 
 def _whole_along(p: LayoutPlanner, op: loop.NestOp, operand: int, summed: str, lane: str | None) -> Use:

@@ -49,6 +49,24 @@ func.func @compute_c2_product(%a: !t, %b: !t, %o: !t) {
 
 // -----
 
+!t = !spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
+func.func @compute_c2_product_without_rows(%a: !t, %b: !t, %o: !t) {
+  // expected-error@+1 {{the result of a product has m, which is in the map of neither operand}}
+  spyre.kernel.compute "batchmatmul" [m = 64, n = 64, k = 64] ins(%a[0, k] : !t, %b[k, n] : !t) outs(%o[m, n] : !t)
+  func.return
+}
+
+// -----
+
+!t = !spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
+func.func @compute_c2_product_without_sum(%a: !t, %b: !t, %o: !t) {
+  // expected-error@+1 {{a product sums over k, which is not in the map of the second operand}}
+  spyre.kernel.compute "batchmatmul" [m = 64, n = 64, k = 64] ins(%a[m, k] : !t, %b[0, n] : !t) outs(%o[m, n] : !t)
+  func.return
+}
+
+// -----
+
 !t = !spyre.tensor<[4, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>
 func.func @compute_c3(%a: !t, %o: !t) {
   // expected-error@+1 {{n has 128 elements, not divisible over 4 cores in pieces of 64; try a divisor}}

@@ -50,6 +50,24 @@ def test_kernels_in_another_order_are_refused_where_one_reads_what_comes_behind(
     assert refused.value.where is not None and refused.value.where.startswith("neg at ")
 
 
+@pytest.mark.parametrize(
+    ("kernels", "reader"),
+    [
+        (kernel("neg", "%1", "%2"), "neg at "),
+        (kernel("exp", "%0", "%1"), "spyre.kernel.from_device at "),
+        (kernel("exp", "%0", "%2") + f"spyre.kernel.free %1 : {T}\n" + kernel("neg", "%1", "%2"), "neg at "),
+    ],
+)
+def test_a_buffer_that_nothing_writes_is_not_read(kernels: str, reader: str) -> None:
+    with pytest.raises(LoweringError, match="reads a buffer that nothing writes") as refused:
+        passed(program(kernels), *LOWER)
+    assert refused.value.where is not None and refused.value.where.startswith(reader)
+
+
+def test_a_buffer_that_nothing_reads_needs_no_writer() -> None:
+    passed(program(kernel("exp", "%0", "%2")), *LOWER)
+
+
 def test_functions_write_what_they_are_handed() -> None:
     call = f"func.call @fill(%1) : ({T}) -> ()\n"
     fill = f"""func.func private @fill(%1: {T}) {{

@@ -105,7 +105,7 @@ def remaining_passes(module: ModuleOp, to: str, after: str | None = None) -> lis
 
 
 def lower_on(module: ModuleOp, context: Context, to: str, options: PassOptions | None = None) -> None:
-    """Bring a program to a level, or through a pass, in place.
+    """Bring a program to a level, or through a pass, in place; it verifies at each level.
 
     Args:
         module: as for `remaining_passes`.
@@ -117,8 +117,11 @@ def lower_on(module: ModuleOp, context: Context, to: str, options: PassOptions |
         InputError: as `remaining_passes`.
         UnsupportedError, LoweringError: the program cannot be lowered.
     """
+    ends = {passes_to(level).split(",")[-1] for level in LEVELS}
     for one in made_passes(remaining_passes(module, to), options or {}):
         one.apply(context, module)
+        if one.name in ends:
+            verify_module(module)
     verify_module(module)
 
 

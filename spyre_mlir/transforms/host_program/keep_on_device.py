@@ -26,6 +26,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of
 from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, carried_inputs, varying_inputs, with_types
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel_loop import is_written, uses_with_tiles
 from spyre_mlir.transforms.utils.rebuild import functions
 
@@ -80,6 +81,8 @@ class _Handing:
         writers = self._blocks[-1:] if self._loops else self._blocks
         made = [_own_tensor(block, number) for block in writers]
         form, host = None if made[0] is None else made[0].type, self._op.outputs[number].type
+        if isinstance(host, DeviceTensorType):
+            return  # it is kept already, in a text that goes on from behind this pass
         if form is None or any(value is None or value.type != form for value in made):
             return
         if self._loops and not self._carry(number, form):

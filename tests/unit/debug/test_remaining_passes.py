@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.debug.remaining_passes import level_of, remaining_passes
+from spyre_mlir.debug.remaining_passes import level_of, lower_on, remaining_passes
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import LEVELS, passes_to
@@ -61,6 +61,24 @@ def test_a_program_that_was_printed_anywhere_goes_on_as_one_that_was_not(stop: s
     for name in names[: names.index(following) + 1]:
         text = module_text(passed_one(text, name))
     assert text == stops[following]
+
+
+class Branches(nn.Module):
+    """Control flow, whose functions hand over device tensors from the level of kernels on."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.cond(x.sum() > 0, lambda y: torch.exp(y) * 2, lambda y: y - 1, (x,))
+
+
+@pytest.mark.parametrize("stop", ["keep-on-device", "order-batches", "plan"])
+def test_control_flow_that_was_printed_goes_on(stop: str) -> None:
+    module = import_program(Branches(), (torch.randn(16, 64),)).module
+    lower_on(module, make_context(), stop)
+    again = parse_module(module_text(module), make_context())
+    for one in (module, again):
+        lower_on(one, make_context(), LEVELS[-1])
+    assert "control.cond" in module_text(again)
+    assert module_text(again) == module_text(module)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -120,15 +121,23 @@ def _wide(pairs: torch.Tensor) -> torch.Tensor:
     return torch.as_tensor(unpacked(pairs.numpy()))
 
 
+def _reason(error: Exception) -> str:
+    """The part of torch's text that says why; the rest recommends to run the pickle."""
+    text = str(error).strip()
+    if found := re.search(r"Unsupported global: GLOBAL (\S+)", text):
+        return f"it holds more than tensors by name, an object of {found[1]}"
+    found = re.search(r"WeightsUnpickler error: (.*)", text)
+    return found[1] if found else text.split("\n", 1)[0]
+
+
 def _torch_file(path: Path) -> dict[str, torch.Tensor]:
     """What `torch.save` wrote of a state dict; its pickle is read without running anything of it."""
     mapped = zipfile.is_zipfile(path)  # the older format cannot be mapped
     try:
         content: object = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except (RuntimeError, OSError, EOFError, UnpicklingError, ValueError) as error:
-        what = str(error).strip().split("\n", 1)[0]
         raise BindingError(
-            f"the state dict cannot be read: {what}",
+            f"the state dict cannot be read: {_reason(error)}",
             where=str(path),
             hint="save it with torch.save(model.state_dict())",
         ) from error

@@ -126,3 +126,12 @@ def test_a_pickle_is_read_without_running_it(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(BindingError, match="the state dict cannot be read"):
         read_checkpoint(tmp_path / "evil.pt")
     assert not (tmp_path / "touched").exists()
+
+
+def test_a_module_instead_of_its_state_dict_is_named(tmp_path: Path) -> None:
+    torch.save(torch.nn.Linear(2, 2), tmp_path / "module.pt")
+    with pytest.raises(BindingError) as refused:
+        read_checkpoint(tmp_path / "module.pt")
+    assert refused.value.message == (
+        "the state dict cannot be read: it holds more than tensors by name, an object of torch.nn.modules.linear.Linear"
+    )

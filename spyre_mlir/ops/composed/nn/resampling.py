@@ -16,7 +16,10 @@ from spyre_mlir.ops.value import Value
 # Slices that a nearest-neighbour choice along one dimension may take; a product with zeros and ones is cheaper then.
 MOST_SLICES = 64
 CUBIC, CUBIC_SMOOTHED = -0.75, -0.5  # the free coefficient of cubic interpolation, as torch chooses it
-MODES = ("nearest", "linear", "cubic", "linear_smoothed", "cubic_smoothed", "taps", "turned")
+CURVES = ("linear", "cubic", "linear_smoothed", "cubic_smoothed")
+FIXED = "_fixed"
+MODES = ("nearest", *CURVES, *(curve + FIXED for curve in CURVES), "taps", "turned")
+FIXED_BITS = 15  # of a weight with its sign, as torch has them for bytes
 
 
 def _hat(x: Lanes) -> Lanes:
@@ -33,6 +36,8 @@ def _cubic(x: Lanes, a: float) -> Lanes:
 def resample_weights(size: Ints, mode: str, scale: float, offset: float) -> Lanes:
     """Weights of old elements (columns) in new elements (rows); new element i is at scale * i + offset."""
     rows, columns = size
+    if mode.endswith(FIXED):
+        return _in_fixed_point(resample_weights(size, mode.removesuffix(FIXED), scale, offset))
     place = scale * np.arange(rows) + offset
     if mode.endswith("_smoothed"):
         return _smoothed(rows, columns, mode, scale)
@@ -49,6 +54,14 @@ def resample_weights(size: Ints, mode: str, scale: float, offset: float) -> Lane
     distance = near - place[:, None]
     weights = _hat(distance) if mode == "linear" else _cubic(distance, CUBIC)
     return _spread_over(np.clip(near, 0, columns - 1), weights, columns)
+
+
+def _in_fixed_point(weights: Lanes) -> Lanes:
+    """Weights as torch rounds them for bytes: with as many bits behind the point as the largest one leaves."""
+    bits = 0
+    while int(0.5 + weights.max() * 2 ** (bits + 1)) < 2**FIXED_BITS:
+        bits += 1
+    return np.trunc(weights * 2**bits + np.copysign(0.5, weights)) / 2**bits
 
 
 def _taps(rows: int, columns: int, scale: int) -> Lanes:
@@ -96,6 +109,7 @@ def resample(*, size: Ints, mode: str, scale: float, offset: float = 0.0) -> Lan
 
     New element i lies at place scale * i + offset of the old ones. The mode says how it is made from those around
     it: "nearest", "linear", "cubic", and "linear_smoothed" and "cubic_smoothed", whose windows widen with the scale.
+    With "_fixed" behind one of the last four, its weights are in fixed point, as torch has them for bytes.
     With "taps", windows of `scale` elements lie side by side; the new elements are the first ones of all windows, then
     the second ones, and so on, 0 where there is no old element. With "turned", of two elements so far apart the second
     one comes to the place of the first with its sign changed, and the first one to the place of the second; elements
@@ -138,7 +152,9 @@ def _along(b: Build, x: Value, at: int, matrix: Value) -> Value:
 
 
 def _interpolated(b: Build, x: Value, sizes: Ints, mode: str, align: bool, scales: tuple[Number | None, ...]) -> Value:
-    rank = len(sizes)
+    rank, element, whole = len(sizes), x.element, x.is_whole
+    if whole:  # bytes: torch has no other integers here
+        x, mode = b.cast(x, "f32"), mode + FIXED
     for d in reversed(range(rank)):
         at, new = x.rank - rank + d, sizes[d]
         old, given = x.shape[at], scales[d]
@@ -151,7 +167,9 @@ def _interpolated(b: Build, x: Value, sizes: Ints, mode: str, align: bool, scale
         # Only the cubic curve follows a factor that does not change the size.
         if new != old or (mode == "cubic" and (scale, offset) != (1.0, 0.0)):
             x = _along(b, x, at, _matrix(b, x, (new, old), mode, scale, offset))
-    return x
+            if whole:  # after every dimension: torch has bytes between two of them
+                x = (x + 0.5).floor().clamp(min=0.0, max=255.0)
+    return b.cast(x, element) if whole else x
 
 
 def nearest_places(old: int, new: int, factor: Number | None, exact: bool) -> list[int]:

@@ -91,6 +91,32 @@ def test_many_pieces_of_a_nearest_choice_become_a_product() -> None:
     assert "batchmatmul" in compiled.mlir("spyre.kernel")
 
 
+@pytest.mark.parametrize("size", [(4, 4), (9, 5), (6, 7)])
+@pytest.mark.parametrize("smoothed", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_bytes_are_rounded_and_kept_in_range_after_every_dimension(
+    mode: str, smoothed: bool, size: tuple[int, int]
+) -> None:
+    """Bit for bit as torch has them; black beside white lets cubic curves leave the range of bytes."""
+
+    class Resized(nn.Module):
+        def forward(self, image: torch.Tensor) -> torch.Tensor:
+            return functional.interpolate(image, size, mode=mode, antialias=smoothed)
+
+    images = torch.randint(0, 256, (2, 3, 6, 7), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    images[1] = (images[1] > 127) * 255
+    compiled = spyre_mlir.compile(Resized(), (images,), numerics="exact")
+    assert torch.equal(compiled(images), Resized()(images))
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic", "linear_smoothed", "cubic_smoothed"])
+def test_weights_in_fixed_point_have_sixteen_bits_with_their_sign(mode: str) -> None:
+    wide, fixed = (resample_weights((4, 6), mode + kind, 1.3, 0.17) for kind in ("", "_fixed"))
+    bits = next(n for n in range(30) if (fixed * 2**n == np.round(fixed * 2**n)).all())
+    assert (fixed * 2**bits).max() * 2 >= 2**14 and (fixed * 2**bits).max() < 2**15
+    np.testing.assert_allclose(fixed, wide, rtol=0, atol=2.0 ** -(bits + 1))
+
+
 def test_layers_in_training_without_dropout_draw_no_random_numbers() -> None:
     x = torch.rand(2, 1, 3)
     spyre_mlir.compile(nn.RNN(3, 4), (x,), numerics="exact").verify(x)

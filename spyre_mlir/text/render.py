@@ -8,7 +8,7 @@ from io import StringIO
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.errors import ReadError
@@ -16,6 +16,8 @@ from spyre_mlir.text.parser import SpyreParser
 from spyre_mlir.text.printer import SpyrePrinter
 from spyre_mlir.text.verify import UseBeforeDefinition, verify_dominance
 from spyre_mlir.text.verify_ops import verify_ops
+
+_UNFILLED = "suffix identifier after {first_char}"  # xDSL's message has the name of its variable
 
 
 class InvalidOperation(VerifyException):
@@ -90,7 +92,22 @@ def parse_module(
         ReadError: the bytes are not UTF-8.
     """
     decoded = decode(text, filename, line_offset) if isinstance(text, bytes) else text
-    parser = SpyreParser(context, decoded, filename, locations=locations, line_offset=line_offset)
+    try:
+        parser = SpyreParser(context, decoded, filename, locations=locations, line_offset=line_offset)
+        return _module_of(parser, implicit_module)
+    except ParseError as error:
+        if _UNFILLED not in str(error):
+            raise
+        sign = error.span.text
+        raise ParseError(error.span, f"expected a name or a number behind {sign}, the text may be cut off") from error
+
+
+def _module_of(parser: SpyreParser, implicit_module: bool) -> ModuleOp:
+    """The module that a parser reads; errors of any kind have a place.
+
+    Raises:
+        ParseError: the text is not MLIR, or an attribute of it is not valid.
+    """
     try:
         return parser.parse_module(implicit_module)
     except (VerifyException, ValueError, ArithmeticError, struct.error) as error:

@@ -47,8 +47,13 @@ def option_values(pass_type: type[ModulePass]) -> dict[str, tuple[str, ...]]:
 def _values(hint: Any) -> tuple[str, ...]:
     if get_origin(hint) is Literal:
         return tuple(str(value) for value in get_args(hint))
-    alternatives = get_args(hint) or (hint,)
-    return tuple("None" if one is type(None) else str(getattr(one, "__name__", one)) for one in alternatives)
+    if get_origin(hint) is tuple:
+        kinds = "|".join(value for one in get_args(hint) if one is not Ellipsis for value in _values(one))
+        return (f"{kinds},...",)
+    alternatives = get_args(hint)
+    if not alternatives:
+        return ("None" if hint is type(None) else str(getattr(hint, "__name__", hint)),)
+    return tuple(value for one in alternatives for value in _values(one))
 
 
 def op_rows() -> list[tuple[str, ...]]:

@@ -33,7 +33,9 @@ def check_supported(function: func.FuncOp, lowers: Callable[[Operation], bool]) 
         lines = "".join(f"\n  {n}  x{c}, first at {first[n]}" for n, c in sorted(missing.items()))
         raise UnsupportedError(
             f"{counted(len(missing), 'operation', 'lack')} a lowering ({counted(missing.total(), 'node')}):{lines}",
-            hint="run decompose-aten first, or declare them in the op table",
+            hint="these are ops behind this pass: --to goes on from where a program is"
+            if all(n.startswith("spyre.") for n in missing)
+            else "run decompose-aten first, or declare them in the op table",
         )
 
 

@@ -125,6 +125,14 @@ def test_what_fails_inside_the_reader_is_an_error_at_its_place(
     assert "here.mlir:2" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "sign"), [("%", "%"), ('module {\n  %a = "test.op"(%', "%"), ("func.func @f(%x: !", "!")]
+)
+def test_a_text_that_is_cut_off_behind_a_sign_says_so(text: str, sign: str, context: Context) -> None:
+    with pytest.raises(ParseError, match=f"expected a name or a number behind {sign}, the text may be cut off"):
+        parse_module(text, context)
+
+
 def invalid() -> AddiOp:
     """A sum of two types, which does not verify."""
     narrow, wide = TestOp(result_types=[i32]), TestOp(result_types=[i64])

@@ -15,7 +15,16 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from spyre_mlir.cli.support.lists import OP_COLUMNS, PASS_COLUMNS, op_rows, ops_json, pass_rows, passes_json, print_list
+from spyre_mlir.cli.support.lists import (
+    OP_COLUMNS,
+    PASS_COLUMNS,
+    op_rows,
+    ops_json,
+    option_values,
+    pass_rows,
+    passes_json,
+    print_list,
+)
 from spyre_mlir.plugins import registry
 from tests.paths import ROOT
 
@@ -140,3 +149,18 @@ def test_a_list_on_a_terminal_is_a_table(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "first" in text and "second" in text
     assert "[bold]2" in text
     assert "│" in text
+
+
+@dataclass(frozen=True)
+class ManyPass(ModulePass):
+    """Takes several values of an option."""
+
+    name = "many"
+    parts: tuple[str, ...] = ()
+    sizes: tuple[int, ...] | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None: ...
+
+
+def test_options_that_take_several_values_say_so() -> None:
+    assert option_values(ManyPass) == {"parts": ("str,...",), "sizes": ("int,...", "None")}

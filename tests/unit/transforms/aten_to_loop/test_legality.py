@@ -48,6 +48,12 @@ def test_all_that_is_missing_is_listed_by_name_with_its_first_place() -> None:
         check_supported(THREE, is_exp)
 
 
+def test_ops_of_later_levels_are_not_sent_back() -> None:
+    with pytest.raises(UnsupportedError) as refused:
+        check_supported(function("%a = spyre.loop.empty : tensor<4xf32>"), lambda op: False)
+    assert refused.value.hint == "these are ops behind this pass: --to goes on from where a program is"
+
+
 EMPTY = {
     "an operand": ("0xf32", "aten.exp(%x) : (tensor<0xf32>) -> tensor<0xf32>", "tensor<0xf32>"),
     "a sum of nothing": (

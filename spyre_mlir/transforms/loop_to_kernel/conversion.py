@@ -19,6 +19,7 @@ from xdsl.traits import SymbolTable
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments
 from spyre_mlir.dialects.ir.control import ControlOp, ForLoopOp, carried_arguments
 from spyre_mlir.dialects.spyre import host, loop
+from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.layout_choices import LAYOUT, LayoutError, layout_said
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp
@@ -41,7 +42,7 @@ from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion, che
 from spyre_mlir.transforms.loop_to_kernel.slice_loops import PlannedLoop, fits_bundle
 from spyre_mlir.transforms.utils.numerics.integer_origins import Origins
 from spyre_mlir.transforms.utils.numerics.kept_float32 import check_names, kept_ops
-from spyre_mlir.transforms.utils.rebuild import Emitter, functions, install, try_each
+from spyre_mlir.transforms.utils.rebuild import Emitter, describe_location, functions, install, try_each
 
 
 @dataclass
@@ -130,6 +131,7 @@ class PlansLayouts(ModulePass):
             UnsupportedError, LoweringError: an op cannot be lowered.
             InputError: a layout that the text or a hint says cannot be followed.
         """
+        _check_level(module)
         calls = [op.callee for op in module.walk() if isinstance(op, func.CallOp)]
         loops = [op.body for op in module.walk() if isinstance(op, ForLoopOp)]
         called = {callee.root_reference.data for callee in (*calls, *loops)}
@@ -142,6 +144,17 @@ class PlansLayouts(ModulePass):
                     FunctionPlan(function, LayoutPlanner(keep_float32=self.keep_float32, relaid=self.relaid))
                 )
         return conversion.planned
+
+
+def _check_level(module: ModuleOp) -> None:
+    """Refuse a program that has device tensors: its layouts are those of its kernels."""
+    for op in module.walk():
+        if any(isinstance(value.type, DeviceTensorType) for value in (*op.operands, *op.results)):
+            raise LoweringError(
+                f"{op.name} is an op of a level behind this pass",
+                where=f"{op.name} at {describe_location(op)}",
+                hint="--to goes on from where a program is",
+            )
 
 
 @dataclass

@@ -3,7 +3,7 @@
 import pytest
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.text.render import module_text
 from spyre_mlir.transforms.buffer_layouts.choose_layouts import ChooseLayoutsPass
 from spyre_mlir.universe import make_context
@@ -32,3 +32,10 @@ def test_a_function_that_cannot_be_planned_leaves_all_functions_as_they_are() ->
     with pytest.raises(UnsupportedError, match=r"aten\.relu at the loop level"):
         ChooseLayoutsPass().planned(make_context(), module)
     assert module_text(module) == before
+
+
+def test_a_program_of_kernels_is_not_planned_again() -> None:
+    kernels = module_text(passed(MAIN + LAYER, "choose-layouts", "convert-spyre-loop-to-spyre-kernel"))
+    with pytest.raises(LoweringError, match=r"spyre\.kernel\.\w+ is an op of a level behind this pass") as refused:
+        ChooseLayoutsPass().planned(make_context(), passed(kernels))
+    assert refused.value.hint == "--to goes on from where a program is"

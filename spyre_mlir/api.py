@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, cast, overload
+
+import numpy as np
 
 from spyre_mlir.backend.check import Findings, check_path
 from spyre_mlir.builders import build, build_dynamic, build_parted, build_static, import_model
@@ -102,6 +105,7 @@ def compile(
         if example_inputs is not None or example_kwargs is not None or dynamic_shapes is not None or buckets:
             raise InputError(_GENERATES_FROM_NOTHING, hint="compile(model, generation=…)")
         return cast("GeneratingModel", resolve_name(_GENERATING)(model, generation, choices))
+    _check_buckets(buckets)
     if not is_complete(model):
         if buckets and dynamic_shapes is None:
             raise InputError("buckets need dynamic shapes", hint=_BUCKETS)
@@ -232,10 +236,24 @@ def info(
     return model_info(program, lower(program.module, make_context(), until="spyre.kernel", options=options))
 
 
+def _check_buckets(buckets: Any) -> None:
+    sizes = list(cast(Iterable[Any], buckets)) if isinstance(buckets, Iterable) else [buckets]
+    wrong = [size for size in sizes if not isinstance(size, Integral) or size is True]
+    if buckets is not None and (wrong or sizes == [buckets]):
+        raise InputError(f"buckets are a list of sizes, got {(wrong or sizes)[0]!r}", hint=_BUCKETS)
+
+
 def _as_tuple(example_inputs: Sequence[Any] | None) -> tuple[Any, ...] | None:
     """The example inputs; a tensor alone would be taken for the sequence of its rows."""
-    if example_inputs is None or isinstance(example_inputs, (tuple, list)):
-        return None if example_inputs is None else tuple(example_inputs)
+    if example_inputs is None:
+        return None
+    if isinstance(example_inputs, (tuple, list)):
+        for number, one in enumerate(example_inputs):
+            if isinstance(one, np.ndarray):
+                raise InputError(
+                    f"example input {number} is an array of NumPy", hint="torch.from_numpy makes a tensor of it"
+                )
+        return tuple(example_inputs)
     raise InputError(
         f"example inputs are a tuple, got {type(example_inputs).__name__}",
         hint="compile(model, (x,)) for one input x, (x, y) for two",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -29,6 +30,28 @@ def test_option_without_such_a_value_names_those_there_are(option: str, known: s
     wrong: dict[str, Any] = {option: "never"}
     with pytest.raises(InputError, match=f"{option} must be one of {known}, got 'never'"):
         spyre_mlir.compile(torch.nn.ReLU(), (X,), **wrong)
+
+
+@pytest.mark.parametrize("entry_point", [spyre_mlir.compile, spyre_mlir.info])
+def test_arrays_are_no_inputs(entry_point: Any) -> None:
+    with pytest.raises(InputError, match="example input 1 is an array of NumPy") as caught:
+        entry_point(torch.nn.Bilinear(3, 3, 3), (torch.ones(1, 3), np.ones((1, 3))))
+    assert caught.value.hint == "torch.from_numpy makes a tensor of it"
+
+
+@pytest.mark.parametrize(("buckets", "wrong"), [(8, "8"), ([8, "9"], "'9'"), ([True], "True"), ("12", "'1'")])
+def test_buckets_are_sizes(buckets: Any, wrong: str) -> None:
+    with pytest.raises(InputError, match=f"buckets are a list of sizes, got {wrong}"):
+        spyre_mlir.compile(
+            torch.nn.ReLU(), (torch.ones(4, 3),), dynamic_shapes=({0: torch.export.Dim("n")},), buckets=buckets
+        )
+
+
+@pytest.mark.parametrize("tolerance", [-1.0, float("nan"), "small"])
+def test_a_tolerance_is_a_number(tolerance: Any) -> None:
+    x = torch.ones(4, 3)
+    with pytest.raises(InputError, match="tolerance must be a number from 0 on, got"):
+        spyre_mlir.compile(torch.nn.ReLU(), (x,)).verify(x, tolerance=tolerance)
 
 
 @pytest.mark.parametrize("entry_point", [spyre_mlir.compile, spyre_mlir.info])

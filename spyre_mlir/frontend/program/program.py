@@ -215,10 +215,11 @@ class Program(ShownAsText):
         own = [leaf.name if isinstance(leaf, Argument) else None for leaf in self.input_leaves]
         args, kwargs = in_places(args, kwargs, self.input_tree, own)
         if len(args) != wanted_args.num_children:
-            count = wanted_args.num_children
-            wanted = f"expected {counted(count, 'positional argument')}"
+            wanted = f"expected {counted(wanted_args.num_children, 'positional argument')}"
+            known = {*keys, *(leaf.name for leaf in self.input_leaves)}
+            unknown = "".join(f" and no input called {k}" for k in kwargs if k not in known)
             raise InputError(
-                f"{wanted}, got {len(args)}; the inputs are {names}",
+                f"{wanted}{unknown}, got {len(args)}; the inputs are {names}",
                 hint="call it as in the example that it is made for",
             )
         missing, unknown = [k for k in keys if k not in kwargs], [k for k in kwargs if k not in keys]

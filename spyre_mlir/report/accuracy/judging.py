@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.debug.stored_runs import own_draws
+from spyre_mlir.errors import InputError
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.pipeline import LEVELS
 from spyre_mlir.report import Verification, VerifiedLevel
@@ -32,9 +33,14 @@ def judged(
         expected: the results of torch.
         inputs: arguments of the program.
         tolerance: largest error that counts as equal.
+
+    Raises:
+        InputError: the tolerance is no number from 0 on.
     """
     from spyre_mlir.frontend import RoundingSteps
 
+    if not (isinstance(tolerance, int | float) and tolerance >= 0):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(f"tolerance must be a number from 0 on, got {tolerance!r}", hint="tolerance=1e-4")
     levels = [VerifiedLevel.of(level, results, expected) for level, results in found.items()]
     own = found[LEVELS[0]]
     steps = None if isinstance(own, str) else RoundingSteps.of(module, inputs)

@@ -84,6 +84,8 @@ def test_constants_are_those_the_program_was_made_for(value: object) -> None:
 
 def test_positional_arguments_are_counted() -> None:
     assert refusal(X, k=Y, flag=None).message == "expected 2 positional arguments, got 1; the inputs are x, a, y, flag"
+    wrong = refusal(X, k=Y, flag=None, aa=7).message
+    assert wrong == "expected 2 positional arguments and no input called aa, got 1; the inputs are x, a, y, flag"
 
 
 def test_positional_tensors_may_come_by_their_names() -> None:

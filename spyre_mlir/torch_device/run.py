@@ -46,8 +46,12 @@ _programs: dict[str, CompiledModel | None] = {}
 
 def run_operator(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Return an operator's results on host tensors, mutated as its schema says; the hardware model computes."""
+    if _moves_memory(operator):
+        return operator(*args, **kwargs)
+    if writes := _writes_first(operator):
+        args = [args[0], *(_apart(x, args[0]) for x in args[1:])]
     tensors = [x for x in tree_flatten((tuple(args), dict(kwargs)))[0] if isinstance(x, torch.Tensor)]
-    if not tensors or _moves_memory(operator):
+    if not tensors:
         return operator(*args, **kwargs)
     key = f"{operator}|{_module().numerics}|{_module().on_overflow}|{signature_of(args, kwargs)}"
     if key not in _programs:
@@ -57,7 +61,21 @@ def run_operator(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
         _module().host_steps[str(operator)] += 1
         return operator(*args, **kwargs)
     result = program(*tensors)
-    return args[0] if str(operator).partition(".")[2].partition(".")[0].endswith("_") else result
+    return args[0] if writes else result
+
+
+def _writes_first(operator: Any) -> bool:
+    """Return whether an operator writes to its first argument, which is its result then."""
+    arguments = schema_of(operator).arguments
+    return bool(arguments) and arguments[0].alias_info is not None and arguments[0].alias_info.is_write
+
+
+def _apart(value: Any, written: Any) -> Any:
+    """A copy of a tensor that is the written one too, as in ``x.mul_(x)``: it is read as it was before."""
+    if not isinstance(value, torch.Tensor) or not isinstance(written, torch.Tensor):
+        return value
+    same = value.data_ptr() == written.data_ptr() and value.shape == written.shape
+    return value.clone() if same and value.stride() == written.stride() and value.dtype == written.dtype else value
 
 
 def _module() -> DeviceModule:

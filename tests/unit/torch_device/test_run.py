@@ -10,6 +10,7 @@ import torch
 
 import spyre_mlir.device  # noqa: F401 - switches the device on
 from spyre_mlir import api
+from spyre_mlir.errors import InputError
 from spyre_mlir.torch_device import run
 from spyre_mlir.torch_device.run import run_operator
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
@@ -63,6 +64,23 @@ def test_what_mutates_gives_its_operand_back() -> None:
     assert run_operator(aten.mul_.Tensor, (x, 2.0), {}) is x
     assert x.tolist() == [2, 4]
     assert run_operator(aten.mul.Tensor, (x, 2.0), {}) is not x
+
+
+def test_what_is_written_may_be_read_as_well() -> None:
+    x = torch.tensor([1.0, 2.0, 3.0])
+    assert run_operator(aten.mul_.Tensor, (x, x), {}) is x
+    assert x.tolist() == [1, 4, 9]
+    run_operator(aten.addcmul_.default, (x, x.view(3), torch.ones(3)), {"value": 0.5})
+    assert x.tolist() == [1.5, 6, 13.5]
+    with pytest.raises(InputError, match="shares memory"):
+        run_operator(aten.mul_.Tensor, (x[1:], x[:-1]), {})
+
+
+def test_a_name_that_ends_like_those_that_mutate_is_not_enough() -> None:
+    x = torch.tensor([7, -3, 2])
+    for shifted in (aten.__lshift__.Scalar, aten.__ilshift__.Scalar):
+        assert run_operator(shifted, (x, 1), {}).tolist() == [14, -6, 4]
+    assert x.tolist() == [14, -6, 4]
 
 
 def test_lists_of_tensors_are_inputs() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import FloatAttr, IntegerType, TensorType, UnitAttr, f32, f64, i1
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType, TensorType, UnitAttr, f32, f64, i1
 from xdsl.ir import Attribute, BlockArgument
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IotaAttr
@@ -36,14 +36,14 @@ def lower_rows(
 ) -> TensorView:
     """Return the rows of `table` that `indices` name, in the shape [indices…, row…].
 
-    The hardware gathers with a table and indices that come from the host, if those are read stick by stick. Everything
-    else compares the indices with the row numbers, which is exact as long as the table holds no infinity or NaN; an
-    index outside the table gives NaN there, as no row number equals it.
+    The hardware gathers with indices that come from the host, if they are read stick by stick. Everything else compares
+    the indices with the row numbers, which is exact as long as the table holds no infinity or NaN; an index outside the
+    table gives NaN there, as no row number equals it.
 
     Raises:
         UnsupportedError: the hardware cannot gather here, and there are too many rows and indices to compare.
     """
-    if _from_host(table, indices):
+    if _can_gather(table, indices):
         loops = _gather_loops(table, indices, result)
         if _read_by_sticks(indices, loops):
             return _gather(b, table, indices, result, loops, from_end)
@@ -63,10 +63,14 @@ def lower_rows(
     return _by_product(b, table, indices, result)
 
 
-def _from_host(table: TensorView, indices: TensorView) -> bool:
-    """Return whether the host provides both in a gather's layouts; one-element rows have no dimension for the lanes."""
-    host = isinstance(table.base, BlockArgument) and isinstance(indices.base, BlockArgument)
-    return host and table.is_base and prod(table.shape[1:]) > 1 and is_integer(element_of(indices.base))
+def _can_gather(table: TensorView, indices: TensorView) -> bool:
+    """Return whether both have a gather's layouts: the host sends them, or kernels lay out a table of floats.
+
+    One-element rows have no dimension for the lanes.
+    """
+    laid_out = isinstance(table.base, BlockArgument) or isinstance(element_of(table.base), AnyFloat)
+    whole_rows = table.is_base and prod(table.shape[1:]) > 1
+    return laid_out and whole_rows and isinstance(indices.base, BlockArgument) and is_integer(element_of(indices.base))
 
 
 def beyond_reach(table: TensorView, indices: TensorView, spec: SpyreSpec) -> str | None:
@@ -74,7 +78,7 @@ def beyond_reach(table: TensorView, indices: TensorView, spec: SpyreSpec) -> str
 
     All cores gather from one start, and any of them may be asked for any row: the whole table has to be in reach.
     """
-    if not _from_host(table, indices):
+    if not _can_gather(table, indices):
         return None
     form = stored_format(element_of(table.base))
     layout = StickLayout.rows_outermost(table.shape, len(table.shape) - 1, block_of(form))

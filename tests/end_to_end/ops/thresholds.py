@@ -129,7 +129,7 @@ def recurrent(steps: int, layers: int = 1) -> Made:
 
 
 def from_computed(table: Tensor, indices: Tensor) -> Tensor:
-    return functional.embedding(indices, table + 1)
+    return functional.embedding(indices + 0, table)
 
 
 def reversed_dimensions(x: Tensor) -> Tensor:

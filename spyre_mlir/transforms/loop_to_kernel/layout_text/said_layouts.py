@@ -6,9 +6,9 @@ Decision: docs/decisions/0175-layouts-are-said-in-the-text.md
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, Use
 
 from spyre_mlir.dialects.spyre.layout_choices import (
     NO_LOOP,
@@ -17,6 +17,8 @@ from spyre_mlir.dialects.spyre.layout_choices import (
     layout_said,
     listed,
 )
+from spyre_mlir.dialects.spyre.loop import LoopGatherOp
+from spyre_mlir.hw.sticks import UNIT
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel
 
 # The loop in the lanes, and the stick dimension of the result.
@@ -109,13 +111,23 @@ def allowed_sticks(op: Operation, legal: Sequence[int]) -> list[int]:
 def put_in_order(op: Operation, buffer: PlannedBuffer) -> PlannedBuffer:
     """Order the dimensions of the buffer of an op's result as its text says; return the buffer.
 
+    Where the text says nothing, the rows of a table from which a gather takes some are outermost.
+
     Raises:
         LayoutError: the order does not list every dimension once.
     """
     said = layout_said(op)
     if said is not None and said.order:
         buffer.layout, buffer.ordered = said.in_order(buffer.layout), True
+    elif buffer.layout.stick != UNIT and any(_is_table(use) for result in op.results for use in result.uses):
+        stick = buffer.layout.stick
+        outer = (dim for dim in range(len(buffer.shape)) if dim != stick)
+        buffer.layout = replace(buffer.layout, order=(*outer, stick))
     return buffer
+
+
+def _is_table(use: Use) -> bool:
+    return isinstance(use.operation, LoopGatherOp) and use.operation.table is use.operation.operands[use.index]
 
 
 def check_said(op: Operation, lane: Lane, order: Sequence[int], why: str) -> None:

@@ -56,9 +56,7 @@ def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp, spec: SpyreSpec) -> No
     rows = _Rows(p.form(op.table, form), p.of(op.indices), op.space.data, op.maps.data[0].data, op.maps.data[2].data)
     if lane is not None and (count := _parts_of_rows(op, rows, lane, spec)) > 1:
         rows = rows.in_parts(count, lane)
-    table = _from_host(
-        p, rows.table, StickLayout.rows_outermost(rows.table.shape, sticks[0], block_of(rows.table.format))
-    )
+    table = _table(p, rows.table, StickLayout.rows_outermost(rows.table.shape, sticks[0], block_of(rows.table.format)))
     axis = op.axis.value.data
     if table.layout.order[0] != axis:
         raise UnsupportedError(f"a gather along dimension {axis} of a table of shape {table.shape}")
@@ -155,12 +153,15 @@ def _gather_sticks(op: loop.LoopGatherOp, lane: str, lanes: int) -> tuple[int, i
     return (table, out) if may_write(out_map, shape_of(op.result), lane, op.space.extents, lanes) else None
 
 
+def _table(p: LayoutPlanner, versions: DeviceForms, layout: StickLayout) -> PlannedBuffer:
+    """A table in the layout that a gather asks for: kernels lay out one that the program computes."""
+    return p.laid_out(versions, layout) if versions.host is None else _from_host(p, versions, layout)
+
+
 def _from_host(p: LayoutPlanner, versions: DeviceForms, layout: StickLayout) -> PlannedBuffer:
     """A form of the tensor that the host puts in the layout that a gather asks for."""
     if versions.host is None:
-        raise UnsupportedError(
-            "a gather whose table or indices the program computes", hint="make both weights or inputs"
-        )
+        raise UnsupportedError("a gather whose indices the program computes", hint="make them an input")
     if versions.placed:
         return p.laid_out(versions, layout)
     made = p.define(

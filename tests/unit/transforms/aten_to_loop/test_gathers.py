@@ -63,20 +63,25 @@ def computed(built: Built, number: int) -> TensorView:
     return built.b.copy(built.arg(number))
 
 
-@pytest.mark.parametrize("what", ["table", "indices"])
-def test_what_the_program_computes_is_chosen_by_a_product(what: str) -> None:
+def test_rows_that_computed_indices_name_are_chosen_by_a_product() -> None:
     built, result = rows((5, 8), (2, 3))
-    table = computed(built, 0) if what == "table" else built.arg(0)
-    indices = computed(built, 1) if what == "indices" else built.arg(1)
-    made = lower_rows(built.b, table, indices, result)
+    made = lower_rows(built.b, built.arg(0), computed(built, 1), result)
     assert "gather" not in kinds(built) and kinds(built).count("sum") == 2
     values = numbers(5, 8)
     assert np.allclose(built.run(made, values, INDICES), values[INDICES])
 
 
+def test_a_table_that_the_program_computes_is_gathered_from() -> None:
+    built, result = rows((5, 8), (2, 3))
+    made = lower_rows(built.b, computed(built, 0), built.arg(1), result)
+    assert kinds(built) == ["nest", "gather"]
+    values = numbers(5, 8)
+    assert np.array_equal(built.run(made, values, INDICES), values[INDICES])
+
+
 def test_an_index_outside_of_the_table_gives_no_number() -> None:
     built, result = rows((5, 8), (3,))
-    made = lower_rows(built.b, computed(built, 0), built.arg(1), result)
+    made = lower_rows(built.b, built.arg(0), computed(built, 1), result)
     values = numbers(5, 8)
     got = built.run(made, values, np.array([1, 5, -1]))
     assert np.allclose(got[0], values[1]) and np.isnan(got[1:]).all()
@@ -146,7 +151,7 @@ def test_truth_values_are_chosen_as_numbers() -> None:
 
 def test_a_table_of_another_type_than_the_result_is_selected_from() -> None:
     built, _ = rows((5, 3), (3,))
-    lower_rows(built.b, computed(built, 0), built.arg(1), TensorType(f16, [3, 3]))
+    lower_rows(built.b, built.arg(0), computed(built, 1), TensorType(f16, [3, 3]))
     assert kinds(built).count("sum") == 1
 
 
@@ -173,5 +178,6 @@ def test_a_table_beyond_reach() -> None:
     near, far = (replace(SPYRE, span_bytes=size - n) for n in (0, 1))
     assert beyond_reach(built.arg(0), built.arg(1), near) is None
     assert beyond_reach(built.arg(0), built.arg(1), far) == said
-    # The device chooses from what it computes without a gather.
-    assert beyond_reach(computed(built, 0), built.arg(1), far) is None
+    assert beyond_reach(computed(built, 0), built.arg(1), far) == said
+    # The device chooses by indices that it computes without a gather.
+    assert beyond_reach(built.arg(0), computed(built, 1), far) is None

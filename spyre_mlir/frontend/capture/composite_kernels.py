@@ -5,7 +5,8 @@ second, a third of the time to compile a small program. They are the same every 
 kept.
 
 Used, all private: `_override_composite_implicit_decomp` of `export.exported_program`, `OpOverload.py_kernels` and
-`_dispatch_cache`, `torch._C.DispatchKey`, and `op_implementations_dict` of `fake_impls`, which the first one writes.
+`_dispatch_cache`, `torch._C.DispatchKey`, `torch._decomp.decomposition_table`, and `op_implementations_dict` of
+`fake_impls`, which the first one writes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from torch.export import exported_program
 from spyre_mlir.frontend.torch_private import Operator, is_composite
 
 Composites = Mapping[Operator, Callable[..., Any]]
+_FORMS = cast("dict[Operator, Callable[..., Any]]", cast(Any, torch)._decomp.decomposition_table)
 _Kernels = dict[Hashable, Callable[..., Any]]
 _RULES = cast("dict[Operator, Callable[..., Any]]", cast(Any, fake_impls).op_implementations_dict)
 
@@ -60,7 +62,8 @@ class CompositeKernels:
 def kept_whole(operators: Iterable[Operator]) -> Generator[None]:
     """Have no kernels of Python, while the block runs, that take these operators apart although torch has others.
 
-    That of `multilabel_margin_loss_forward` gives other numbers than torch's own.
+    That of `multilabel_margin_loss_forward` gives other numbers than torch's own. What torch takes for a form of
+    `nll_loss` where sizes are symbols reads the reduction as another argument: `reduction="none"` had no dimension.
     """
     keys = cast(Any, torch)._C.DispatchKey
     taken: list[tuple[Any, Any]] = []
@@ -69,9 +72,13 @@ def kept_whole(operators: Iterable[Operator]) -> Generator[None]:
         if keys.Autograd in private.py_kernels and not is_composite(operator):
             taken.append((private, private.py_kernels.pop(keys.Autograd)))
             private._dispatch_cache.clear()
+    other_signature = torch.ops.aten.nll_loss.default
+    form = _FORMS.pop(other_signature, None)
     try:
         yield
     finally:
+        if form is not None:
+            _FORMS[other_signature] = form
         for private, kernel in taken:
             private.py_kernels[keys.Autograd] = kernel
             private._dispatch_cache.clear()

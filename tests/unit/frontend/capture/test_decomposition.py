@@ -38,6 +38,18 @@ def test_an_operator_stays_that_python_takes_apart_otherwise() -> None:
     torch.testing.assert_close(model(X), wanted)
 
 
+@pytest.mark.parametrize("name", ["cross_entropy", "nll_loss"])
+def test_losses_of_symbolic_rows_have_as_many_elements(name: str) -> None:
+    """What torch takes for a form of `nll_loss` with symbols reads the reduction as another argument."""
+    model = FunctionModel(lambda x, labels: getattr(nn.functional, name)(x, labels, reduction="none"))
+    rows = {0: torch.export.Dim.AUTO}
+    compiled = spyre_mlir.compile(
+        model, (X, torch.tensor([0, 5, 2, 2])), dynamic_shapes=((rows, rows),), numerics="exact"
+    )
+    for given in ((X, torch.tensor([0, 5, 2, 2])), (X[:3], torch.tensor([1, 1, 0]))):
+        torch.testing.assert_close(compiled(*given), model(*given))
+
+
 class CountingModel(nn.Module):
     """Writes to a buffer, and reads it afterwards."""
 

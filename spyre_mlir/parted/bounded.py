@@ -171,7 +171,7 @@ class Bounding:
 
         least = piece.least()
         most = _compiled(bounds, least)
-        examples = {s: max(_EXAMPLE_STEP * (number + 1), least[s]) for number, s in enumerate(most)}
+        examples = {s: min(max(_EXAMPLE_STEP * number, least[s]), most[s]) for number, s in enumerate(most, 1)}
         program = import_program(piece.model, piece.examples(examples), None, (piece.dynamic_shapes(),))
         if program.origin is None:
             raise UnsupportedError(f"torch takes the sizes of {program.name} for granted")

@@ -19,6 +19,7 @@ from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
 from spyre_mlir.frontend.capture.unsupported import op_name
 from spyre_mlir.frontend.data_sizes.branches import makes_size
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
+from spyre_mlir.frontend.data_sizes.equal_sizes import size_expression
 from spyre_mlir.frontend.element_types import describe
 from spyre_mlir.frontend.graph_runs import KnownNumbers
 from spyre_mlir.frontend.locations import place_of
@@ -29,7 +30,7 @@ from spyre_mlir.frontend.reference.generator import generator_kept
 from spyre_mlir.frontend.symbolic.call_sizes import sizes_of_leaves
 from spyre_mlir.frontend.symbolic.guards import guards_of
 from spyre_mlir.frontend.symbolic.sizes import Sizes
-from spyre_mlir.frontend.torch_private import expression_of, hint_of_symbol, tree_flatten
+from spyre_mlir.frontend.torch_private import hint_of_symbol, tree_flatten
 from spyre_mlir.ops.checks import REMEDY
 
 # Examples of sizes: even, different, and neither 0 nor 1, for which torch traces other programs.
@@ -228,14 +229,14 @@ def _symbolic(value: torch.Tensor) -> list[torch.SymInt]:
 
 
 def _symbols(extent: torch.SymInt) -> list[Any]:
-    return sorted(expression_of(extent).free_symbols, key=str)
+    return sorted(size_expression(extent).free_symbols, key=str)
 
 
 def _size(extent: Any, sizes: Mapping[Any, int]) -> int | None:
     """An example of a size; None if the expression gives no whole number above 1."""
     if not isinstance(extent, torch.SymInt):
         return int(extent)
-    found = expression_of(extent).subs(sizes)
+    found = size_expression(extent).subs(sizes)
     return int(found) if found.is_Integer and int(found) > 1 else None
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import torch
 from torch.fx import Graph, Node
 
-from spyre_mlir.frontend.torch_private import expression_of
+from spyre_mlir.frontend.data_sizes.equal_sizes import size_expression
 
 aten = torch.ops.aten
 
@@ -135,7 +135,7 @@ def shape_of_node(value: object) -> Sequence[object]:
 
 def symbol_of(extent: object) -> Any:
     """Return the symbol that an extent is, or the expression of symbols; None if it is a number."""
-    expression: Any = expression_of(extent) if isinstance(extent, torch.SymInt) else None
+    expression: Any = size_expression(extent) if isinstance(extent, torch.SymInt) else None
     return None if expression is None or expression.is_number else _usual(expression)
 
 

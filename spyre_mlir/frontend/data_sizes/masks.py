@@ -19,14 +19,13 @@ from typing import Any, cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes import ordered, resized, sized_reads, sized_writes
+from spyre_mlir.frontend.data_sizes import losses, ordered, resized, sized_numbers, sized_reads, sized_writes
 from spyre_mlir.frontend.data_sizes.masking import (
     Masking,
     argument_of,
     reduced_dims,
     replace,
     shape_of_node,
-    symbol_of,
 )
 
 aten = torch.ops.aten
@@ -153,16 +152,6 @@ def _quotient(masking: Masking, node: Node, total: Node, count: tuple[Any, int])
     return mean if others == 1 else masking.before(node, aten.div.Scalar, mean, others)
 
 
-def _with_count(masking: Masking, node: Node) -> bool:
-    """Put a tensor in the place of a size that an operator computes with."""
-    number = node.args[1]
-    symbol = symbol_of(number.meta.get("val")) if isinstance(number, Node) else None
-    if symbol not in masking.counts:
-        return False
-    node.update_arg(1, masking.count(node, symbol, node.meta["val"].dtype))
-    return True
-
-
 def _attention(masking: Masking, node: Node) -> bool:
     """Hide padded keys from attention, whose mask says which keys a query sees."""
     sized = masking.sized(node.args[1], (-2,))
@@ -185,8 +174,8 @@ _HANDLERS: dict[object, Handler] = {
     **dict.fromkeys((aten.mean.default, aten.mean.dim), _mean),
     aten.var.correction: partial(_spread, root=False),
     aten.std.correction: partial(_spread, root=True),
-    # Operators whose second argument may be a size.
-    **dict.fromkeys((aten.div.Tensor, aten.mul.Tensor, aten.add.Tensor, aten.sub.Tensor), _with_count),
+    **dict.fromkeys(sized_numbers.WITH_NUMBERS, sized_numbers.computed_with),
+    aten.masked_fill.Scalar: sized_numbers.filled_with,
     **dict.fromkeys(ordered.SORTS, ordered.sort),
     **dict.fromkeys(ordered.EXTREMES, ordered.extreme),
     aten.topk.default: ordered.topk,
@@ -205,6 +194,8 @@ _HANDLERS: dict[object, Handler] = {
     aten.select.int: sized_reads.select_from_end,
     aten.flip.default: sized_reads.flip,
     aten.scaled_dot_product_attention.default: _attention,
+    **dict.fromkeys(losses.OF_CLASSES, losses.of_classes),
+    aten.histc.default: losses.histogram,
     aten.cat.default: resized.cat,
     aten.constant_pad_nd.default: resized.pad,
     aten.slice.Tensor: resized.cut,

@@ -20,6 +20,7 @@ from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED
 from spyre_mlir.frontend.data_sizes.calls import piece_model, place_of_call
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
+from spyre_mlir.frontend.data_sizes.equal_sizes import size_expression
 from spyre_mlir.frontend.data_sizes.masking import symbol_of
 from spyre_mlir.frontend.data_sizes.masks import Masks
 from spyre_mlir.frontend.data_sizes.resized import RESIZING
@@ -69,7 +70,7 @@ class PaddedPiece:
             put.return_checks()
         for node in given:
             if not isinstance(node.meta["val"], torch.Tensor):
-                _ask_mask(node, masks[expression_of(node.meta["val"])])
+                _ask_mask(node, masks[symbol_of(node.meta["val"])])
         for node in [n for n in graph.nodes if n.op == "call_function" and _expression(n) in derived]:
             _ask_mask(node, masks[_expression(node)])  # numbers that are such a size
         self._masks, self._counts = ([s for s in symbols if of[s].users] for of in (masks, counts))
@@ -217,9 +218,9 @@ def _symbols(piece: Piece) -> dict[Any, tuple[int, int | None]]:
         value = node.meta["val"]
         if not isinstance(value, torch.Tensor) and not _is_symbol(value):
             raise UnsupportedError(f"{node.name} is a number of the data that is no size", where=place_of(node))
-        of_data = set(free_unbacked_symbols(value))
+        of_inputs = _symbols_of_inputs(value)
         for symbol in _symbols_in(value):
-            if symbol not in of_data:
+            if symbol in of_inputs:
                 raise UnsupportedError(f"the size {symbol} is one of the model's inputs", where=place_of(node))
             found[symbol] = None
         extents = value.shape if isinstance(value, torch.Tensor) else (value,)
@@ -236,7 +237,14 @@ def _symbols_in(value: object) -> Iterator[Any]:
     """The symbols in the sizes of a tensor, or in a number."""
     for size in value.shape if isinstance(value, torch.Tensor) else (value,):
         if isinstance(size, torch.SymInt):
-            yield from sorted(expression_of(size).free_symbols, key=str)
+            yield from sorted(size_expression(size).free_symbols, key=str)
+
+
+def _symbols_of_inputs(value: Any) -> set[Any]:
+    """Those that inputs of the model say, not data."""
+    extents = value.shape if isinstance(value, torch.Tensor) else (value,)
+    symbols = {s for size in extents if isinstance(size, torch.SymInt) for s in expression_of(size).free_symbols}
+    return symbols - set(free_unbacked_symbols(value))
 
 
 def _is_symbol(number: object) -> bool:

@@ -78,23 +78,26 @@ def pad(masking: Masking, node: Node) -> bool:
 
 
 def cut(masking: Masking, node: Node) -> bool:
-    """Leave out rows in front, or behind."""
+    """Leave out rows in front, or behind, or between."""
     value, at = cast(Node, node.args[0]), cast(int, argument_of(node, "dim")) % len(shape_of_node(node))
     sized, start = masking.sized(value, (at,)), argument_of(node, "start")
     extent = shape_of_node(node)[at]
-    if not sized or argument_of(node, "step") != 1:
+    start, step = 0 if start is None else start, argument_of(node, "step")
+    if not sized or not isinstance(step, int) or symbol_of(extent) in sized.values():
         return False
-    start = 0 if start is None else start
-    if symbol_of(extent) in sized.values():
+    if step != 1 and (not isinstance(start, int) or start < 0):
         return False
     if not isinstance(start, int) or not _is_place(masking, node, at) or (isinstance(extent, int) and start >= 0):
         return False
+    places: Node | None = None
+    if step != 1:
+        places = masking.before(node, aten.mul.Scalar, masking.places(node, extent), step)
     first: Place = -start
     if start < 0:  # counted from the end of the caller's rows
         (symbol,) = sized.values()
         from_end = masking.before(node, aten.add.Scalar, masking.count(node, symbol, torch.int64), start)
         first = masking.before(node, aten.neg.default, from_end)
-    rows = _moved(masking, node, value, at, first)
+    rows = _moved(masking, node, value, at, first, places)
     if rows is None:
         return False
     _shaped(masking, node, rows, at)
@@ -161,7 +164,7 @@ def _moved(masking: Masking, node: Node, value: Node, at: int, first: Place, pla
         value: has the rows.
         at: the dimension of the rows.
         first: where the first row goes; below 0 if rows in front go nowhere.
-        places: the places of the result; those of the call if none are given.
+        places: the rows that the result takes, counted from the first one; its own places if none are given.
     """
     shape = shape_of_node(value)
     rest = [extent for other, extent in enumerate(shape) if other != at]

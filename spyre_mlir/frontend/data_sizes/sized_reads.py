@@ -51,11 +51,22 @@ def read_rows(masking: Masking, node: Node) -> bool:
 
 
 def gather(masking: Masking, node: Node) -> bool:
-    """Check that an index of elements names those of the caller."""
+    """Pick elements by the rows of the caller that an index names."""
     value, dim, index = cast("tuple[Node, int, Node]", node.args[:3])
-    sized = masking.sized(value, (dim,))
-    for symbol in sized.values():
-        node.update_arg(2, _checked(masking, node, index, symbol))
+    sized, shape, named = masking.sized(value, (dim,)), shape_of_node(value), shape_of_node(index)
+    for at, symbol in sized.items():
+        known, write = value.meta["val"].dtype, partial(masking.before, node)
+        row = checked(masking, node, index, symbol)
+        if [str(n) for n in (*shape[:at], *shape[at + 1 :])] != [str(n) for n in (*named[:at], *named[at + 1 :])]:
+            node.update_arg(2, row)
+            continue
+        elements = write(aten.movedim.int, masking.filled(node, value, sized, 0.0), at, -1)
+        row = write(aten.unsqueeze.default, write(aten.movedim.int, row, at, -1), -1)
+        hit = write(aten.eq.Tensor, row, masking.numbers(node, symbol))
+        hit = write(aten.logical_and.default, hit, masking.of[symbol])
+        picks = write(aten.where.ScalarOther, hit, write(aten.unsqueeze.default, elements, -2), 0)
+        found = write(aten.to.dtype, write(aten.sum.dim_IntList, picks, [-1]), known)
+        replace(node, write(aten.movedim.int, found, -1, at))
     return bool(sized)
 
 
@@ -118,7 +129,7 @@ def _read(masking: Masking, node: Node, dim: int, index: Node) -> bool:
         return False
     ((at, symbol),) = sized.items()
     write = partial(masking.before, node)
-    named = write(aten.reshape.default, _checked(masking, node, index, symbol), [-1])
+    named = write(aten.reshape.default, checked(masking, node, index, symbol), [-1])
     made = rows_of(masking, node, value, at, named)
     if made is None:
         return False
@@ -130,8 +141,8 @@ def _read(masking: Masking, node: Node, dim: int, index: Node) -> bool:
     return True
 
 
-def _checked(masking: Masking, node: Node, index: Node, symbol: Any) -> Node:
-    """An index that names rows of the caller, or the first one instead; that no other is meant is checked."""
+def checked(masking: Masking, node: Node, index: Node, symbol: Any) -> Node:
+    """Return an index that names rows of the caller, or the first one instead; that no other is meant is checked."""
     known, shape = index.meta["val"], shape_of_node(index)
     write = partial(masking.before, node)
     below = write(aten.lt.Tensor, index, masking.count(node, symbol, known.dtype))

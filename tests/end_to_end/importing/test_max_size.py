@@ -145,7 +145,29 @@ def multiplied(x: Tensor, _i: Tensor) -> Any:
     return positive(x).prod(0), (x[x > 0] + 0.5).cumprod(0)
 
 
+def losses(x: Tensor, _i: Tensor) -> Any:
+    rows = positive(x)
+    classes = torch.nonzero(x.sum(-1) > 0)[:, 0]
+    return nn.functional.cross_entropy(rows, classes), nn.functional.nll_loss(rows, classes, reduction="sum")
+
+
+def masked_twice(x: Tensor, i: Tensor) -> Any:
+    """Torch knows two sizes, and that they are equal."""
+    row = torch.repeat_interleave(torch.arange(4), i)
+    return x[x > 0] + (x * 2)[x > 0], torch.zeros(4, 6).index_add(0, row, torch.repeat_interleave(x, i, dim=0))
+
+
+def each_second(x: Tensor, _i: Tensor) -> Any:
+    return x[x > 0][::2] * 2, x[x > 0][1::3].sum()
+
+
+def spread(x: Tensor, _i: Tensor) -> Any:
+    numbers = x[x > 0]
+    return numbers.quantile(0.3), torch.histc(numbers, 5, 0.0, 2.0)
+
+
 PROGRAMS = (
+    losses, masked_twice, each_second, spread,
     parts, padded, steps, multiplied, overwritten, put_by_a_mask, in_order, extremes,
     rows_by_a_weight, softmax_over_rows, attention_to_rows, means, selected, places, different_values, repeated,
     first_rows, counted_to, written_rows, two_sizes, sorted_numbers, sorted_rows, order_of_integers,
@@ -227,7 +249,8 @@ def test_bounds_are_those_that_the_program_says() -> None:
 
 
 def in_bins(x: Tensor, _i: Tensor) -> Any:
-    return torch.histc(x[x > 0], 5, 0, 2)
+    """Between the least and the largest number."""
+    return torch.histc(x[x > 0], 5)
 
 
 def merged(x: Tensor, _i: Tensor) -> Any:
@@ -241,7 +264,7 @@ def divided_by_a_number(x: Tensor, i: Tensor) -> Any:
 @pytest.mark.parametrize(
     ("program", "because"),
     [
-        (in_bins, r"aten\.histc: arith\.addf takes in padding"),
+        (in_bins, r"aten\.histc: arith\.minimumf takes in padding"),
         (merged, "for another length"),
         (divided_by_a_number, "is a number of the data that is no size"),
     ],

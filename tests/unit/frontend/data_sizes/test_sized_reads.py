@@ -23,6 +23,9 @@ READS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
         y.index_select(0, torch.zeros(3, dtype=torch.int64)),
         functional.embedding(torch.zeros(2, 2, dtype=torch.int64), y),
         y.gather(0, torch.zeros(2, 4, dtype=torch.int64)),
+        y.gather(0, torch.tensor([[0, 1], [1, 0]])),
+        y.t().gather(1, torch.tensor([[0, 1], [1, 1], [0, 0], [1, 0]])),
+        (y > 2)[:, 1].gather(0, torch.tensor([1, 0, 1])),
     ),
 }
 

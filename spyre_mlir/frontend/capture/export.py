@@ -34,6 +34,7 @@ from spyre_mlir.frontend.capture.tracing.derivatives import (
 )
 from spyre_mlir.frontend.capture.tracing.given import check_dense, check_model, check_shapes
 from spyre_mlir.frontend.capture.tracing.sizes_above_zero import SizesAboveZero, sizes_asked
+from spyre_mlir.frontend.capture.tracing.sizes_alike import SizesAlike, sizes_compared
 from spyre_mlir.frontend.capture.tracing.specialized_values import Noted, specialized, values_of
 from spyre_mlir.frontend.capture.tracing.strange_results import check_results
 from spyre_mlir.frontend.capture.tracing.torch_errors import (
@@ -207,7 +208,7 @@ def export_model(
 
 @dataclass(frozen=True)
 class _Asked:
-    """What is to be traced: a module, its example arguments, and what is known of them and of sizes above zero."""
+    """What is to be traced: a module, its example arguments, and what is known of them and of sizes."""
 
     model: torch.nn.Module
     args: tuple[Any, ...]
@@ -215,6 +216,7 @@ class _Asked:
     dynamic_shapes: Any
     noted: Noted | None
     above_zero: frozenset[str] = frozenset()
+    alike: frozenset[frozenset[str]] = frozenset()
 
 
 def _check_next_call(asked: _Asked, exported: ExportedProgram, names: Sequence[str]) -> None:
@@ -236,6 +238,8 @@ def _export(asked: _Asked, *, strict: bool) -> ExportedProgram:
             # `int` gives a number of Python, but Dynamo reads the code, and takes `int(n)` for `n.item()`.
             with suppress(Exception):
                 return _traced(asked, strict=True)
+        if not strict and (pairs := sizes_compared(error) - asked.alike):
+            return _export(replace(asked, alike=asked.alike | pairs), strict=False)
         if not strict and (more := sizes_asked(error) - asked.above_zero):
             return _export(replace(asked, above_zero=asked.above_zero | more), strict=False)
         raise decided_by_values(type(asked.model).__name__, error) from error
@@ -278,7 +282,8 @@ def _traced(asked: _Asked, *, strict: bool, derivatives: bool = False) -> Export
                 given, sought = Differentiated(model, *clone_examples(fresh_args, fresh_kwargs)), nullcontext()
             answered, bodies = specialized(asked.noted), bodies_as_written()
             checked = SizesAboveZero(asked.above_zero) if asked.above_zero else nullcontext()
-            with known, writes, exchanged, sought, answered, bodies, checked, settings_noted() as noted:
+            alike = SizesAlike(asked.alike) if asked.alike else nullcontext()
+            with known, writes, exchanged, sought, answered, bodies, checked, alike, settings_noted() as noted:
                 exported = torch.export.export(
                     given, fresh_args, fresh_kwargs, dynamic_shapes=asked.dynamic_shapes, strict=strict
                 )

@@ -102,6 +102,14 @@ class DividedCall:
                     hint="leave such calls out: a check of the model says so, or an operator of torch, which refuses "
                     "0 elements or takes another way for them",
                 ) from error
+            if (makers := _makers_of_different(step.node, self._known)) is not None:
+                (first, size), (second, other) = makers
+                raise InputError(
+                    f"{op_name(first)} gives a size of {size} in this call, and {op_name(second)} at "
+                    f"{place_of(second)} one of {other}, expected equal sizes",
+                    where=place_of(first),
+                    hint="an operator of torch compares them: give both the same mask, or compile each case by itself",
+                ) from error
             said, _, remedy = str(error).splitlines()[0].partition(REMEDY)
             raise InputError(
                 f"{op_name(step.node)} refuses the values of this call: {said}",
@@ -138,8 +146,21 @@ def _maker_of_none(check: Node, known: Mapping[Node, Any]) -> Node | None:
     if not isinstance(condition, Node) or condition.target is not operator.ge or condition.args[1] != 1:
         return None
     size = condition.args[0]
-    if not isinstance(size, Node) or known.get(size) != 0:
+    return _maker(size) if isinstance(size, Node) and known.get(size) == 0 else None
+
+
+def _makers_of_different(check: Node, known: Mapping[Node, Any]) -> list[tuple[Node, int]] | None:
+    """The calls that have made two sizes, of which a check says that they are equal, with these sizes."""
+    condition = check.args[0] if check.args else None
+    if not isinstance(condition, Node) or condition.target is not operator.eq:
         return None
+    sizes = [size for size in condition.args if isinstance(size, Node)]
+    makers = [(maker, int(known[size])) for size in sizes if size in known and (maker := _maker(size)) is not None]
+    return makers if len(makers) == 2 else None
+
+
+def _maker(size: Node) -> Node | None:
+    """The call that has made a size; None if it follows from several."""
     while not makes_size(size):
         if len(size.all_input_nodes) != 1:
             return None

@@ -1,4 +1,4 @@
-"""Operators that ask whether there are elements, behind a size that data decides."""
+"""Operators that ask whether there are elements, or equal sizes, behind sizes that data decides."""
 
 from __future__ import annotations
 
@@ -55,22 +55,41 @@ def test_calls_with_elements_are_eager(program: Callable[..., Any]) -> None:
 
 
 def test_a_call_without_elements_is_an_error_of_the_call() -> None:
-    for program in (loss, rolled):
+    for program in (differences, rolled):
         compiled = spyre_mlir.compile(FunctionModel(program), call(3), numerics="exact")
         with pytest.raises(InputError, match=r"aten.* gives a size of 0 in this call, expected 1 at") as no:
             compiled(*call(0))
         assert "functions.py:" in str(no.value.where)
 
 
-def test_an_exported_program_and_a_saved_one(tmp_path: Path) -> None:
-    """The loss asks where it is decomposed, after the export."""
+def test_a_loss_without_elements_is_eager(tmp_path: Path) -> None:
+    """Whether there are rows, it does not ask; an exported program and a saved one know, too."""
     exported = torch.export.export(FunctionModel(loss), call(3))
     saved = spyre_mlir.compile(exported, numerics="exact").save(tmp_path / "saved")
     loaded = spyre_mlir.load(saved, numerics="exact")
-    for count in (2, 4):
-        close(results(loaded, call(count)), results(loss, call(count)))
-    with pytest.raises(InputError, match="expected 1 at least"):
-        loaded(*call(0))
+    for count in (2, 0, 4):
+        torch.testing.assert_close(loaded(*call(count)), loss(*call(count)), equal_nan=True)
+
+
+def test_two_sizes_of_one_mask_are_equal() -> None:
+    def distances(x: Tensor, i: Tensor) -> Any:
+        return nn.functional.l1_loss(x[i > 0], (x * 2)[i > 0]), torch.cosine_similarity(x[i > 0], x[i > 0] + 1)
+
+    compiled = spyre_mlir.compile(FunctionModel(distances), call(3), numerics="exact")
+    for count in (3, 1, 4):
+        close(results(compiled, call(count)), results(distances, call(count)))
+
+
+def test_two_sizes_that_differ_are_an_error_of_the_call() -> None:
+    def distance(x: Tensor, i: Tensor) -> Any:
+        return nn.functional.l1_loss(x[i > 0], x[x[:, 0] < -0.2])
+
+    compiled = spyre_mlir.compile(FunctionModel(distance), call(2), numerics="exact")
+    close(results(compiled, call(2)), results(distance, call(2)))
+    with pytest.raises(
+        InputError, match=r"gives a size of \d in this call, and aten\.index\.Tensor at .* expected equal"
+    ):
+        compiled(*call(3))
 
 
 def test_the_largest_of_no_number_is_an_error_of_the_call() -> None:

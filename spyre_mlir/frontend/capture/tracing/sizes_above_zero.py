@@ -57,16 +57,20 @@ class SizesAboveZero(TorchFunctionMode):
 
 def sizes_asked(error: BaseException | None) -> frozenset[str]:
     """Return the names of the sizes about which torch asks, to compare them with a number; none if the model asks."""
+    condition = asked_by_torch(error)
+    return frozenset[str]() if condition is None else frozenset(str(symbol) for symbol in condition.free_symbols)
+
+
+def asked_by_torch(error: BaseException | None) -> Any:
+    """Return the condition, as an expression of sizes, that torch's own code asks about; None if there is none."""
     if not isinstance(error, GuardOnDataDependentSymNode):
-        return frozenset()
+        return None
     # A call passes modes, torch's and ours, wherever it comes from.
     frames = [f.filename for f in extract_tb(error.__traceback__) if f.name != "__torch_function__"]
     askers = (file for file in reversed(frames) if not any(part in file for part in _ON_THE_WAY))
     asker = next(askers, None)
     condition: Any = error.cond
-    if asker is None or of_model(asker) or not hasattr(condition, "free_symbols"):
-        return frozenset()
-    return frozenset(str(symbol) for symbol in condition.free_symbols)
+    return None if asker is None or of_model(asker) or not hasattr(condition, "free_symbols") else condition
 
 
 def checked_above_zero(exported: ExportedProgram, symbols: Collection[str]) -> ExportedProgram:
@@ -106,4 +110,4 @@ def _sizes(value: object, symbols: Collection[str]) -> Iterator[tuple[int, torch
                 yield dim, size
 
 
-__all__ = ["SizesAboveZero", "checked_above_zero", "sizes_asked"]
+__all__ = ["SizesAboveZero", "asked_by_torch", "checked_above_zero", "sizes_asked"]

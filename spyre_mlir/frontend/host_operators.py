@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from ast import literal_eval
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -118,16 +119,47 @@ def _alike(input: Tensor, *_: object) -> Tensor:
     return torch.empty_like(input)
 
 
-def _ctc_loss(
-    log_probs: Tensor,
-    targets: Tensor,
-    input_lengths: Tensor,
-    target_lengths: Tensor,
-    blank: int,
-    reduction: int,
-    zero_infinity: bool,
-) -> Tensor:
-    return _ctc(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity).clone()
+@dataclass(frozen=True)
+class _Ctc:
+    """What `ctc_loss` is given."""
+
+    log_probs: Tensor
+    targets: Tensor
+    input_lengths: Tensor
+    target_lengths: Tensor
+    blank: int
+    reduction: int
+    zero_infinity: bool
+
+    def loss(self) -> Tensor:
+        """Return the loss."""
+        lengths = self.input_lengths, self.target_lengths
+        given = self.log_probs, self.targets, *lengths, self.blank, self.reduction, self.zero_infinity
+        return _ctc(*given).clone()
+
+    def gradient(self, gradient: Tensor) -> Tensor:
+        """Return the derivative, by torch's kernels: autograd is not there inside of an operator.
+
+        Args:
+            gradient: of the loss.
+        """
+        aten, batch = cast(Any, torch.ops.aten), self.log_probs
+        batch = batch if batch.ndim == 3 else batch.unsqueeze(1)
+        lengths: list[list[int]] = [
+            cast(Any, given).reshape(-1).tolist() for given in (self.input_lengths, self.target_lengths)
+        ]
+        losses, alignments = aten._ctc_loss.default(batch, self.targets, *lengths, self.blank, self.zero_infinity)
+        each = gradient.expand(losses.shape)
+        if self.reduction == _MEAN:
+            each = each / self.target_lengths.reshape(-1).clamp(min=1) / len(losses)
+        made = aten._ctc_loss_backward.default(
+            each.contiguous(), batch, self.targets, *lengths, losses, alignments, self.blank, self.zero_infinity
+        )
+        return made.reshape(self.log_probs.shape).contiguous()
+
+
+def _ctc_loss(*given: Any) -> Tensor:
+    return _Ctc(*given).loss()
 
 
 def _ctc_loss_shaped(log_probs: Tensor, *others: Any) -> Tensor:
@@ -135,27 +167,8 @@ def _ctc_loss_shaped(log_probs: Tensor, *others: Any) -> Tensor:
     return log_probs.new_empty(log_probs.shape[1:2] if not reduction and log_probs.ndim == 3 else ())
 
 
-def _ctc_gradient(
-    gradient: Tensor,
-    log_probs: Tensor,
-    targets: Tensor,
-    input_lengths: Tensor,
-    target_lengths: Tensor,
-    blank: int,
-    reduction: int,
-    zero_infinity: bool,
-) -> Tensor:
-    """By torch's kernels: autograd is not there inside of an operator."""
-    aten, batch = cast(Any, torch.ops.aten), log_probs if log_probs.ndim == 3 else log_probs.unsqueeze(1)
-    lengths: list[list[int]] = [cast(Any, given).reshape(-1).tolist() for given in (input_lengths, target_lengths)]
-    losses, alignments = aten._ctc_loss.default(batch, targets, *lengths, blank, zero_infinity)
-    each = gradient.expand(losses.shape)
-    if reduction == _MEAN:
-        each = each / target_lengths.reshape(-1).clamp(min=1) / len(losses)
-    made = aten._ctc_loss_backward.default(
-        each.contiguous(), batch, targets, *lengths, losses, alignments, blank, zero_infinity
-    )
-    return made.reshape(log_probs.shape).contiguous()
+def _ctc_gradient(gradient: Tensor, *given: Any) -> Tensor:
+    return _Ctc(*given).gradient(gradient)
 
 
 def _ctc_gradient_shaped(gradient: Tensor, log_probs: Tensor, *_: Any) -> Tensor:  # noqa: ARG001

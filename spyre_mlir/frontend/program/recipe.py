@@ -63,16 +63,15 @@ class Recipe:
         values = dict(self.fixed) | {node: tensors[name].detach().cpu() for node, name in self.buffers.items()}
         values |= {n: before[n] if n in before else recipe.value(tensors) for n, recipe in self.earlier.items()}
         try:
-            value = computed(self.node, values)
-        except ImportProgramError as error:
+            value = _computed(self.node, values)
+        except _RefusedError as refused:
             if not self.leaves:
-                raise
-            said, read = str(error.__cause__).splitlines()[0], ", ".join(self.leaves)
+                raise refused.as_of_program() from refused.error
             raise InputError(
-                f"torch cannot compute the constant '{self.node.name}' from {read}: {said}",
+                f"torch cannot compute the constant '{self.node.name}' from {', '.join(self.leaves)}: {refused.said}",
                 where=place_of(self.node),
                 hint="the model fails in eager, too, with these",
-            ) from error
+            ) from refused.error
         value = value if self.dtype is None else value.to(self.dtype)
         value = value[tuple(slice(0, 1) if one else slice(None) for one in self.repeated)]
         # Of the constant alone, whatever it is a part of; one element counts as dense under any stride.
@@ -156,27 +155,53 @@ def ordered(node: Node, done: Mapping[Node, object]) -> list[Node]:
     return list(order)
 
 
+class _RefusedError(Exception):
+    """Torch refuses the values that a call reads.
+
+    Attributes:
+        node: the call.
+        error: of torch.
+    """
+
+    def __init__(self, node: Node, error: Exception) -> None:
+        super().__init__(str(error))
+        self.node, self.error = node, error
+
+    @property
+    def said(self) -> str:
+        """The first line of the error."""
+        return str(self.error).splitlines()[0]
+
+    def as_of_program(self) -> ImportProgramError:
+        """Return the error for values that are part of the program."""
+        text = f"{_name(self.node)} refuses the constants that it reads: {self.said}"
+        return ImportProgramError(text, where=place_of(self.node), hint="eager torch refuses them, too")
+
+
 def computed(node: Node, values: dict[Node, object]) -> torch.Tensor:
     """The value of a node from values of what it follows from; those between are added.
 
     Raises:
         ImportProgramError: torch refuses the values, as the largest number of none.
     """
+    try:
+        return _computed(node, values)
+    except _RefusedError as refused:
+        raise refused.as_of_program() from refused.error
+
+
+def _computed(node: Node, values: dict[Node, object]) -> torch.Tensor:
+    """Raises _RefusedError if torch refuses the values."""
     for current in ordered(node, values):
         if current not in values:
-            values[current] = _run_or_refuse(current, values)
+            try:
+                values[current] = _run(current, values)
+            except (RuntimeError, IndexError, ValueError) as error:
+                raise _RefusedError(current, error) from error
     value = values[node]
     if not isinstance(value, torch.Tensor):
         raise TypeError(f"node {node.name} has {type(value).__name__} as its value, not a tensor")
     return value
-
-
-def _run_or_refuse(node: Node, values: Mapping[Node, object]) -> object:
-    try:
-        return _run(node, values)
-    except (RuntimeError, IndexError, ValueError) as error:
-        text = f"{_name(node)} refuses the constants that it reads: {str(error).splitlines()[0]}"
-        raise ImportProgramError(text, where=place_of(node), hint="eager torch refuses them, too") from error
 
 
 def _run(node: Node, values: Mapping[Node, object]) -> object:

@@ -5,7 +5,7 @@ Decision: docs/decisions/0192-a-bound-stands-for-sizes-that-data-decides.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,7 @@ class BoundedPart:
         if sizes is None:
             return None
         self._check(sizes)
-        compiled = _compiled(self.most, self.piece.least())
+        compiled = _compiled(self.most, self.piece, self.piece.is_masked)
         if any(size > compiled[symbol] for symbol, size in sizes.items()) or not self._stands_for(inputs, sizes):
             return None
         given = self.piece.arguments(inputs, sizes, compiled)
@@ -130,7 +130,7 @@ class Bounding:
         try:
             return self._proved(plain, most)
         except (UnsupportedError, ImportProgramError) as refused:
-            masked = PaddedPiece(piece, name, masked=True, bounds=_compiled(most, plain.least()))
+            masked = PaddedPiece(piece, name, masked=True, bounds=_compiled(most, plain, masked=True))
             if not masked.is_masked:
                 raise self._behind(plain, name, refused) from refused
         try:
@@ -146,7 +146,7 @@ class Bounding:
         most = self._most(plain)
         if not masked:
             return BoundedPart(plain, program, most, self.makers)
-        padded = PaddedPiece(piece, name, masked=True, bounds=_compiled(most, plain.least()))
+        padded = PaddedPiece(piece, name, masked=True, bounds=_compiled(most, plain, masked=True))
         return BoundedPart(padded, program, padded.with_derived(most), self.makers)
 
     def _most(self, piece: PaddedPiece) -> dict[Any, int]:
@@ -167,12 +167,11 @@ class Bounding:
         return found
 
     def _proved(self, piece: PaddedPiece, bounds: Sizes) -> BoundedPart:
-        from spyre_mlir.frontend import import_program, sizes_of_call
+        from spyre_mlir.frontend import sizes_of_call
 
         least = piece.least()
-        most = _compiled(bounds, least)
-        examples = {s: min(max(_EXAMPLE_STEP * number, least[s]), most[s]) for number, s in enumerate(most, 1)}
-        program = import_program(piece.model, piece.examples(examples), None, (piece.dynamic_shapes(),))
+        most = _compiled(bounds, piece, piece.is_masked)
+        program = self._imported(piece, least, most)
         if program.origin is None:
             raise UnsupportedError(f"torch takes the sizes of {program.name} for granted")
 
@@ -182,13 +181,29 @@ class Bounding:
             except InputError as error:
                 raise UnsupportedError(error.message, where=error.where) from error
 
-        ends = (sizes_of_call(program, piece.examples(sizes)) for sizes in (least, most))
+        try:
+            ends = [sizes_of_call(program, piece.examples(sizes)) for sizes in (least, most)]
+        except InputError as error:  # torch takes one of the sizes for a sum of another one
+            raise UnsupportedError(error.message, where=error.where) from error
         check_conditions(program, *ends)
-        for symbol, others in _settings(least, most):
+        for symbol, others in _settings(least, most, piece.extents()):
             size = most[symbol]
             smaller = [(at({**others, symbol: n}), n) for n in sorted({least[symbol], size - 1})]
             check_bucket(at({**others, symbol: size}), size, smaller, self.options)
         return BoundedPart(piece, self.build(at(most)), bounds, self.makers)
+
+    def _imported(self, piece: PaddedPiece, least: Sizes, most: Sizes) -> Program:
+        """The program with symbols: for sizes far apart, or if the model refuses these, for sizes within the bounds."""
+        from spyre_mlir.frontend import import_program
+
+        wide = {s: max(_EXAMPLE_STEP * number, least[s]) for number, s in enumerate(most, 1)}
+        try:
+            return import_program(piece.model, piece.examples(wide), None, (piece.dynamic_shapes(),))
+        except ImportProgramError:
+            within = {s: min(size, most[s]) for s, size in wide.items()}
+            if within == wide:
+                raise
+            return import_program(piece.model, piece.examples(within), None, (piece.dynamic_shapes(),))
 
     def _behind(self, piece: PaddedPiece, name: str, refused: SpyreError) -> UnsupportedError:
         """The error for a part, named by what makes its sizes."""
@@ -229,23 +244,43 @@ def _check_condition(condition: str, sizes: Mapping[str, int]) -> None:
         raise UnsupportedError(error.message) from error
 
 
-def _compiled(most: Sizes, least: Sizes) -> dict[Any, int]:
+def _compiled(most: Sizes, piece: PaddedPiece, masked: bool) -> dict[Any, int]:
     """The sizes of the program: one more than the least at least, with which it is compared, and apart from each other.
 
     Equal constants are one argument, so that a program with several equal sizes has fewer than one for smaller sizes.
+    Masks bring constants, so that with them sizes are apart from all others of the piece, unless the program says how
+    large they are: it may read as many rows of a tensor.
     """
-    found = dict[Any, int]()
+    least, found = piece.least(), dict[Any, int]()
     for symbol, bound in most.items():
         size = max(bound, least[symbol] + 1)
-        while any(abs(size - other) < _APART for other in found.values()):
+        is_free = masked and not piece.derives(symbol) and piece.upper(symbol) is None
+        fixed = piece.extents() if is_free else frozenset[int]()
+        while _is_near(size, found.values(), _APART) or _is_near(size, fixed, _APART - 1):
             size += 1
         found[symbol] = size
     return found
 
 
-def _settings(least: Sizes, most: Sizes) -> Iterator[tuple[Any, Sizes]]:
-    """Each symbol, with the sizes of the other ones: the largest, and small ones, apart from the least."""
+def _is_near(size: int, others: Iterable[int], distance: int) -> bool:
+    return any(abs(size - other) < distance for other in others)
+
+
+def _settings(least: Sizes, most: Sizes, fixed: Collection[int]) -> Iterator[tuple[Any, Sizes]]:
+    """Each symbol, with the sizes of the other ones: the largest, and small ones, apart from the least and from others.
+
+    Args:
+        least: the least sizes.
+        most: the largest ones.
+        fixed: sizes that the program has besides.
+    """
+    small = dict[Any, int]()
+    for symbol in most:
+        size = least[symbol] + 2
+        while size < most[symbol] and (size in fixed or _is_near(size, small.values(), 2)):
+            size += 1
+        small[symbol] = min(size, most[symbol])
     for symbol in most:
         yield symbol, most
         if len(most) > 1:
-            yield symbol, {s: min(least[s] + 2 * place, most[s]) for place, s in enumerate(most, 1)}
+            yield symbol, small

@@ -18,19 +18,31 @@ from spyre_mlir.frontend.torch_private import expression_of
 
 
 def size_expression(size: torch.SymInt) -> Any:
-    """Return the expression that a size is, with one symbol for those that are equal."""
+    """Return the expression that a size is, with one symbol for those that are equal; a number if it is known."""
     expression = expression_of(size)
-    equal = _equal(cast(Any, size).node.shape_env) if expression.free_symbols else {}
+    if not expression.free_symbols:
+        return expression
+    checks = _equalities(cast(Any, size).node.shape_env)
+    for left, right in checks:
+        if right.is_number and left == expression:  # parts of a tensor that was split
+            return right
+    equal = _equal(checks)
     return expression.subs(equal) if equal else expression
 
 
-def _equal(noted: Any) -> dict[Any, Any]:
+def _equalities(noted: Any) -> list[tuple[Any, Any]]:
+    """Both sides of the equations that a program checks, a number on the right."""
+    checks = [check.expr for of_symbol in noted.deferred_runtime_asserts.values() for check in of_symbol]
+    sides = [(check.lhs, check.rhs) for check in checks if str(getattr(check, "rel_op", "")) == "=="]
+    return [(right, left) if left.is_number else (left, right) for left, right in sides]
+
+
+def _equal(checks: list[tuple[Any, Any]]) -> dict[Any, Any]:
     """The symbols that have another one in their place: of equal ones the first by its name."""
     found = dict[Any, Any]()
-    checks = [check.expr for of_symbol in noted.deferred_runtime_asserts.values() for check in of_symbol]
-    for check in checks:
-        if str(getattr(check, "rel_op", "")) == "==" and check.lhs.is_Symbol and check.rhs.is_Symbol:
-            first, other = sorted((_first(found, check.lhs), _first(found, check.rhs)), key=_order)
+    for left, right in checks:
+        if left.is_Symbol and right.is_Symbol:
+            first, other = sorted((_first(found, left), _first(found, right)), key=_order)
             if first != other:
                 found[other] = first
     return {symbol: _first(found, symbol) for symbol in found}

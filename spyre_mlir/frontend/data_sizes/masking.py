@@ -130,7 +130,13 @@ def reduced_dims(node: Node) -> tuple[int, ...]:
 def shape_of_node(value: object) -> Sequence[object]:
     """Return the shape of what a node gives; empty for what is no tensor."""
     known = value.meta.get("val") if isinstance(value, Node) else None
-    return tuple(known.shape) if isinstance(known, torch.Tensor) else ()
+    return tuple(map(_plain, known.shape)) if isinstance(known, torch.Tensor) else ()
+
+
+def _plain(extent: object) -> object:
+    """An extent; the number that a program says it is."""
+    expression: Any = size_expression(extent) if isinstance(extent, torch.SymInt) else None
+    return int(expression) if expression is not None and expression.is_number else extent
 
 
 def symbol_of(extent: object) -> Any:

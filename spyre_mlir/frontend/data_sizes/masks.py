@@ -199,5 +199,6 @@ _HANDLERS: dict[object, Handler] = {
     aten.cat.default: resized.cat,
     aten.constant_pad_nd.default: resized.pad,
     aten.slice.Tensor: resized.cut,
+    aten.split_with_sizes.default: resized.split,
     **dict.fromkeys(resized.PRODUCTS, resized.product),
 }

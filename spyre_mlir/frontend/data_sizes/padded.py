@@ -96,6 +96,12 @@ class PaddedPiece:
         """Return the least size that checks of the program allow."""
         return self._bounds[symbol][0] if symbol in self._bounds else 0
 
+    def extents(self) -> frozenset[int]:
+        """Return the sizes that values of the piece have in each call."""
+        values = (node.meta.get("val") for node in self._piece.module.graph.nodes)
+        tensors = (value for value in values if isinstance(value, torch.Tensor))
+        return frozenset(extent for value in tensors for extent in map(_plain, value.shape) if isinstance(extent, int))
+
     def least(self) -> dict[Any, int]:
         """Return the least sizes that the program is compared for: torch traces as if none were 0 or 1."""
         return {symbol: max(2, self.lower(symbol)) for symbol in self.symbols}
@@ -267,7 +273,7 @@ def _extents(value: torch.Tensor, sizes: Sizes) -> list[int]:
 
 
 def _plain(extent: Any) -> Any:
-    return int(extent) if isinstance(extent, torch.SymInt) and symbol_of(extent) is None else extent
+    return int(size_expression(extent)) if isinstance(extent, torch.SymInt) and symbol_of(extent) is None else extent
 
 
 def _value(expression: Any, sizes: Sizes) -> int:

@@ -104,6 +104,34 @@ def cut(masking: Masking, node: Node) -> bool:
     return True
 
 
+def split(masking: Masking, node: Node) -> bool:
+    """Part rows by counts of the call: each part begins behind the rows of those in front of it."""
+    value, counts = cast(Node, node.args[0]), cast("Sequence[object]", node.args[1])
+    dim = argument_of(node, "dim")
+    at = (0 if dim is None else cast(int, dim)) % len(shape_of_node(value))
+    numbers = [count if isinstance(count, int) else symbol_of(cast(Node, count).meta["val"]) for count in counts]
+    parts = {cast(int, reader.args[1]): reader for reader in node.users}
+    if not all(isinstance(number, int) or number in masking.counts for number in numbers):
+        return False
+    if all(isinstance(number, int) for number in numbers):
+        return False
+    first: Place = 0
+    for number, count in enumerate(numbers):
+        if (part := parts.get(number)) is not None:
+            goes = first if first == 0 else _negative(masking, part, first)
+            rows = _moved(masking, part, value, at, goes)
+            if rows is None:
+                return False
+            _shaped(masking, part, rows, at)
+        first = _sum_of_counts(masking, node, first, count)
+    node.graph.erase_node(node)
+    return True
+
+
+def _negative(masking: Masking, node: Node, place: Place) -> Place:
+    return -place if isinstance(place, int) else masking.before(node, aten.neg.default, place)
+
+
 def product(masking: Masking, node: Node) -> bool:
     """Multiply as many rows as the bound says."""
     value = cast(Node, node.args[0])
@@ -147,9 +175,14 @@ def _is_place(masking: Masking, node: Node, at: int) -> bool:
 
 def _sum(masking: Masking, node: Node, first: Place, extent: object) -> Place:
     """The place behind a part."""
+    return _sum_of_counts(masking, node, first, extent if isinstance(extent, int) else symbol_of(extent))
+
+
+def _sum_of_counts(masking: Masking, node: Node, first: Place, extent: Any) -> Place:
+    """The place behind a part whose size is a number, or a symbol."""
     if isinstance(extent, int):
         return first + extent if isinstance(first, int) else masking.before(node, aten.add.Scalar, first, extent)
-    count = masking.count(node, symbol_of(extent), torch.int64)
+    count = masking.count(node, extent, torch.int64)
     if isinstance(first, int):
         return count if first == 0 else masking.before(node, aten.add.Scalar, count, first)
     return masking.before(node, aten.add.Tensor, first, count)

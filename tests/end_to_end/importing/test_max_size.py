@@ -166,8 +166,17 @@ def spread(x: Tensor, _i: Tensor) -> Any:
     return numbers.quantile(0.3), torch.histc(numbers, 5, 0.0, 2.0)
 
 
+def parted_by_counts(x: Tensor, _i: Tensor) -> Any:
+    """Rows behind each other by their kind, and then put back."""
+    rows = torch.cat([x, -x.abs()])
+    kind = (rows.sum(-1) > 0).long()
+    order = kind.argsort(stable=True)
+    some, others = rows[order].split(nn.functional.one_hot(kind, 2).sum(0).tolist())
+    return torch.zeros(8, 6).index_copy(0, order, torch.cat([some * 2, others.exp()])), others.sum(0)
+
+
 PROGRAMS = (
-    losses, masked_twice, each_second, spread,
+    parted_by_counts, losses, masked_twice, each_second, spread,
     parts, padded, steps, multiplied, overwritten, put_by_a_mask, in_order, extremes,
     rows_by_a_weight, softmax_over_rows, attention_to_rows, means, selected, places, different_values, repeated,
     first_rows, counted_to, written_rows, two_sizes, sorted_numbers, sorted_rows, order_of_integers,

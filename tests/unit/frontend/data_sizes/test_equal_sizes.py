@@ -28,3 +28,13 @@ def test_a_mask_that_is_made_twice_has_one_size() -> None:
 def test_sizes_of_different_masks_stay_apart() -> None:
     piece = PaddedPiece(last_piece(X, lambda x: x[x > 0][:, None] + x[x < 0]), "Apart", masked=False)
     assert [str(symbol) for symbol in piece.symbols] == ["u0", "u1"]
+
+
+def test_parts_of_a_tensor_are_as_long_as_it() -> None:
+    def parted(x: Tensor) -> Tensor:
+        first, second = x.split(torch.stack([(x > 0).sum(), (x <= 0).sum()]).tolist())
+        return torch.cat([first, second * 2])
+
+    piece = PaddedPiece(last_piece(X, parted), "Parted", masked=True, bounds={})
+    assert [str(symbol) for symbol in piece.symbols] == ["u0", "u1"]
+    assert piece.extents() == {12}

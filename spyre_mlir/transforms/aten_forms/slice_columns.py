@@ -72,7 +72,7 @@ class _Selected:
 
     @property
     def is_parted(self) -> bool:
-        """Whether the columns are split."""
+        """Return whether the columns are split."""
         return len(self.parts) > 1
 
     @property

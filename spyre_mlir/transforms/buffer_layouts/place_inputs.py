@@ -116,7 +116,7 @@ def _caches(op: AtenOp) -> slice:
 
 
 def _stored(function: func.FuncOp) -> list[int]:
-    """The results that are new values of caches in pages: they lie as the next call takes them."""
+    """The results that are new values of caches in pages, which the next call takes."""
     returned = function.get_return_op()
     values = () if returned is None else returned.operands
     return [n for n, v in enumerate(values) if isinstance(v.owner, AtenOp) and v.owner.overload == STORE]

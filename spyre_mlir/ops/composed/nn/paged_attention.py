@@ -33,7 +33,7 @@ def paged_attn_store(
     least one of them in the result: the device has no way to refuse it.
 
     Raises:
-        UnsupportedError: so many tokens and places that the host takes less time.
+        UnsupportedError: more than `MOST_COMPARISONS` pairs of a token and a place.
     """
     places, tokens = key_cache.shape[0] * key_cache.shape[1], prod(slot_mapping.shape)
     if places * tokens > MOST_COMPARISONS:

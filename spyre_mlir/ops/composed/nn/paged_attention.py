@@ -96,19 +96,9 @@ def paged_attn_compute_with_sinks(
     scale: float,
     sliding_window: int,
 ) -> Value:
-    """As `paged_attn_compute`, with a number for each head that takes part in the sum of its softmax.
+    """As `paged_attn_compute`, with a number of `sinks` for each head that takes part in the sum of its softmax.
 
-    Args:
-        b: what builds.
-        query: the last one of a sequence is that of its last place.
-        key_cache: the keys of all pages.
-        value_cache: the values of all pages.
-        current_tkv_mask: how many places a sequence has, those in front included that it does not use.
-        left_padded_prompt_mask: how many places in front a sequence does not use.
-        block_table: the pages of each sequence; those behind its last place are not read.
-        sinks: the number of each head.
-        scale: the factor of products of queries and keys.
-        sliding_window: how many places a query sees, its own included; all where it is 0.
+    A query sees `sliding_window` places up to its own, or all of them if that is 0.
     """
     seen = _Seen(b, query, value_cache, current_tkv_mask, left_padded_prompt_mask, block_table)
     heads = query.shape[2]

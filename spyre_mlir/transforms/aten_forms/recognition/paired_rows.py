@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, SSAValue
+from typing_extensions import override
+from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.tensors import shape_of
@@ -20,6 +21,7 @@ from spyre_mlir.transforms.aten_forms.recognition.sorted_rows import (
     SHAPES,
     ExpertRows,
     Routing,
+    RowWalk,
     chosen_by,
     has_rows,
     index_of,
@@ -132,37 +134,15 @@ def _routing(product: AtenOp) -> Routing | None:
     return Routing(tokens, choices, experts, mapping) if tokens > 1 else None
 
 
-class _Walk:
-    """Walk from the result back to the tokens."""
+class _Walk(RowWalk):
+    """Walk over rows in the order of tokens."""
 
     def __init__(self, found: ExpertRows) -> None:
-        """Starts at `found.result`; sources and steps are added to `found`."""
-        self._found, self._routing = found, found.routing
-        self._seen = dict[SSAValue, bool]()
+        super().__init__(found, EXPERT_MM)
+        self._routing = found.routing
 
-    def takes(self, value: SSAValue) -> bool:
-        """Return whether a value and all rows that it is computed from are understood, and note them."""
-        if value not in self._seen:
-            self._seen[value] = False
-            self._seen[value] = isinstance(value.owner, AtenOp) and self._understands(value.owner)
-        return self._seen[value]
-
-    def stays_inside(self, readers: set[Operation]) -> bool:
-        """Return whether nothing reads the result of a step but other steps and some readers."""
-        inside = {*self._found.steps, *readers}
-        return all(use.operation in inside for op in self._found.steps for use in op.results[0].uses)
-
-    def _understands(self, op: AtenOp) -> bool:
-        if not is_open(op) or len(op.results) != 1:
-            return False
-        if op.overload == "index.Tensor":
-            return self._is_of_experts(op)
-        if not (self._is_product(op) if op.overload == EXPERT_MM else self._is_row_wise(op)):
-            return False
-        self._found.steps.append(op)
-        return True
-
-    def _is_of_experts(self, op: AtenOp) -> bool:
+    @override
+    def _is_gathered(self, op: AtenOp) -> bool:
         """Whether rows are gathered by expert."""
         source, index = arguments_of(op)["self"], index_of(op)
         if index is None or not self._is_chosen(index) or shape_of(source)[0] != self._routing.experts:
@@ -174,6 +154,7 @@ class _Walk:
         """Whether numbers are those of the experts in the order of rows."""
         return _unviewed(numbers) is _unviewed(self._routing.chosen)
 
+    @override
     def _is_product(self, op: AtenOp) -> bool:
         """Whether a product multiplies the rows of tokens, or of pairs, with the matrices of the same experts."""
         args = arguments_of(op)
@@ -185,6 +166,7 @@ class _Walk:
             return True
         return args["topk"] == 1 and self.takes(rows)
 
+    @override
     def _is_row_wise(self, op: AtenOp) -> bool:
         """Whether each row of an op follows from the same row of its operands, and from tensors without rows."""
         shape, dims = shape_of(op.results[0]), self._row_dims(op.results[0])

@@ -6,11 +6,13 @@ rows, computes products of groups with them, restores their order and adds up th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from typing_extensions import override
 from xdsl.dialects import func
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
@@ -115,7 +117,7 @@ def sorted_rows(total: AtenOp) -> SortedRows | None:
         return None
     found = SortedRows(routing, arguments_of(gather)["self"])
     walk = _Walk(found)
-    inside = walk.takes(found.result) and walk.has_product and walk.stays_inside(gather)
+    inside = walk.takes(found.result) and walk.has_product and walk.stays_inside([gather])
     return found if inside else None
 
 
@@ -149,12 +151,17 @@ def chosen_by(numbers: SSAValue) -> AtenOp | None:
     return top if arguments_of(top)["dim"] in (-1, len(shape_of(top.operands[0])) - 1) else None
 
 
-class _Walk:
-    """Walk from the result back to the sources of its rows."""
+class RowWalk(ABC):
+    """Walk from rows back to their sources, which it adds to them with the ops on the way."""
 
-    def __init__(self, found: SortedRows) -> None:
-        """Starts at `found.result`; sources and steps are added to `found`."""
-        self._found, self._routing = found, found.routing
+    def __init__(self, found: ExpertRows, product: str) -> None:
+        """Starts at `found.result`.
+
+        Args:
+            found: gets the sources and the steps.
+            product: the operator that multiplies rows with the matrices of their experts.
+        """
+        self._found, self._name = found, product
         self._seen = dict[SSAValue, bool]()
         self.has_product = False
 
@@ -165,9 +172,9 @@ class _Walk:
             self._seen[value] = isinstance(value.owner, AtenOp) and self._understands(value.owner)
         return self._seen[value]
 
-    def stays_inside(self, reader: Operation) -> bool:
-        """Return whether nothing reads the result of a step but other steps and `reader`."""
-        inside = {*self._found.steps, reader}
+    def stays_inside(self, readers: Collection[Operation]) -> bool:
+        """Return whether nothing reads the result of a step but other steps and these."""
+        inside = {*self._found.steps, *readers}
         return all(use.operation in inside for op in self._found.steps for use in op.results[0].uses)
 
     def _understands(self, op: AtenOp) -> bool:
@@ -175,11 +182,33 @@ class _Walk:
             return False
         if op.overload == "index.Tensor":
             return self._is_gathered(op)
-        if not (self._is_product(op) if op.overload == GROUPED_MM else self._is_row_wise(op)):
+        self.has_product |= (is_product := op.overload == self._name)
+        if not (self._is_product(op) if is_product else self._is_row_wise(op)):
             return False
         self._found.steps.append(op)
         return True
 
+    @abstractmethod
+    def _is_gathered(self, op: AtenOp) -> bool:
+        """Whether rows come from tensors of other rows, which are noted."""
+
+    @abstractmethod
+    def _is_product(self, op: AtenOp) -> bool:
+        """Whether a product multiplies each row by the matrix of its expert."""
+
+    @abstractmethod
+    def _is_row_wise(self, op: AtenOp) -> bool:
+        """Whether each row of an op follows from the same row of its operands, and from tensors without rows."""
+
+
+class _Walk(RowWalk):
+    """Walk over sorted rows."""
+
+    def __init__(self, found: SortedRows) -> None:
+        super().__init__(found, GROUPED_MM)
+        self._routing = found.routing
+
+    @override
     def _is_gathered(self, op: AtenOp) -> bool:
         """Whether rows come from tokens, from pairs of a token and an expert, or from experts."""
         source, index, routing = arguments_of(op)["self"], index_of(op), self._routing
@@ -194,13 +223,14 @@ class _Walk:
             return False
         return True
 
+    @override
     def _is_product(self, op: AtenOp) -> bool:
         """Whether a grouped product multiplies each row by the matrix of its expert."""
         args = arguments_of(op)
-        self.has_product = True
         one_each = shape_of(args["weight"])[0] == self._routing.experts and _are_group_ends(args["offs"], self._routing)
         return one_each and self.takes(args["input"])
 
+    @override
     def _is_row_wise(self, op: AtenOp) -> bool:
         """Whether each row of an op follows from the same row of its operands, and from tensors without rows."""
         family = None if op.entry is None else op.entry.family
@@ -284,6 +314,7 @@ __all__ = [
     "SHAPES",
     "ExpertRows",
     "Routing",
+    "RowWalk",
     "SortedRouting",
     "SortedRows",
     "chosen_by",

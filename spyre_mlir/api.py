@@ -100,12 +100,11 @@ def compile(
     """
     from spyre_mlir.frontend import is_complete
 
-    options = CompileOptions.of(choices)
+    options, buckets = CompileOptions.of(choices), _as_sizes(buckets)
     if generation is not None:
         if example_inputs is not None or example_kwargs is not None or dynamic_shapes is not None or buckets:
             raise InputError(_GENERATES_FROM_NOTHING, hint="compile(model, generation=…)")
         return cast("GeneratingModel", resolve_name(_GENERATING)(model, generation, choices))
-    _check_buckets(buckets)
     if not is_complete(model):
         if buckets and dynamic_shapes is None:
             raise InputError("buckets need dynamic shapes", hint=_BUCKETS)
@@ -236,11 +235,17 @@ def info(
     return model_info(program, lower(program.module, make_context(), until="spyre.kernel", options=options))
 
 
-def _check_buckets(buckets: Any) -> None:
-    sizes = list(cast(Iterable[Any], buckets)) if isinstance(buckets, Iterable) else [buckets]
-    wrong = [size for size in sizes if not isinstance(size, Integral) or size is True]
-    if buckets is not None and (wrong or sizes == [buckets]):
-        raise InputError(f"buckets are a list of sizes, got {(wrong or sizes)[0]!r}", hint=_BUCKETS)
+def _as_sizes(buckets: Any) -> tuple[int, ...]:
+    """The sizes of buckets, read once: an iterator gives them no second time."""
+    if buckets is None:
+        return ()
+    sizes = tuple(cast(Iterable[Any], buckets)) if isinstance(buckets, Iterable) else None
+    wrong: list[Any] = (
+        [buckets] if sizes is None else [s for s in sizes if isinstance(s, bool) or not isinstance(s, Integral)]
+    )
+    if wrong:
+        raise InputError(f"buckets are a list of sizes, got {wrong[0]!r}", hint=_BUCKETS)
+    return tuple(map(int, sizes or ()))
 
 
 def _as_tuple(example_inputs: Sequence[Any] | None) -> tuple[Any, ...] | None:

@@ -47,6 +47,14 @@ def test_buckets_are_sizes(buckets: Any, wrong: str) -> None:
         )
 
 
+def test_an_iterator_of_buckets_is_read_once() -> None:
+    """Its sizes are checked, and a program is made for each."""
+    given: Any = iter([4, 8])
+    shapes = ({0: torch.export.Dim("n")},)
+    compiled: Any = spyre_mlir.compile(torch.nn.ReLU(), (torch.ones(4, 3),), dynamic_shapes=shapes, buckets=given)
+    assert len(compiled.programs) == 2
+
+
 @pytest.mark.parametrize("tolerance", [-1.0, float("nan"), "small"])
 def test_a_tolerance_is_a_number(tolerance: Any) -> None:
     x = torch.ones(4, 3)

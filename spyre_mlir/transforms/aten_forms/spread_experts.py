@@ -101,7 +101,7 @@ class _Spread:
     """Rows of all tokens for a range of experts: experts x tokens x …, or 1 x tokens x … if equal for all experts."""
 
     def __init__(self, writer: AtenWriter, found: ExpertRows, choices: _Choices, first: int, end: int) -> None:
-        """Takes the sorted rows, and the experts from `first` to `end`."""
+        """Takes rows, and the experts from `first` to `end`."""
         self._writer, self._found = writer, found
         self._first, self._end = first, end
         self._weights: SSAValue | None = None

@@ -71,7 +71,7 @@ def paged_attn_compute(
         value_cache: the values of all pages.
         current_tkv_mask: how many places a sequence has, those in front included that it does not use.
         left_padded_prompt_mask: how many places in front a sequence does not use.
-        block_table: the pages of each sequence; those behind its last place are not read.
+        block_table: the pages of each sequence; those behind its last place are read, and no query sees them.
         scale: the factor of products of queries and keys.
     """
     seen = _Seen(b, query, value_cache, current_tkv_mask, left_padded_prompt_mask, block_table)

@@ -16,7 +16,6 @@ Decision: docs/decisions/0184-layouts-are-tried-where-they-cost.md
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -69,20 +68,22 @@ class ChooseLayoutsPass(PlansLayouts):
         layouts = [PlannedLayouts.of(function) for function in planned]
         if not any(one.spots for one in layouts):
             return planned
-        for function in planned:
-            function.take_back()
-        better = self._better(ctx, op, layouts)
-        if not better:
-            return planned
-        for nest, choice in better.items():
-            nest.attributes[LAYOUT] = LayoutAttr(choice)
-        planned = self.planned(ctx, op)
-        for function in planned:
-            function.planner.chosen.tried = better
+        convert, pricing = (
+            ConvertSpyreLoopToSpyreKernelPass(keep_float32=self.keep_float32),
+            LayoutPricing(ctx, self.numbers),
+        )
+        tried = dict[Operation, LayoutChoice]()
+        for search in (LayoutSearch.chains, LayoutSearch.better):
+            for function in planned:
+                function.take_back()
+            better = search(LayoutSearch(op, convert, pricing), layouts)
+            if not better:
+                continue
+            tried |= better
+            for nest, choice in better.items():
+                nest.attributes[LAYOUT] = LayoutAttr(choice)
+            planned = self.planned(ctx, op)
+            for function in planned:
+                function.planner.chosen.tried = tried
+            layouts = [PlannedLayouts.of(function) for function in planned]
         return planned
-
-    def _better(
-        self, ctx: Context, op: ModuleOp, layouts: Sequence[PlannedLayouts]
-    ) -> Mapping[Operation, LayoutChoice]:
-        convert = ConvertSpyreLoopToSpyreKernelPass(keep_float32=self.keep_float32)
-        return LayoutSearch(op, convert, LayoutPricing(ctx, self.numbers)).better(layouts)

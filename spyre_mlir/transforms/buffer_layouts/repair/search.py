@@ -15,6 +15,7 @@ from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.transforms.buffer_layouts.repair.planned_layouts import PlannedLayouts, Spot
 from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing
 from spyre_mlir.transforms.buffer_layouts.repair.regions import LayoutRegion, region_around
+from spyre_mlir.transforms.buffer_layouts.repair.sparse_chains import sparse_chains
 from spyre_mlir.transforms.buffer_layouts.repair.trials import NOTHING, Found, RegionTrials
 from spyre_mlir.transforms.convert_spyre_loop_to_spyre_kernel import ConvertSpyreLoopToSpyreKernelPass
 
@@ -46,6 +47,14 @@ class LayoutSearch:
     _known: dict[Hashable, Found] = field(default_factory=dict[Hashable, Found])
     _times: dict[Hashable, list[float] | None] = field(default_factory=dict[Hashable, "list[float] | None"])
     _most: float = 0.0
+
+    def chains(self, functions: Sequence[PlannedLayouts]) -> Choices:
+        """Return layouts of steps on numbers of rows, one element per stick, if all functions together gain by them."""
+        found = {op: choice for planned in functions for op, choice in sparse_chains(planned).items()}
+        if not found:
+            return found
+        quicker = all(self._is_less({}, found, loops=loops) for loops in (False, True))
+        return found if quicker else {}
 
     def better(self, functions: Sequence[PlannedLayouts]) -> Choices:
         """Return layouts of ops that are predicted to be quicker than those that the functions have."""

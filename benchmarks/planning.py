@@ -1,9 +1,9 @@
 """Predicted times of `workloads.toml` beside their bounds, in both profiles.
 
 `python benchmarks/planning.py [--only TEXT]`. Microseconds under the cost model; nothing is measured on a card. Three
-ways of dividing the work: each kernel *alone* by the usual rules, products by the published rules of torch-spyre's
-planner (*rival*; its tiled attention and its choice of scratchpads are not in it), and *planned* together, in loops;
-inputs and results are free in these (`inputs="free"`).
+ways of dividing the work: each kernel *alone* by the usual rules, products and attention by the published rules of
+torch-spyre's planner (*rival*; its joint solver is not in it), and *planned* together, in loops; inputs and results are
+free in these (`inputs="free"`).
 
 *Roofline* is the least time of all arithmetic or of all bytes from and to outside (`workload_bounds.py`), *serial* the
 least of the program's steps one after the other (`spyre_mlir.planning.bounds`), *by* the planned time over the
@@ -15,6 +15,10 @@ although placed ones are asked for are named behind the figures.
 
 A line below a workload says how many kernels that move 1 MB or more are on less than 30 cores, and what a plan takes
 that has as many of them on 30 as the planner finds slices for, at any price and without loops.
+
+The last lines compare with the rival, in the calibrated profile: workloads that take longer as planned, and geometric
+means of the rival's time over the planned one. Means leave out workloads whose own bound is less than 1.4 times away
+from the rival, and weights of few bits, which torch-spyre reads by a function of its own or not at all.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from statistics import geometric_mean
 from typing import Any
 from unittest.mock import patch
 
@@ -42,7 +47,7 @@ from spyre_mlir.planning.bounds import serial_us
 from spyre_mlir.planning.divided_kernels import DividedKernel, Prices
 from spyre_mlir.planning.steps import steps_of
 from spyre_mlir.report.own_layouts import own_layouts
-from spyre_mlir.report.rival.building import RIVAL
+from spyre_mlir.report.rival.building import rival_timelines
 from spyre_mlir.report.shares import moving_us
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
@@ -51,13 +56,15 @@ from spyre_mlir.universe import make_context
 LAID_OUT_FREELY: PassOptions = {"place-inputs": {"inputs": "free"}}
 WAYS: dict[str, PassOptions] = {
     "alone": {"plan": {"together": False}, **LAID_OUT_FREELY},
-    "rival": {**RIVAL, **LAID_OUT_FREELY},
     "placed": {},
     "planned": LAID_OUT_FREELY,
 }
 FREE = ("alone", "rival", "planned")
 NAMES: tuple[Profile, ...] = ("calibrated", "peak")
 LARGE, BUSY = 1_000_000, 30
+NEAR = 1.4  # times its own bound: the rival leaves less to gain
+FEW_BITS = ("swiglu8", "swiglu_integers")  # kinds of workloads
+SLOWER = 1.001  # a planned time over the rival's that counts as longer
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,9 @@ def compiled(workload: dict[str, Any]) -> Result:
     """Lowers a workload in every way."""
     built = case(workload)
     module = import_program(built.model, built.inputs).module
-    timelines: dict[tuple[str, str], Timeline] = {}
+    timelines = dict[tuple[str, str], Timeline]()
+    ruled = rival_timelines(module, LAID_OUT_FREELY, NAMES)
+    timelines |= {("rival", name): timeline for name, timeline in zip(NAMES, ruled, strict=True)}
     serial, seconds, layouts = dict[str, float](), 0.0, tuple[str, ...]()
     for way, options in WAYS.items():
         started = time.process_time()
@@ -98,7 +107,7 @@ def cells(workload: dict[str, Any], result: Result) -> list[str]:
     row = [f"{workload['name']:46}"]
     for number, name in enumerate(NAMES):
         least, own = roofline_us(workload, name), own_bound_us(workload, name)
-        times = {way: result.timelines[way, name].total_us for way in WAYS}
+        times = {way: result.timelines[way, name].total_us for way in (*FREE, "placed")}
         target = f"{workload['target'][number]:6.2f}" if "target" in workload else "     -"
         row += [f"{us:9.1f}" for us in (*(times[way] for way in FREE), least, result.serial_us[name])]
         bound = result.serial_us[name] if workload.get("against") == "serial" else least
@@ -158,6 +167,34 @@ def few_cores(workload: dict[str, Any], way: str, timeline: Timeline) -> str:
     )
 
 
+@dataclass(frozen=True)
+class Compared:
+    """A workload beside the rival, in microseconds of the calibrated profile."""
+
+    workload: dict[str, Any]
+    rival: float
+    planned: float
+
+    @property
+    def averaged(self) -> bool:
+        """Whether it belongs in a mean."""
+        far = self.rival >= NEAR * own_bound_us(self.workload, "calibrated")
+        return far and self.workload["kind"] not in FEW_BITS
+
+
+def beside_the_rival(rows: list[Compared]) -> list[str]:
+    """Sentences about all workloads."""
+    slower = [row for row in rows if row.planned > SLOWER * row.rival]
+    told = [f"{row.workload['name']} {row.planned:.1f} us, the rival {row.rival:.1f}" for row in slower]
+    averaged = [row for row in rows if row.averaged]
+    sentences = [f"longer than by the rival's rules: {'; '.join(told) or 'none'}"]
+    for what, attention in (("with attention", True), ("without attention", False)):
+        ratios = [row.rival / row.planned for row in averaged if attention or row.workload["kind"] != "attention"]
+        if ratios:
+            sentences.append(f"{geometric_mean(ratios):.2f} times as fast on average, {what}, {len(ratios)} workloads")
+    return sentences
+
+
 def _on_few_cores(timeline: Timeline) -> list[int]:
     """The cores of large kernels on less than 30."""
     return [k.work.cores for k in timeline.kernels if k.work.moved() >= LARGE and k.work.cores < BUSY]
@@ -171,12 +208,16 @@ def main() -> int:
     columns += f"     by target {'placed':>9} {'own':>9}     by "
     print(f"{'':46} " + " ".join(f"{name:<90}" for name in NAMES))
     print(f"{'workload':46} " + columns * 2 + " bytes cores inserted kernels host CPU s layouts")
+    compared = list[Compared]()
     for workload in chosen:
         result = compiled(workload)
+        times = [result.timelines[way, "calibrated"].total_us for way in ("rival", "planned")]
+        compared.append(Compared(workload, *times))
         print(*cells(workload, result), flush=True)
         for way in ("planned", "placed"):
             if told := few_cores(workload, way, result.timelines[way, "calibrated"]):
                 print(f"    {told}", flush=True)
+    print(*beside_the_rival(compared), sep="\n")
     return 0
 
 

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from planning import WAYS
+from planning import LAID_OUT_FREELY, WAYS
 from workload_models import case, read
 from xdsl.dialects.builtin import ModuleOp
 
@@ -47,6 +47,7 @@ from spyre_mlir.options import PassOptions
 from spyre_mlir.pipeline import LEVELS, lower, passes_to
 from spyre_mlir.planning.bounds import Step, serial_us
 from spyre_mlir.planning.steps import steps_of
+from spyre_mlir.report.rival.building import RIVAL
 from spyre_mlir.report.timing import module_timeline
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.transforms.utils.cost_numbers import number_texts
@@ -224,7 +225,8 @@ class _Known:
 
     def __init__(self, planner: Planner) -> None:
         self.planner, self.chosen = planner, planner.plan({})
-        self.plans = dict.fromkeys([self.chosen, *(planner.plan({}, WAYS[way]) for way in ("alone", "rival"))])
+        others = (WAYS["alone"], {**RIVAL, **LAID_OUT_FREELY})
+        self.plans = dict.fromkeys([self.chosen, *(planner.plan({}, options) for options in others)])
         self.read = dict[Base, set[str]]()
         for base in bases():
             parameters, numbers = base.parameters, differences(base.parameters)

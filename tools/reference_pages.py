@@ -123,6 +123,19 @@ gives these divisions to a program's products, and a report prices them like any
 | 1, 1, 12800, 4096 | columns 25 | 1, 1, 25, 1 |
 | 32, 512, 512, 128 | rows 32 | 1, 16, 2, 1 |
 
+* **Attention** is cut by `spyre_mlir.planning.rival_attention` along sequences, heads, queries and keys: of all exact
+  counts whose buffers fit the scratchpads, all but one, those with the least sum of kernel executions, bursts of
+  loading and waves of traffic. One query has a rule of its own. A report compiles one tile, blocks of keys with a
+  running softmax, and prices it as often as it runs. Causal blocks that a mask hides are computed.
+
+| attention: heads, heads of keys, queries, keys, features | tiles: heads, query heads, queries | keys of a block |
+|---|---|---|
+| 32, 8, 512, 512, 128 | no loop | 512 |
+| 32, 8, 512, 8192, 128 | 2, 1, 1 | 512 |
+| the same with a mask and heads between positions | 1, 1, 2 | 512 |
+| 16, 1, 512, 8192, 512 | 1, 2, 1 | 256 |
+| 16, 1, 1, 4096, 512 | no loop | 4096 |
+
 [Decision 128](../decisions/0128-the-rivals-rules.md) says which rules are left out."""
 DL16_NOTE = """`SEN169_FP16` is DLFloat16: sign, six exponent bits, nine fraction bits, no subnormals, one symbol for
 NaN and infinity."""

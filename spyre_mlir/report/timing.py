@@ -54,9 +54,19 @@ _BYTES_PER_MB = 1e6
 
 def module_timeline(module: ModuleOp, profile: Profile = "calibrated") -> Timeline:
     """Build the timeline of a module at the superdsc level, with source lines of the model."""
+    return schedule_timeline(module, module_schedule(module), profile)
+
+
+def module_schedule(module: ModuleOp) -> Schedule:
+    """Return the launches and loops of a module at the superdsc level."""
     program, bundle, files = split_module(module)
-    host = host_times(program, profile)
-    return bundle_timeline(bundle, lambda name: describe(files[name]), profile, sources_of(files), host, program)
+    return _schedule(bundle, lambda name: describe(files[name]), program)
+
+
+def schedule_timeline(module: ModuleOp, schedule: Schedule, profile: Profile) -> Timeline:
+    """Build the timeline of a schedule, which may have other launches than the module whose host steps it has."""
+    program, _, files = split_module(module)
+    return make_timeline(schedule, profile, sources_of(files), host_times(program, profile))
 
 
 def bundle_timeline(
@@ -68,8 +78,11 @@ def bundle_timeline(
     program: ModuleOp | None = None,
 ) -> Timeline:
     """Build the timeline of a bundle whose files `load` reads; it is empty if the bundle has no device function."""
-    schedule = read_schedule(bundle, load, program) if bundle.body.block.ops else Schedule(())
-    return make_timeline(schedule, profile, sources, host)
+    return make_timeline(_schedule(bundle, load, program), profile, sources, host)
+
+
+def _schedule(bundle: ModuleOp, load: Loader, program: ModuleOp | None) -> Schedule:
+    return read_schedule(bundle, load, program) if bundle.body.block.ops else Schedule(())
 
 
 def sources_of(files: Mapping[str, SdscOp]) -> dict[str, str]:

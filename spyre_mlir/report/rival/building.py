@@ -1,16 +1,16 @@
 """The plan of a program beside the one that torch-spyre's published rules give it, operation by operation.
 
 Both are lowered alike up to the planner, so they have the same layouts, and the same cost model prices them. Of the
-other planner there are the divisions of products and of single ops; its loops around attention and its search for what
-scratchpads hold are not in it.
+other planner there are the divisions of products and of single ops, and its loops around attention; its joint solver of
+divisions and scratchpads is not in it.
 
 Decision: docs/decisions/0128-the-rivals-rules.md
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from xdsl.context import Context
@@ -21,26 +21,27 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.ir.control import refuse_control_flow
 from spyre_mlir.dialects.ir.modules import copy_of, ops_in
 from spyre_mlir.dialects.places import numbered, source_of
-from spyre_mlir.dialects.spyre.kernel import ComputeOp, KernelOp
+from spyre_mlir.dialects.spyre.kernel import ComputeOp
+from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.machine.bundle.timeline import TimedKernel, Timeline
+from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.options import CompileOptions, PassOptions
 from spyre_mlir.pipeline import LEVELS, ModulesBefore, lower, lower_last, made_passes, passes_to
 from spyre_mlir.planning.rival import RivalError, rival_division
-from spyre_mlir.report.graphs.building import NumberedOperation, flat_copy, kernels_in, origins_of
-from spyre_mlir.report.plan_picture import PlannedRow, kernel_row
-from spyre_mlir.report.rival.beside import BesideRival, OperationPlans, SideKernel
-from spyre_mlir.report.shares import folded_modules, moves
-from spyre_mlir.report.timing import module_timeline
-from spyre_mlir.text.render import value_names
+from spyre_mlir.report.graphs.building import NumberedOperation, origins_of
+from spyre_mlir.report.rival.attention import TiledAttention, attentions, tiled
+from spyre_mlir.report.rival.beside import BesideRival, OperationPlans
+from spyre_mlir.report.rival.priced_program import PricedProgram
+from spyre_mlir.report.shares import folded_modules
 from spyre_mlir.transforms.kernel_to_superdsc.published_division import rival_op
 from spyre_mlir.transforms.plan import PlanPass
 from spyre_mlir.transforms.utils.kernels.loops import loops_of
 from spyre_mlir.universe import make_context
 
 RIVAL: PassOptions = {"plan": {"together": False}, "divide-work": {"products": "published"}}
+TOGETHER: PassOptions = {"plan": {"loops": False}}
 ELSEWHERE = "no operation of the model"
 
 
@@ -64,9 +65,9 @@ def beside_rival(name: str, module: ModuleOp, options: CompileOptions, profile: 
     refuse: HostFallback = "error" if options.host_fallback == "error" else "allow"
     context, fields, taken = make_context(options.spec), options.passes(), ModulesBefore((PlanPass.name,))
     modules = lower(aten, context, options=fields, watch=taken, host_fallback=refuse).modules
-    planned = _Lowered.of(modules[LEVELS[2]], modules[LEVELS[-1]], profile)
+    planned = PricedProgram.of(modules[LEVELS[2]], modules[LEVELS[-1]], profile)
     try:
-        rival = _by_rules(taken.modules[PlanPass.name], context, fields, profile)
+        rival = _by_rules(aten, taken.modules[PlanPass.name], context, fields, options.spec).priced(profile)
     except (LoweringError, UnsupportedError) as error:
         note = f"by torch-spyre's rules the program does not compile: {error.message}"
         return BesideRival(name, profile, planned.timeline, None, notes=(note,))
@@ -75,43 +76,58 @@ def beside_rival(name: str, module: ModuleOp, options: CompileOptions, profile: 
     return BesideRival(name, profile, planned.timeline, rival.timeline, operations, notes)
 
 
+def rival_timelines(module: ModuleOp, options: PassOptions, profiles: Iterable[Profile]) -> list[Timeline]:
+    """Return the timelines of a program by torch-spyre's rules, one for each profile of the cost model.
+
+    Args:
+        module: at the aten level, without calls; it is not modified.
+        options: fields of passes.
+        profiles: the profiles wanted.
+
+    Raises:
+        UnsupportedError: the program does not compile.
+        LoweringError: it does not fit the machine.
+    """
+    aten, spec, taken = copy_of(module), spec_at(module), ModulesBefore((PlanPass.name,))
+    context = make_context(spec)
+    numbered(op for op in ops_in(aten) if isinstance(op, AtenOp))
+    lower(aten, context, options=options, watch=taken)
+    ruled = _by_rules(aten, taken.modules[PlanPass.name], context, options, spec)
+    return [ruled.priced(profile).timeline for profile in profiles]
+
+
 @dataclass(frozen=True)
-class _Lowered:
-    """A program by one planner: its kernels without calls, and their times."""
+class _Ruled:
+    """A program by the rules of the other planner at the last two levels, and its attentions in tiles, by number."""
 
-    kernels: Sequence[tuple[KernelOp, TimedKernel]]
-    rows: Mapping[KernelOp, PlannedRow]
-    timeline: Timeline
-    module: ModuleOp = field(repr=False)  # it holds the kernels
+    kernels: ModuleOp
+    files: ModuleOp
+    tiles: Mapping[int, TiledAttention]
 
-    @staticmethod
-    def of(kernels: ModuleOp, files: ModuleOp, profile: Profile) -> _Lowered:
-        """Takes a program at the last two levels."""
-        timeline, flat = module_timeline(files, profile), flat_copy(kernels)
-        timed, texts = list(zip(kernels_in(flat), timeline.kernels, strict=True)), value_names(flat)
-        rows = {op: kernel_row(op, 0, texts, k.launch.file.removesuffix(".json")) for op, k in timed}
-        return _Lowered(timed, rows, timeline, flat)
-
-    def side(self, number: int) -> tuple[SideKernel, ...]:
-        """The kernels that were made for an operation."""
-        return tuple(
-            SideKernel(self.rows[op], k.cost.total, k.work.trips, k.work.moved() * k.work.trips, moves(k))
-            for op, k in self.kernels
-            if source_of(op.location).number == number
-        )
+    def priced(self, profile: Profile) -> PricedProgram:
+        """All kernels with their times."""
+        return PricedProgram.of(self.kernels, self.files, profile, self.tiles)
 
 
-def _by_rules(module: ModuleOp, context: Context, options: PassOptions, profile: Profile) -> _Lowered:
-    """A program by the rules of the other planner; the module is one that the planner was given."""
-    fields = {**options, **{name: {**options.get(name, {}), **values} for name, values in RIVAL.items()}}
+def _by_rules(aten: ModuleOp, module: ModuleOp, context: Context, options: PassOptions, spec: SpyreSpec) -> _Ruled:
+    """A program by the rules of the other planner; the second module is the one that the planner was given."""
+    fields = _with(options, RIVAL)
     names = passes_to(LEVELS[2]).split(",")
     for one in made_passes(names[names.index(PlanPass.name) :], fields):
         one.apply(context, module)
-    return _Lowered.of(module, lower_last(module, context, fields), profile)
+    files = lower_last(module, context, fields)
+    ways = fields, _with(options, TOGETHER)
+    cut = [tiled(one, spec, context, ways) for one in attentions(ops_in(aten))]
+    return _Ruled(module, files, {one.number: one for one in cut if one is not None})
+
+
+def _with(options: PassOptions, more: PassOptions) -> PassOptions:
+    """Options of passes with other fields."""
+    return {**options, **{name: {**options.get(name, {}), **values} for name, values in more.items()}}
 
 
 def _pairs(
-    origins: Mapping[int, NumberedOperation], rival: _Lowered, planned: _Lowered
+    origins: Mapping[int, NumberedOperation], rival: PricedProgram, planned: PricedProgram
 ) -> Iterator[tuple[str, OperationPlans]]:
     """Both sides of every operation that has a kernel, with the module it is in."""
     for number in (*origins, 0):
@@ -144,9 +160,9 @@ def _folded(pairs: Iterator[tuple[str, OperationPlans]]) -> list[OperationPlans]
     return folded
 
 
-def _notes(rival: _Lowered, origins: Mapping[int, NumberedOperation], spec: SpyreSpec) -> Iterator[str]:
+def _notes(rival: PricedProgram, origins: Mapping[int, NumberedOperation], spec: SpyreSpec) -> Iterator[str]:
     """What the rules refuse, and divisions of theirs that have no form here."""
-    for op, _ in rival.kernels:
+    for op in rival.divided:
         if not isinstance(op, ComputeOp):
             continue
         origin = origins.get(source_of(op.location).number)
@@ -160,4 +176,4 @@ def _notes(rival: _Lowered, origins: Mapping[int, NumberedOperation], spec: Spyr
             yield f"torch-spyre's division of {where} has no form here; its time is that of the usual one"
 
 
-__all__ = ["RIVAL", "beside_rival"]
+__all__ = ["RIVAL", "beside_rival", "rival_timelines"]

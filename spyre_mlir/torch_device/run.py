@@ -13,8 +13,9 @@ from spyre_mlir import api
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import ImportProgramError, LoweringError, UnsupportedError
 from spyre_mlir.frontend import signature_of
-from spyre_mlir.frontend.torch_private import schema_of, tree_flatten
+from spyre_mlir.frontend.torch_private import schema_of, tree_flatten, tree_map
 from spyre_mlir.torch_device.module import DeviceModule
+from spyre_mlir.torch_device.updates import in_an_update
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
 
 aten = torch.ops.aten
@@ -48,38 +49,80 @@ def run_operator(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     """Return an operator's results on host tensors, mutated as its schema says; the hardware model computes."""
     if _moves_memory(operator):
         return operator(*args, **kwargs)
-    if writes := _writes_first(operator):
-        args = [args[0], *(_apart(x, args[0]) for x in args[1:])]
+    _give_sizes(operator, args, kwargs)
+    args, kwargs = _reads_apart(operator, args, kwargs)
     tensors = [x for x in tree_flatten((tuple(args), dict(kwargs)))[0] if isinstance(x, torch.Tensor)]
     if not tensors:
         return operator(*args, **kwargs)
-    key = f"{operator}|{_module().numerics}|{_module().on_overflow}|{signature_of(args, kwargs)}"
+    options = _options()
+    key = f"{operator}|{options}|{signature_of(args, kwargs)}"
     if key not in _programs:
-        _programs[key] = _program(operator, args, kwargs, tensors)
+        _programs[key] = _program(operator, args, kwargs, tensors, options)
     program = _programs[key]
     if program is None:
         _module().host_steps[str(operator)] += 1
         return operator(*args, **kwargs)
     result = program(*tensors)
-    return args[0] if writes else result
+    return args[0] if _writes_first(operator) else result
 
 
 def _writes_first(operator: Any) -> bool:
     """Return whether an operator writes to its first argument, which is its result then."""
     arguments = schema_of(operator).arguments
-    return bool(arguments) and arguments[0].alias_info is not None and arguments[0].alias_info.is_write
+    return bool(arguments) and _is_written(arguments[0])
 
 
-def _apart(value: Any, written: Any) -> Any:
-    """A copy of a tensor that is the written one too, as in ``x.mul_(x)``: it is read as it was before."""
-    if not isinstance(value, torch.Tensor) or not isinstance(written, torch.Tensor):
+def _is_written(argument: Any) -> bool:
+    return argument.alias_info is not None and argument.alias_info.is_write
+
+
+def _give_sizes(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Gives tensors without elements the size of the results that are written there: programs write to given sizes."""
+    results = {a.name for a in schema_of(operator).arguments if cast(Any, a).is_out}
+    empty = {name: x for name, x in kwargs.items() if name in results and x.numel() == 0}
+    if not empty:
+        return
+    shapes = tree_map(lambda x: x.to("meta") if isinstance(x, torch.Tensor) else x, (tuple(args), dict(kwargs)))
+    operator(*shapes[0], **shapes[1])
+    for name, x in empty.items():
+        x.resize_(shapes[1][name].shape)
+
+
+def _reads_apart(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments, with copies of those that are only read and are written too: `x.mul_(x)`, `mul(x, y, out=x)`."""
+    arguments = schema_of(operator).arguments
+    written_names = {a.name for a in arguments if _is_written(a)}
+    given = dict(zip((a.name for a in arguments), args, strict=False)) | dict(kwargs)
+    written = tree_flatten([given[name] for name in written_names if name in given])[0]
+
+    def apart(name: str, value: Any) -> Any:
+        return value if name in written_names else tree_map(lambda x: _apart(x, written), value)
+
+    by_place = [apart(a.name, value) for a, value in zip(arguments, args, strict=False)]
+    return by_place, {name: apart(name, value) for name, value in kwargs.items()}
+
+
+def _apart(value: Any, written: Sequence[Any]) -> Any:
+    """A copy of a tensor that is one of the written ones; other values unchanged."""
+    if not isinstance(value, torch.Tensor):
         return value
+    return value.clone() if any(_is_same(value, x) for x in written if isinstance(x, torch.Tensor)) else value
+
+
+def _is_same(value: torch.Tensor, written: torch.Tensor) -> bool:
     same = value.data_ptr() == written.data_ptr() and value.shape == written.shape
-    return value.clone() if same and value.stride() == written.stride() and value.dtype == written.dtype else value
+    return same and value.stride() == written.stride() and value.dtype == written.dtype
 
 
 def _module() -> DeviceModule:
     return cast(DeviceModule, cast(Any, torch).spyre)
+
+
+def _options() -> dict[str, Any]:
+    """How an operation is compiled that is called now."""
+    options: dict[str, Any] = {"numerics": _module().numerics, "on_overflow": _module().on_overflow}
+    # Squares of gradients, as an optimizer keeps them, are below the least DLFloat16.
+    return options | ({"keep_float32": True} if in_an_update() else {})
 
 
 def _moves_memory(operator: Any) -> bool:
@@ -96,14 +139,17 @@ def _is_view_in_place(operator: Any) -> bool:
 
 
 def _program(
-    operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any], tensors: Sequence[torch.Tensor]
+    operator: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    tensors: Sequence[torch.Tensor],
+    options: Mapping[str, Any],
 ) -> CompiledModel | None:
     """The program of a call; None if the host has to do it."""
     module = _OneOperator(operator, args, kwargs).eval()
     try:
         # In a thread of its own: the dispatch keys that are off during dispatch would be off in tracing too.
         with ThreadPoolExecutor(1) as thread:
-            options: dict[str, Any] = {"numerics": _module().numerics, "on_overflow": _module().on_overflow}
             made = thread.submit(api.compile, module, tuple(tensors), host_fallback="allow", **options)
             program = cast(CompiledModel, made.result())
             if not program.host_steps:

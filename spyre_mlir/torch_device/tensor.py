@@ -23,6 +23,8 @@ aten = torch.ops.aten
 _CPU = torch.device("cpu")
 # Between devices by their nature; every other operator wants its tensors on one.
 _TRANSFERS = (aten._to_copy.default, aten.copy_.default, aten.copy.default)
+# They change the sizes of the tensor that they are given, which torch redoes for a wrapper on no device but meta.
+_RESIZING = (aten.resize_.default, aten.resize_as_.default)
 
 
 def as_host_tensor(value: Any) -> Any:
@@ -94,6 +96,11 @@ class SpyreTensor(torch.Tensor):
         cast(Any, torch.Tensor).data.__set__(self, value)
         self.host = value.host
 
+    def take_after_host(self) -> None:
+        """Take over the sizes and strides that `host` has now: an operator may have changed them to write there."""
+        if (self.shape, self.stride()) != (self.host.shape, self.host.stride()):
+            cast(Any, torch.Tensor).data.__set__(self, SpyreTensor(self.host))
+
     def tolist(self) -> Any:
         """Return the elements as Python numbers."""
         return cast(Any, self.host).tolist()
@@ -150,10 +157,25 @@ def dispatch(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     result = operator(*host_args, **host_kwargs) if traced else run_operator(operator, host_args, host_kwargs)
     if elsewhere or onto_host:
         return args[0] if onto_host else result
+    if not traced:
+        for written in _written(operator, args, kwargs):
+            written.take_after_host()
+    if operator in _RESIZING:
+        return args[0]
     # In inference mode too, a view of an ordinary tensor is an ordinary one: they count their writes together.
     with torch.inference_mode(torch.is_inference_mode_enabled() and all(x.is_inference() for x in leaves)):
         wrapped = tree_map(as_device_tensor, result)
         return return_and_correct_aliasing(operator, args, kwargs, wrapped)
+
+
+def _written(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[SpyreTensor]:
+    """The device tensors that an operator writes its results to, unless it only changes how they look at memory."""
+    if torch.Tag.inplace_view in operator.tags and operator not in _RESIZING:
+        return []  # torch changes the wrapper itself
+    arguments = schema_of(operator).arguments
+    given = [*zip(arguments, args, strict=False), *((a, kwargs[a.name]) for a in arguments if a.name in kwargs)]
+    values = [value for a, value in given if a.alias_info is not None and a.alias_info.is_write]
+    return [x for x in tree_flatten(values)[0] if isinstance(x, SpyreTensor)]
 
 
 def _check_one_device(operator: Any, args: Any, kwargs: Any) -> None:

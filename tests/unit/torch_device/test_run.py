@@ -76,6 +76,19 @@ def test_what_is_written_may_be_read_as_well() -> None:
         run_operator(aten.mul_.Tensor, (x[1:], x[:-1]), {})
 
 
+def test_what_is_written_by_name_may_be_read_as_well() -> None:
+    x, y = torch.tensor([1.0, 5.0]), torch.tensor([3.0, 2.0])
+    run_operator(aten.maximum.out, (x, y), {"out": x})
+    assert x.tolist() == [3, 5]
+
+
+def test_results_without_a_size_get_one(compiled: list[dict[str, Any]]) -> None:
+    values, places = torch.empty(0), torch.empty(0, dtype=torch.int64)
+    x = torch.tensor([[1.0, 5.0], [3.0, 2.0]])
+    run_operator(aten.max.dim_max, (x, 1), {"max": values, "max_values": places})
+    assert (values.tolist(), places.tolist(), len(compiled)) == ([5, 3], [1, 0], 1)
+
+
 def test_a_name_that_ends_like_those_that_mutate_is_not_enough() -> None:
     x = torch.tensor([7, -3, 2])
     for shifted in (aten.__lshift__.Scalar, aten.__ilshift__.Scalar):

@@ -73,6 +73,33 @@ def test_views_in_place() -> None:
     assert x.cpu().tolist() == [[0, 3], [1, 4], [2, 5]]
 
 
+def test_a_tensor_is_resized_and_views_keep_its_memory() -> None:
+    x = torch.arange(6.0).to("spyre")
+    row = x[:2]
+    assert x.resize_(2, 2) is x
+    assert x.shape == (2, 2)
+    row.add_(5)
+    close(x + 1, torch.tensor([[6.0, 7.0], [3.0, 4.0]]))
+    assert x.resize_as_(torch.empty(3, 1, device="spyre")).shape == (3, 1)
+    with pytest.raises(RuntimeError, match="require grad"):
+        torch.ones(4, device="spyre", requires_grad=True).resize_(2)
+
+
+def test_results_are_written_where_they_are_asked_for_whatever_the_size() -> None:
+    x = torch.arange(6.0).reshape(2, 3)
+    for operation in (lambda a, out: torch.add(a, 1, out=out), lambda a, out: torch.cat([a, a], out=out)):
+        wanted, got = torch.empty(0), torch.empty(0, device="spyre")
+        operation(x, wanted)
+        assert operation(x.to("spyre"), got) is got
+        assert (got.shape, got.stride()) == (wanted.shape, wanted.stride())
+        close(got.t() * 2, wanted.t() * 2)
+
+
+def test_a_function_of_torch_that_resizes_its_scratch_tensors() -> None:
+    layer, x = nn.CrossMapLRN2d(3), torch.randn(1, 6, 2, 2)
+    close(layer(x.to("spyre")), layer(x))
+
+
 def test_data_of_a_tensor_is_replaced_with_its_elements() -> None:
     x = torch.nn.Parameter(torch.ones(2).to("spyre"))
     x.data = torch.full((3,), 2.0, device="spyre")

@@ -16,6 +16,7 @@ from spyre_mlir.frontend.program.aliasing import OWN, check_apart
 from spyre_mlir.frontend.program.call_places import in_places
 from spyre_mlir.frontend.program.complex_tensors import as_real, complex_type
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
+from spyre_mlir.frontend.program.nesting import difference
 from spyre_mlir.frontend.program.recipe import Recipe
 from spyre_mlir.frontend.program.result_memory import ResultMemory
 from spyre_mlir.frontend.torch_private import TreeSpec, is_real, tree_flatten
@@ -234,7 +235,7 @@ class Program(ShownAsText):
             leaves, tree = tree_flatten((args, kwargs))
         if tree != self.input_tree:
             raise InputError(
-                f"the arguments are nested otherwise: expected {self.input_tree}, got {tree}",
+                f"the arguments are nested otherwise than in the example: {difference(self.input_tree, tree)}",
                 hint=f"the inputs are {names}",
             )
         return leaves

@@ -134,7 +134,7 @@ def test_a_complex_tensor_is_one_of_pairs_for_the_program() -> None:
 
 def test_other_structures_are_refused() -> None:
     error = refusal(X, [7], k=Y, flag=None)
-    assert error.message.startswith("the arguments are nested otherwise: expected ")
+    assert error.message.startswith("the arguments are nested otherwise than in the example: args[1]: expected ")
     assert error.hint == "the inputs are x, a, y, flag"
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from io import BytesIO, StringIO
 from itertools import accumulate
 from pathlib import Path
@@ -20,7 +21,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from spyre_mlir.cli.flags.mlir_flags import ELSEWHERE, SAME, add_flags, as_our_flags
 from spyre_mlir.cli.support.completion import ShowCompletion
-from spyre_mlir.cli.support.endings import guarded, log_to_stderr, usage_error
+from spyre_mlir.cli.support.endings import guarded, log_to_stderr, show_help, usage_error
 from spyre_mlir.cli.support.expected import Chunk, verify_diagnostics
 from spyre_mlir.cli.support.lists import (
     OP_COLUMNS,
@@ -132,6 +133,7 @@ class SpyreOptMain(xDSLOptMain):
 
         arg_parser.parse_args = parse_both_spellings
         arg_parser.error = refuse
+        arg_parser.print_help = partial(show_help, arg_parser)
 
     def setup_pipeline(self) -> None:
         """Make the passes; dumps and times between them go to stderr, so stdout stays IR."""

@@ -67,6 +67,21 @@ class ToolArgumentParser(argparse.ArgumentParser):
         """Report wrong usage."""
         raise usage_error(self, message)
 
+    def print_help(self, file: Any = None) -> None:
+        """Print the help, or report that it cannot be written, which argparse says nothing of."""
+        show_help(self, file)
+
+
+def show_help(parser: argparse.ArgumentParser, file: Any = None) -> None:
+    """Print the help of a tool, on standard output unless a file is given.
+
+    Raises:
+        OSError: it takes nothing.
+    """
+    output = sys.stdout if file is None else file
+    output.write(parser.format_help())
+    output.flush()
+
 
 class _LogFormat(logging.Formatter):
     """Lines that begin as our errors do: `info: ...`."""

@@ -47,6 +47,16 @@ def test_a_stream_that_takes_or_gives_nothing(line: str, message: str, folder: P
     assert (done.returncode, done.stderr.strip()) == (1, message)
 
 
+@pytest.mark.parametrize("tool", [*TOOLS, "lsp"])
+def test_a_help_that_cannot_be_written(tool: str, folder: Path) -> None:
+    done = shell(f"TOOL {tool} --help >/dev/full", folder)
+    assert (done.returncode, done.stderr.strip()) == (
+        1,
+        "error: the results cannot be written: No space left on device",
+    )
+    assert "usage: " in shell(f"TOOL {tool} --help", folder).stdout
+
+
 def test_a_closed_stream_that_is_not_needed(folder: Path) -> None:
     done = shell("TOOL opt main.mlir -o out.mlir >&- <&- 2>&-", folder)
     assert done.returncode == 0

@@ -12,7 +12,7 @@ model without values gives the same program.
 from __future__ import annotations
 
 import operator
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -74,6 +74,7 @@ class Folded:
         nodes = list(nodes)
         empty = {n: v for n in nodes if (v := _without_elements(n)) is not None}
         self._values |= empty
+        self._ask_for_refusals(nodes, empty)
         self._leaves = frozenset(n for n in self._names if n not in self._earlier) | {
             n for n in empty if n.op == "placeholder" and n not in self._earlier
         }
@@ -88,6 +89,17 @@ class Folded:
         )
         self._names |= self._of_weights.made
         self._by_recipe |= self._of_weights.made
+
+    def _ask_for_refusals(self, nodes: Sequence[Node], empty: Collection[Node]) -> None:
+        """Runs what has several results, none with elements: `max` of no row is traced, and refused in a call.
+
+        Raises:
+            ImportProgramError: torch refuses the call.
+        """
+        for node in nodes:
+            read, parts = node.all_input_nodes, list(node.users)
+            if node not in empty and _pure(node) and read and parts and all(n in empty for n in (*read, *parts)):
+                computed(parts[0], {n: v for n, v in self._values.items() if n not in parts})
 
     def _folds(self, node: Node, fixed: Collection[Node], empty: Collection[Node]) -> bool:
         return (

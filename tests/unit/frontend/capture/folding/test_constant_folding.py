@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.fx import Graph, Node
 
+from spyre_mlir.errors import ImportProgramError
 from spyre_mlir.frontend.capture.folding.constant_folding import Folded, is_causal_mask
 from tests.unit.frontend.graphs import calls, placeholders, traced
 
@@ -111,6 +112,14 @@ def test_a_tensor_without_elements_is_known_whatever_it_is_made_of() -> None:
     found, nodes = folded(graph), calls(graph)
     assert all(n in found for n in nodes)
     assert (found.value(nodes[-1]).shape, found.value(nodes[-1]).dtype) == ((2, 0), torch.int16)
+
+
+@pytest.mark.parametrize("reduction", ["max", "min", "median", "mode"])
+def test_the_largest_of_no_row_is_refused_as_torch_does(reduction: str) -> None:
+    graph = traced(lambda x: getattr(x, reduction)(0), torch.empty(0, 0))
+    with pytest.raises(ImportProgramError, match=rf"aten::{reduction} refuses .* dim 0 to have non-zero size"):
+        folded(graph)
+    assert folded(traced(lambda x: getattr(x, reduction)(1), torch.empty(0, 3)))
 
 
 def test_an_input_without_elements_is_known_but_not_folded() -> None:

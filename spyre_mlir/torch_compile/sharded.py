@@ -17,6 +17,7 @@ from torch.fx.traceback import preserve_node_meta
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from spyre_mlir.frontend import signature_of
+from spyre_mlir.frontend.capture.tracing.given import check_dense
 from spyre_mlir.frontend.torch_private import disable_modes, is_wrapper, parts_of
 from spyre_mlir.torch_compile.graph import CapturedGraph
 
@@ -42,7 +43,12 @@ class ShardedGraph:
     _parameters: frozenset[int] = frozenset()
 
     def __call__(self, *inputs: Any) -> Any:
-        """Return the results of the graph, which stand for others where eager's do; mutated inputs are written."""
+        """Return the results of the graph, which stand for others where eager's do; mutated inputs are written.
+
+        Raises:
+            UnsupportedError: an input is a nested tensor.
+        """
+        check_dense(inputs=inputs)
         key = signature_of(inputs, {}) + "".join(map(_placed, inputs))
         if key not in self._made:
             from functorch.compile import aot_function  # a second

@@ -31,8 +31,13 @@ def signature_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
     """Return a key that differs whenever a program made for one call does not fit another."""
     with flat_dataclasses(args, kwargs):
         leaves, tree = tree_flatten((tuple(args), dict(kwargs)))
-    parts = [f"{leaf.dtype}{tuple(leaf.shape)}" if isinstance(leaf, torch.Tensor) else repr(leaf) for leaf in leaves]
-    return f"{tree}: {', '.join(parts)}"
+    return f"{tree}: {', '.join(map(_form, leaves))}"
+
+
+def _form(leaf: object) -> str:
+    if not isinstance(leaf, torch.Tensor):
+        return repr(leaf)
+    return "nested" if leaf.is_nested else f"{leaf.dtype}{tuple(leaf.shape)}"  # a nested one has no shape to ask for
 
 
 def finish_call(

@@ -10,7 +10,7 @@ from typing import Any, cast
 import torch
 
 from spyre_mlir.errors import ImportProgramError, InputError, UnsupportedError
-from spyre_mlir.frontend.capture.unsupported import DENSE
+from spyre_mlir.frontend.capture.unsupported import DENSE, PADDED
 from spyre_mlir.frontend.torch_private import tree_flatten_with_path
 
 _NAMED = (
@@ -47,18 +47,18 @@ def check_model(model: torch.nn.Module) -> None:
 
 
 def check_dense(**examples: object) -> None:
-    """Refuse sparse tensors, of most of which torch.export says that they are no tensors of its own.
+    """Refuse sparse and nested tensors, of most of which torch.export says that they are no tensors of its own.
 
     Raises:
         UnsupportedError: there is one.
     """
     for name, given in examples.items():
         for path, leaf in tree_flatten_with_path(given)[0]:
-            if isinstance(leaf, torch.Tensor) and leaf.layout is not torch.strided:
+            if isinstance(leaf, torch.Tensor) and (leaf.is_nested or leaf.layout is not torch.strided):
                 place = name + "".join(map(str, path))
-                raise UnsupportedError(
-                    f"an input has the layout {leaf.layout}, which has no form", where=place, hint=DENSE
-                )
+                layout = f"an input has the layout {leaf.layout}, which has no form"
+                what, hint = ("an input is a nested tensor", PADDED) if leaf.is_nested else (layout, DENSE)
+                raise UnsupportedError(what, where=place, hint=hint)
 
 
 def check_shapes(model: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], shapes: Any) -> None:

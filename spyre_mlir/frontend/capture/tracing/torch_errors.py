@@ -8,7 +8,7 @@ from itertools import takewhile
 from traceback import extract_tb
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.capture.unsupported import DATA
+from spyre_mlir.frontend.capture.unsupported import DATA, PADDED
 from spyre_mlir.frontend.locations import raised_at
 from spyre_mlir.frontend.torch_private import (
     DataDependentOutputException,
@@ -31,6 +31,7 @@ _EXPLAINED = "Explanation: "
 # What torch says where Python asks for the number itself.
 SPECIALIZED = "Could not extract specialized"
 _OF_EXAMPLES = "specialize_values=True compiles what the example inputs decide"
+_NESTED, _NESTED_OPERATOR = "/torch/nested/", "_nested_"
 # What to write instead of functions of torch that look at the values of a tensor.
 _INSTEAD = {
     "_detect_is_causal_mask": "say whether the mask is causal: tgt_is_causal=True (src_is_causal, or is_causal of an "
@@ -86,6 +87,8 @@ def without_values(
 ) -> UnsupportedError:
     """Return the message for an operator that torch cannot trace because it traces without values."""
     op = str(error.func).removesuffix(".default")
+    if (nested := of_nested_tensors(op, error)) is not None:
+        return nested
     if isinstance(error, UnsupportedOperatorException):
         reason, hint = "torch cannot say the shape of its result", "register a fake implementation of the operator"
     elif isinstance(error, DataDependentOutputException):
@@ -94,6 +97,13 @@ def without_values(
         reason, hint = "the shape of its result depends on the data", DATA
     what = f"a part of this model cannot be expressed\n  1 x {op}: {reason}"
     return UnsupportedError(what, where=raised_at(error), hint=hint)
+
+
+def of_nested_tensors(name: str, error: Exception) -> UnsupportedError | None:
+    """Return the message for what makes or takes nested tensors, of which torch's own errors say nothing; else None."""
+    if _NESTED_OPERATOR not in name and not any(_NESTED in frame.filename for frame in extract_tb(error.__traceback__)):
+        return None
+    return UnsupportedError(f"{name} has nested tensors, which have no form", where=raised_at(error), hint=PADDED)
 
 
 def reason_of(error: Exception) -> str:

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+import spyre_mlir
 from spyre_mlir.errors import DataSizesError, ImportProgramError, UnsupportedError
 from spyre_mlir.frontend import import_program
 from tests.functions import FunctionModel
@@ -275,6 +276,29 @@ def test_sparse_tensors_are_refused() -> None:
     for sparse in (X.to_sparse(), X.to_sparse_csr()):
         text = refused(FunctionModel(lambda x: x.to_dense()), sparse)
         assert f"an input has the layout {sparse.layout}" in text and "at: args[0]" in text
+
+
+def nested(x: torch.Tensor) -> torch.Tensor:
+    return torch.nested.to_padded_tensor(torch.nested.nested_tensor([x[0], x[1]]), 0.0)
+
+
+def jagged(x: torch.Tensor) -> torch.Tensor:
+    return torch.nested.as_nested_tensor([x[0], x[1, :2]], layout=torch.jagged).values()
+
+
+@pytest.mark.filterwarnings("ignore:.*nested tensors:UserWarning")
+def test_nested_tensors_are_refused() -> None:
+    for function in (nested, jagged):
+        text = refused(FunctionModel(function), X)
+        assert "nested tensors, which have no form\n  at: " in text and "to_padded_tensor" in text
+    for given in (torch.nested.nested_tensor([X[0], X[1, :1]], layout=kind) for kind in (torch.strided, torch.jagged)):
+        assert "an input is a nested tensor\n  at: args[0]" in refused(FunctionModel(torch.neg), given)
+        with pytest.raises(UnsupportedError, match="an input is a nested tensor"):
+            spyre_mlir.compile(FunctionModel(torch.neg))(given)
+    with pytest.raises(UnsupportedError, match=r"an input is a nested tensor[^$]*inputs\[0\]"):
+        torch.compile(lambda x: x * 2, backend="spyre")(given)
+    with pytest.raises(UnsupportedError, match="nested tensors, which have no form"):
+        torch.compile(jagged, backend="spyre")(X)
 
 
 def test_an_input_that_gets_another_shape_in_place() -> None:

@@ -43,8 +43,8 @@ from spyre_mlir.frontend.capture.tracing.torch_errors import (
     SPECIALIZED,
     decided_by_values,
     first_line,
-    of_nested_tensors,
     of_sizes,
+    without_form,
     without_values,
 )
 from spyre_mlir.frontend.capture.unsupported import DATA
@@ -299,8 +299,8 @@ def _traced(asked: _Asked, *, strict: bool, derivatives: bool = False) -> Export
     except REFUSED as error:  # among them what Dynamo raises
         if not raised_by_torch(error):
             raise  # an error of the model's own says best what it means
-        if (nested := of_nested_tensors(name, error)) is not None:
-            raise nested from error
+        if (known := without_form(name, error)) is not None:
+            raise known from error
         does, hint = "torch.export cannot trace", "see if model(*args) and torch.export.export(model, args) work alone"
         if derivatives:
             does = "torch cannot take the derivatives of"

@@ -2,6 +2,7 @@
 
 Without gradients `nn.TransformerEncoderLayer` may take one operator for the whole layer, which is a setting of the
 process and left to its owner. Updates by a scaled tensor, as optimizers make them, arrive as multiply-adds of Inductor.
+`x.data`, which torch would make outside of a trace, is `x.detach()`: it has the memory of `x`, as that has.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from spyre_mlir.frontend.torch_private import FUSED_ENCODER_LAYER
 
 Tensor = torch.Tensor
 _MULTIPLY_ADD = "prims.fma.default"  # defined when Dynamo first needs it
+_DATA = "_get_data_attr"  # Dynamo's function for `x.data`
 _OF_QUERIES, _OF_KEYS = 0, 1  # what a mask is for; else it is whole, with batches and heads
 
 
@@ -24,6 +26,8 @@ def unfused(graph: GraphModule) -> GraphModule:
     for node in graph.graph.nodes:
         if str(node.target) == _MULTIPLY_ADD:
             node.target = _multiply_add
+        if getattr(node.target, "__name__", "") == _DATA:
+            node.target = torch.Tensor.detach
     graph.recompile()
     return graph
 

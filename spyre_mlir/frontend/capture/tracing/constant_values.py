@@ -19,6 +19,7 @@ from torch.overrides import TorchFunctionMode
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.tracing import host_calls, python_assertions
 from spyre_mlir.frontend.capture.tracing.python_truths import allclose, equal, is_nonzero
+from spyre_mlir.frontend.capture.unsupported import OTHER_MEMORY, WRITE
 from spyre_mlir.frontend.host_operators import HOST
 from spyre_mlir.frontend.locations import line_that_runs
 from spyre_mlir.frontend.symbolic.sizes import SYMBOLIC
@@ -66,10 +67,7 @@ class ConstantValues(TorchFunctionMode):
             # Torch makes `x.data` outside of the trace. It has the memory of `x`, as this has.
             return args[0].detach()
         if func == _SETS_DATA:
-            raise UnsupportedError(
-                "the model gives a tensor other memory: it assigns to its `data`",
-                hint="write to the tensor: x.copy_(y)",
-            )
+            raise UnsupportedError(OTHER_MEMORY, hint=WRITE)
         if _writes(name, kwargs):
             self._known.clear()
             return func(*args, **kwargs)
@@ -322,6 +320,11 @@ def _is_all_true(values: ConstantValues, input: torch.Tensor) -> torch.Tensor:
     return input.all() if known is None else values.constant(values.run(torch.all, known))
 
 
+def _copy(_: ConstantValues, self: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
+    """A deep copy, which torch would make of the memory that a traced tensor has not."""
+    return memo.setdefault(id(self), self.detach().clone())
+
+
 def _on_host(function: Callable[..., Any]) -> Callable[..., Any]:
     """A step of the host, whatever is known."""
 
@@ -338,6 +341,7 @@ _INSTEAD: dict[str, Callable[..., Any]] = {
     "corrcoef": _correlations,
     "cov": _covariances,
     "__bool__": _truth_of,
+    "__deepcopy__": _copy,
     "__array__": _array(cast(Any, torch.Tensor).__array__),
     "__getitem__": _getitem,
     "_is_all_true": _is_all_true,

@@ -8,7 +8,7 @@ from itertools import takewhile
 from traceback import extract_tb
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.capture.unsupported import DATA, PADDED
+from spyre_mlir.frontend.capture.unsupported import DATA, OTHER_MEMORY, PADDED, WRITE
 from spyre_mlir.frontend.locations import raised_at
 from spyre_mlir.frontend.torch_private import (
     DataDependentOutputException,
@@ -31,6 +31,7 @@ _EXPLAINED = "Explanation: "
 # What torch says where Python asks for the number itself.
 SPECIALIZED = "Could not extract specialized"
 _OF_EXAMPLES = "specialize_values=True compiles what the example inputs decide"
+_SETS_MEMORY = "Can't call metadata mutating ops on non-Fake Tensor inputs"
 _NESTED, _NESTED_OPERATOR = "/torch/nested/", "_nested_"
 # What to write instead of functions of torch that look at the values of a tensor.
 _INSTEAD = {
@@ -87,8 +88,8 @@ def without_values(
 ) -> UnsupportedError:
     """Return the message for an operator that torch cannot trace because it traces without values."""
     op = str(error.func).removesuffix(".default")
-    if (nested := of_nested_tensors(op, error)) is not None:
-        return nested
+    if (known := without_form(op, error)) is not None:
+        return known
     if isinstance(error, UnsupportedOperatorException):
         reason, hint = "torch cannot say the shape of its result", "register a fake implementation of the operator"
     elif isinstance(error, DataDependentOutputException):
@@ -99,11 +100,14 @@ def without_values(
     return UnsupportedError(what, where=raised_at(error), hint=hint)
 
 
-def of_nested_tensors(name: str, error: Exception) -> UnsupportedError | None:
-    """Return the message for what makes or takes nested tensors, of which torch's own errors say nothing; else None."""
-    if _NESTED_OPERATOR not in name and not any(_NESTED in frame.filename for frame in extract_tb(error.__traceback__)):
-        return None
-    return UnsupportedError(f"{name} has nested tensors, which have no form", where=raised_at(error), hint=PADDED)
+def without_form(name: str, error: Exception) -> UnsupportedError | None:
+    """Return the message for what torch's own error says nothing of, nested tensors and exchanged memory; else None."""
+    if _NESTED_OPERATOR in name or any(_NESTED in frame.filename for frame in extract_tb(error.__traceback__)):
+        what = f"{name} has nested tensors, which have no form"
+        return UnsupportedError(what, where=raised_at(error), hint=PADDED)
+    if _SETS_MEMORY in str(error):
+        return UnsupportedError(OTHER_MEMORY, where=raised_at(error), hint=WRITE)
+    return None
 
 
 def reason_of(error: Exception) -> str:

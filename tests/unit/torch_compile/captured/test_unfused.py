@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
 from torch import nn
 from torch.fx import Graph, GraphModule
 
+from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.torch_private import FUSED_ENCODER_LAYER
 from spyre_mlir.torch_compile.captured.unfused import unfused
 
@@ -98,3 +99,34 @@ def test_multiply_adds_of_optimizers_are_unfused() -> None:
     (result,) = made(torch.tensor([2.0]), torch.tensor(3.0), torch.tensor([4.0]))
     assert result.tolist() == [10.0]
     assert not any(str(node.target) == "prims.fma.default" for node in made.graph.nodes)
+
+
+def test_data_of_a_tensor_is_read_and_written() -> None:
+    class Clipped(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.tensor([3.0, -0.5]))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.weight.data.clamp_(-1, 1)
+            return x.data * self.weight
+
+    model, x = Clipped(), torch.tensor([2.0, 4.0], requires_grad=True)
+    trained = torch.compile(model, backend="spyre", options={"numerics": "exact", "training": True})
+    trained(x).sum().backward()
+    assert model.weight.tolist() == [1, -0.5]
+    assert (cast(Any, model.weight.grad).tolist(), x.grad) == ([2, 4], None)
+
+
+def test_other_memory_for_a_buffer_is_refused() -> None:
+    class Exchanged(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("kept", torch.zeros(2))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.kept.data = x + 1
+            return x * self.kept
+
+    with pytest.raises(UnsupportedError, match="assigns to its `data`"), torch.no_grad():
+        torch.compile(Exchanged(), backend="spyre")(torch.ones(2))

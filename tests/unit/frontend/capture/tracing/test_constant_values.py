@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -176,6 +177,20 @@ def test_data_of_a_tensor_has_its_memory() -> None:
         torch.testing.assert_close(compiled(x), model(own))
     assert x.equal(own)
     assert x.tolist() == [[2.0] * 3] * 2
+
+
+def test_a_deep_copy_has_memory_of_its_own() -> None:
+    def copied(x: Tensor) -> tuple[Tensor, Tensor]:
+        cache = {"keys": x + 1, "given": x}
+        kept = copy.deepcopy(cache)
+        cache["keys"].mul_(2)
+        kept["given"].add_(5)
+        return cache["keys"] - kept["keys"], kept["given"]
+
+    given = X.clone()
+    got = spyre_mlir.compile(FunctionModel(copied), (given,), numerics="exact")(given)
+    torch.testing.assert_close(got, copied(X.clone()))
+    assert torch.equal(given, X)
 
 
 def test_other_memory_for_a_tensor_is_refused() -> None:

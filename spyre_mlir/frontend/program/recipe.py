@@ -21,6 +21,7 @@ from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import Operator, OpOverload, schema_of
 
 _CPU = torch.device("cpu")
+_ZEROS = "aten::_efficientzerotensor"
 _UNSET = ("aten::empty", "aten::new_empty")
 
 
@@ -215,8 +216,12 @@ def _run(node: Node, values: Mapping[Node, object]) -> object:
             if (tensors := _tensors_of(node, args)) is None:
                 raise
             value = cast(Operator, node.target)(*tensors, **kwargs)
+    if not isinstance(value, torch.Tensor):
+        return value
+    if _name(node) == _ZEROS:
+        return value.clone()  # as derivatives have it, it has no memory
     # What nobody set is 0, so that a model gives the same program at every import.
-    return value.zero_() if _name(node).startswith(_UNSET) and isinstance(value, torch.Tensor) else value
+    return value.zero_() if _name(node).startswith(_UNSET) else value
 
 
 def _tensors_of(node: Node, args: Sequence[object]) -> list[object] | None:

@@ -101,6 +101,12 @@ def test_what_nobody_set_is_zero(target: object) -> None:
     assert not Folded([table, made], {table: TABLE}).value(made).any()
 
 
+def test_zeros_of_derivatives_have_memory() -> None:
+    graph = traced(lambda x: aten._efficientzerotensor([2, 3]), X)
+    (zeros,) = calls(graph)
+    assert folded(graph).value(zeros).numpy().tolist() == [[0] * 3] * 2
+
+
 def test_values_need_no_gradients() -> None:
     graph = traced(lambda table: table * 2, TABLE)
     found = folded(graph, torch.nn.Parameter(TABLE))

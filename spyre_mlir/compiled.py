@@ -48,6 +48,7 @@ from spyre_mlir.report.accuracy.judging import judged
 from spyre_mlir.report.inspection import InspectedProgram
 from spyre_mlir.residence import CARD
 from spyre_mlir.runtime.larger_integers import CalledExactly
+from spyre_mlir.runtime.one_at_a_time import OneAtATime
 from spyre_mlir.text.no_module import IsNoModule
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import would_be_kept
 from spyre_mlir.universe import make_context
@@ -73,7 +74,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
         super().__init__(program, lowered, options)
         self._values, self._given_values = HostValues(program), GivenValues(program)
         self._resident = ResidentTensors()
-        self._told = False
+        self._told, self._turns = False, OneAtATime()
         self._directory: Path | None = None
         self._owner = os.getpid()
         self._stored: StoredBundle | None = None

@@ -142,7 +142,9 @@ class Residence:
 
     def _forget(self, gone: weakref.ref[object]) -> None:
         """Drops the copies of tensors whose memory is gone."""
-        self._entries = {place: entry for place, entry in self._entries.items() if entry.storage is not gone}
+        for place, entry in list(self._entries.items()):  # in place: another thread may be adding one
+            if entry.storage is gone:
+                self._entries.pop(place, None)
 
 
 def _is_current(entry: _Entry, tensor: Tensor, *, contents: bool) -> bool:

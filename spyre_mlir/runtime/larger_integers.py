@@ -19,6 +19,7 @@ from spyre_mlir.dialects.ir.call_effects import runs_once
 from spyre_mlir.errors import FaultKind, IntegerRangeError, MachineFault, frames_of_ours
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.options import CompileOptions
+from spyre_mlir.runtime.one_at_a_time import OneAtATime
 
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
@@ -35,25 +36,27 @@ class CalledExactly:
     _program: Program
     _options: CompileOptions
     _exact: Self | None = None
+    _turns: OneAtATime
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the bundle and returns what the model would.
+        """Runs the bundle and returns what the model would; calls from several threads take turns.
 
         Raises:
             InputError: the inputs are not of the shapes it was compiled for.
             MachineFault: the program misbehaved on the machine.
             OverflowFault: numbers went beyond DLFloat16, and the model was compiled to refuse that.
         """
-        if self._exact is None:
-            try:
-                return self._call(args, kwargs)
-            except (IntegerRangeError, MachineFault) as met:
-                if (options := exact_options(met, self._options, self._program.module)) is None:
-                    raise
-                self._exact = self._compiled_again(options)
-        returned = self._exact(*args, **kwargs)
-        self.log = self._exact.log
-        return returned
+        with self._turns:
+            if self._exact is None:
+                try:
+                    return self._call(args, kwargs)
+                except (IntegerRangeError, MachineFault) as met:
+                    if (options := exact_options(met, self._options, self._program.module)) is None:
+                        raise
+                    self._exact = self._compiled_again(options)
+            returned = self._exact(*args, **kwargs)
+            self.log = self._exact.log
+            return returned
 
     def in_exact_numerics(self) -> Self:
         """Return the same program, whose calls compute as eager does."""

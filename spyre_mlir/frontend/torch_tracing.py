@@ -1,15 +1,17 @@
-"""Functions of torch that are replaced while the frontend traces.
+"""Functions of torch that are replaced while the frontend traces, and the lock of those that trace.
 
 Used, private: `_higher_order_ops.scan` (tensors that bodies of loops are traced with), `.cond` and `.while_loop` (what
 is traced of them), `.wrap` and `.invoke_subgraph` (parts that Dynamo keeps as graphs of their own),
-`_functorch.predispatch` (what ends a map), `_functional_collectives` (what torch calls in place of other collectives).
+`_functorch.predispatch` (what ends a map), `_functional_collectives` (what torch calls in place of other collectives),
+`_dynamo.convert_frame.compile_lock`.
 `torch_private` has what is used as it is.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from importlib import import_module
 from typing import Any, cast
 
@@ -25,6 +27,21 @@ from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.traceback import preserve_node_meta
 
 from spyre_mlir.frontend.graph_runs import CapturedCalls
+
+
+def tracing_alone() -> AbstractContextManager[object]:
+    """Trace in the block as the only thread; a thread may begin such a block inside of one.
+
+    Tracing exchanges functions and classes of torch for the whole process, and filters of warnings. Dynamo has a lock
+    for that, which it holds while it captures and while back ends compile; ours compiles at the first call.
+    """
+    return import_module("torch._dynamo.convert_frame").compile_lock  # takes a second to load, as in every export
+
+
+def is_tracing() -> bool:
+    """Return whether this thread is inside of such a block, or of Dynamo's capture."""
+    dynamo = sys.modules.get("torch._dynamo.convert_frame")
+    return dynamo is not None and cast(Any, dynamo).compile_lock._is_owned()
 
 
 @contextmanager
@@ -167,5 +184,7 @@ __all__ = [
     "checkpoints_in_place",
     "collectives_left_alone",
     "graphs_as_written",
+    "is_tracing",
     "regions_in_place",
+    "tracing_alone",
 ]

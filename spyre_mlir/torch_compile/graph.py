@@ -27,6 +27,7 @@ from spyre_mlir.frontend.graph_runs import CapturedCalls
 from spyre_mlir.frontend.lowering.weight_facts import weight_facts
 from spyre_mlir.frontend.program.result_memory import ResultMemories
 from spyre_mlir.frontend.torch_private import storage_identity
+from spyre_mlir.frontend.torch_tracing import tracing_alone
 from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.residence import CARD
 from spyre_mlir.torch_compile.captured.symbolic import SymbolicGraph, symbolic_shapes
@@ -224,7 +225,8 @@ class CapturedGraph:
             for place, (buffer, value) in enumerate(zip(self._buffers, inputs, strict=True))
             if buffer and place not in self._changing and place not in written and _is_small(value)
         }
-        program = self._program([self._shown(place, x, written) for place, x in enumerate(inputs)], frozen)
+        with tracing_alone():
+            program = self._program([self._shown(place, x, written) for place, x in enumerate(inputs)], frozen)
         if isinstance(program, PartedModel):
             return None
         seconds = time.perf_counter() - started

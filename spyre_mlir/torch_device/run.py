@@ -14,6 +14,7 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import ImportProgramError, LoweringError, UnsupportedError
 from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.torch_private import schema_of, tree_flatten, tree_map
+from spyre_mlir.frontend.torch_tracing import is_tracing
 from spyre_mlir.torch_device.module import DeviceModule
 from spyre_mlir.torch_device.updates import in_an_update
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
@@ -53,6 +54,9 @@ def run_operator(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     args, kwargs = _reads_apart(operator, args, kwargs)
     tensors = [x for x in tree_flatten((tuple(args), dict(kwargs)))[0] if isinstance(x, torch.Tensor)]
     if not tensors:
+        return operator(*args, **kwargs)
+    if is_tracing():  # a program would be traced in a thread of its own, which would wait for this one
+        _module().host_steps[str(operator)] += 1
         return operator(*args, **kwargs)
     options = _options()
     key = f"{operator}|{options}|{signature_of(args, kwargs)}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
-import threading
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager, redirect_stderr
 from typing import Any, TextIO, cast
+
+from spyre_mlir.frontend.torch_tracing import tracing_alone
 
 _LOGGERS = (
     "torch.export",
@@ -16,10 +17,6 @@ _LOGGERS = (
     "torch.fx.experimental.symbolic_shapes",
     "torch._export.serde.serialize",
 )
-
-
-# Tracing is no matter for two threads in torch, and stderr and filters of warnings are the process's.
-_ONE_AT_A_TIME = threading.RLock()
 
 
 class _WithoutGraphs:
@@ -50,7 +47,7 @@ def torch_noise_hidden() -> Generator[list[logging.LogRecord]]:
         hidden.append(record)
         return False
 
-    with _ONE_AT_A_TIME, warnings.catch_warnings():
+    with tracing_alone(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r".*isinstance\(treespec, LeafSpec\)", category=FutureWarning)
         # Recurrent layers keep a list of their own parameters, which export swaps as it does the parameters.
         warnings.filterwarnings("ignore", message=r"The tensor attributes? .*_flat_weights", category=UserWarning)

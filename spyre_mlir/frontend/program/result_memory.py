@@ -32,6 +32,7 @@ from spyre_mlir.frontend.torch_private import (
     tree_flatten,
     tree_map,
 )
+from spyre_mlir.frontend.torch_tracing import tracing_alone
 
 _KEPT = 128  # forms of inputs; a loop over slices of one tensor has a new one in every trip
 _READ = torch.ops.aten._local_scalar_dense.default
@@ -174,7 +175,8 @@ class ResultMemories:
         # Loops inside of branches ask for symbols. Numbers that are read from other tensors are symbols: the place of a
         # row in its table may depend on them.
         fake_mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=sizes_from_inputs())
-        with torch.inference_mode(False), torch.no_grad(), fake_mode, _BySchema(), first_steps_traced():
+        alone, plain = tracing_alone(), torch.inference_mode(False)
+        with alone, plain, torch.no_grad(), fake_mode, _BySchema(), first_steps_traced():
             fakes = [_empty(x) if isinstance(x, torch.Tensor) else x for x in inputs]
             for place, number in numbers.items():
                 fakes[place] = fake_mode.fake_tensor_converter.from_real_tensor(fake_mode, number, make_constant=True)

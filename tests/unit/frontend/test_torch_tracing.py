@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
 
 import pytest
@@ -12,7 +13,13 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 import spyre_mlir
-from spyre_mlir.frontend.torch_tracing import carried_apart, checkpoints_in_place, regions_in_place
+from spyre_mlir.frontend.torch_tracing import (
+    carried_apart,
+    checkpoints_in_place,
+    is_tracing,
+    regions_in_place,
+    tracing_alone,
+)
 from tests.functions import FunctionModel
 
 
@@ -90,3 +97,18 @@ def test_maps_give_eagers_numbers(name: str) -> None:
     model = FunctionModel(MAPS[name])
     got = spyre_mlir.compile(model, (x,), numerics="exact")(x)
     torch.testing.assert_close(got, model(x), rtol=2e-5, atol=2e-5)
+
+
+def test_an_import_waits_for_another_threads_trace() -> None:
+    with ThreadPoolExecutor(1) as thread:
+        with tracing_alone():
+            made = thread.submit(spyre_mlir.compile, FunctionModel(torch.neg), (torch.ones(2),))
+            assert wait([made], timeout=0.5).not_done
+        assert made.result()(torch.ones(2)).tolist() == [-1, -1]
+
+
+def test_a_thread_knows_that_it_traces() -> None:
+    with ThreadPoolExecutor(1) as thread, tracing_alone(), tracing_alone():
+        assert is_tracing()
+        assert not thread.submit(is_tracing).result()
+    assert not is_tracing()

@@ -16,7 +16,9 @@ from torch._dynamo.convert_frame import ConvertFrameAssert
 
 from spyre_mlir import torch_compile
 from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.frontend.torch_tracing import is_tracing
 from spyre_mlir.torch_compile.dynamo_private import trace_whole_graphs_for
+from spyre_mlir.torch_compile.graph import CapturedGraph
 
 EXACT = {"numerics": "exact"}
 
@@ -196,6 +198,22 @@ def test_encoder_layers_are_captured_whatever_the_setting_of_their_fast_path(set
         close(fast(x, **given), layer(x, **given))
     assert torch.backends.mha.get_fastpath_enabled()
     assert all(c.kernels for c in torch_compile.compilations())
+
+
+def test_graphs_are_traced_and_compiled_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = list[bool]()
+
+    for name in ("_run_without_values", "_program"):
+        known: Any = getattr(CapturedGraph, name)
+
+        def observed(*args: Any, known: Any = known) -> Any:
+            seen.append(is_tracing())
+            return known(*args)
+
+        monkeypatch.setattr(CapturedGraph, name, observed)
+    x = torch.randn(3)
+    close(compiled(torch.neg)(x), -x)
+    assert seen == [True, True]
 
 
 def test_recurrent_layers_are_captured() -> None:

@@ -11,6 +11,7 @@ import torch
 import spyre_mlir.device  # noqa: F401 - switches the device on
 from spyre_mlir import api
 from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.torch_tracing import tracing_alone
 from spyre_mlir.torch_device import run
 from spyre_mlir.torch_device.run import run_operator
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
@@ -171,6 +172,12 @@ def test_what_cannot_be_imported_runs_on_the_host() -> None:
     with pytest.warns(HostStepWarning, match=r"aten\.nonzero\.default runs on the host: .+"):
         assert run_operator(aten.nonzero.default, (torch.tensor([0.0, 2.0]),), {}).tolist() == [[1]]
     assert SPYRE.host_steps == {"aten.nonzero.default": 1}
+
+
+def test_what_torch_computes_while_it_traces_is_the_hosts(compiled: list[dict[str, Any]]) -> None:
+    with tracing_alone():
+        assert run_operator(aten.mul.Tensor, (X, 1.5), {}).tolist() == (X * 1.5).tolist()
+    assert (compiled, SPYRE.host_steps["aten.mul.Tensor"]) == ([], 1)
 
 
 def test_what_computes_nothing_is_the_hosts_without_a_word(compiled: list[dict[str, Any]]) -> None:

@@ -121,10 +121,20 @@ class LoadedModel(CompiledModel):
 
     @override
     def save(self, directory: str | Path, *, host_weights: bool | None = None, levels: bool = False) -> Path:
-        """Copy the directory, all or nothing; it holds what it holds."""
+        """Copy the directory, all or nothing; it holds what it holds.
+
+        Raises:
+            InputError: it is no longer there, or options are given.
+        """
         if host_weights is not None or levels:
             raise InputError("a loaded model is saved as it was", hint=_MODEL)
         path = Path(directory)
+        if not self._place.is_dir():
+            raise InputError(
+                "the directory that was loaded is no longer there",
+                where=str(self._place),
+                hint="load it where it is now",
+            )
         check_replaceable(path)
         with replacing(path, durable=True) as made:
             shutil.copytree(self._place, made, dirs_exist_ok=True)

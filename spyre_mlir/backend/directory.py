@@ -118,7 +118,7 @@ def _unwritable(directory: Path, error: OSError) -> InputError:
 
 
 def check_replaceable(directory: Path) -> None:
-    """Raise InputError if the target of a bundle exists and is not a bundle, or cannot be created."""
+    """Raise InputError if the target of a bundle exists and cannot be replaced by one, or cannot be created."""
     if not directory.exists():
         _check_creatable(directory)
         return
@@ -127,6 +127,12 @@ def check_replaceable(directory: Path) -> None:
             "a file stands where the bundle directory should be made",
             where=str(directory),
             hint="name another directory",
+        )
+    if directory.resolve() in (here := Path.cwd().resolve(), *here.parents):
+        raise InputError(
+            "the directory would be exchanged for another one, and the working directory of this process lies in it",
+            where=str(directory),
+            hint="name a new directory in it, or change to another one",
         )
     names = {p.name for p in directory.iterdir()}
     if names and not names & {BUNDLE_FILE, MANIFEST_FILE, PARTS_FILE, SIZES_FILE}:

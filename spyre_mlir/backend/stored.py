@@ -59,6 +59,11 @@ class StoredBundle:
     manifest: Manifest = field(default_factory=Manifest)
     folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
     _read: dict[str, Descriptor] = field(default_factory=dict[str, Descriptor])
+    _folder: tuple[int, int] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        """Remembers the folder, as another one may get its name before all files are read."""
+        self._folder = _identity(self.directory)
 
     def descriptor(self, filename: str) -> Descriptor:
         """Return the descriptor of a SuperDSC file.
@@ -67,6 +72,7 @@ class StoredBundle:
             ReadError: the file is missing, no SuperDSC, or contradicts itself.
         """
         if filename not in self._read:
+            self._check_place()
             path = contained(self.folders.get(filename, self.directory), filename)
             try:
                 self._read[filename] = read_descriptor(path, spec_at(self.bundle))
@@ -83,16 +89,38 @@ class StoredBundle:
         Raises:
             ReadError: the data file cannot be read.
         """
+        self._check_place()
         return read_tensors(contained(self.directory, DATA_FILE))
 
     def weights(self) -> dict[int, Callable[[], Array]]:
         """Return the stored device weights as [sticks, lanes]: per launch buffer, what maps its tensor."""
-        path = contained(self.directory, WEIGHTS_FILE)
-        return {number: partial(map_tensor, path, key) for number, (_, key) in self.manifest.weights.items()}
+        return {number: partial(self._weight, key) for number, (_, key) in self.manifest.weights.items()}
+
+    def _weight(self, key: str) -> Array:
+        self._check_place()
+        return map_tensor(contained(self.directory, WEIGHTS_FILE), key)
 
     def weight_names(self) -> set[str]:
         """Names of the weights stored in device form."""
         return {name for name, _ in self.manifest.weights.values()}
+
+    def _check_place(self) -> None:
+        """A file of another program beside those that were read would give wrong numbers."""
+        if _identity(self.directory) not in (None, self._folder):  # of one that is gone, the missing file is told
+            raise ReadError(
+                "another bundle has been written in the place of the one that was read, whose files are needed now",
+                where=str(self.directory),
+                hint="load it again, and call it once before it is replaced",
+            )
+
+
+def _identity(directory: Path) -> tuple[int, int] | None:
+    """Return what tells a folder from the one that replaces it; editing a file changes nothing about it."""
+    try:
+        found = directory.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def runs_exactly(directory: Path) -> bool:

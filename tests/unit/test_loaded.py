@@ -116,6 +116,26 @@ def test_a_copy_is_saved(loaded: LoadedModel, directory: Path, tmp_path: Path) -
         loaded.save(tmp_path / "other", levels=True)
 
 
+def test_another_bundle_in_its_place_is_not_mixed_with_it(tmp_path: Path) -> None:
+    models = [nn.Linear(64, 64, bias=False) for _ in range(2)]
+    first, second = (spyre_mlir.compile(model, (X,)) for model in models)
+    early, late = spyre_mlir.load(first.save(tmp_path / "bundle")), spyre_mlir.load(tmp_path / "bundle")
+    wanted = early(X)
+    second.save(tmp_path / "bundle")
+    assert torch.equal(early(X), wanted)
+    with pytest.raises(ReadError, match="another bundle has been written in the place"):
+        late(X)
+    assert torch.equal(spyre_mlir.load(tmp_path / "bundle")(X), second(X))
+
+
+def test_a_copy_of_what_has_gone_is_refused(compiled: CompiledModel, tmp_path: Path) -> None:
+    loaded = spyre_mlir.load(compiled.save(tmp_path / "bundle"))
+    (tmp_path / "bundle").rename(tmp_path / "moved")
+    with pytest.raises(InputError, match=r"no longer there\n  at: .*bundle"):
+        loaded.save(tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
 def test_what_needs_the_model_is_refused(loaded: LoadedModel) -> None:
     with pytest.raises(InputError, match="no torch model to compare with"):
         loaded.verify((X, X), 2)

@@ -414,3 +414,16 @@ def test_a_target_that_cannot_be_created_is_refused_before_anything_is_made(
         "name a directory that can be created",
     )
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_the_working_directory_is_not_exchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process, and a shell above it, would go on in a directory that is gone."""
+    (tmp_path / "bundle" / "inside").mkdir(parents=True)
+    (tmp_path / "bundle" / "bundle.mlir").touch()
+    monkeypatch.chdir(tmp_path / "bundle" / "inside")
+    for place in (Path(), tmp_path / "bundle"):
+        with pytest.raises(InputError, match="the working directory of this process lies in it"):
+            check_replaceable(place)
+    check_replaceable(Path("new"))
+    monkeypatch.chdir(tmp_path)
+    check_replaceable(tmp_path / "bundle")

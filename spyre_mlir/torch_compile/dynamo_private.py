@@ -12,7 +12,7 @@ Decision: docs/decisions/0013-private-interfaces.md
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import wraps
 from types import SimpleNamespace
 from typing import Any, cast
@@ -34,6 +34,7 @@ from spyre_mlir.torch_compile.eager_modules import warn_of_compiled_method, warn
 
 __all__ = [
     "Unsupported",
+    "any_number_of_graphs",
     "back_ends",
     "compile_id",
     "compile_ids",
@@ -55,6 +56,18 @@ _SETTINGS: Mapping[str, Any] = {"allow_rnn": True, "specialize_float": True}
 
 # The code that the method `compile` of a module hands to Dynamo.
 _CALL = cast(Any, torch.nn.Module)._call_impl.__code__
+
+
+# Behind so many graphs of a function, Dynamo leaves it to eager, or ends in an error.
+_LIMITS: Mapping[str, Any] = {"recompile_limit": 1 << 20, "accumulated_recompile_limit": 1 << 20}
+
+
+def any_number_of_graphs() -> AbstractContextManager[object]:
+    """Let Dynamo capture functions in the block as often as they differ.
+
+    Its limit is for a function of Python, and all models of a class have one forward pass.
+    """
+    return cast(Any, _dynamo_config).patch(_LIMITS)
 
 
 def trace_whole_graphs_for(back_end: Callable[..., Any]) -> None:

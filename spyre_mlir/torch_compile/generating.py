@@ -23,7 +23,7 @@ from spyre_mlir.generation import GeneratingModel, Generation
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.residence import CARD
 from spyre_mlir.torch_compile.backend import Captured
-from spyre_mlir.torch_compile.dynamo_private import Unsupported
+from spyre_mlir.torch_compile.dynamo_private import Unsupported, any_number_of_graphs
 from spyre_mlir.torch_compile.graph import CapturedGraph
 
 log = logging.getLogger(__name__)
@@ -193,16 +193,17 @@ class Generating(GeneratingModel):
 
     def _run(self, *args: Any, **kwargs: Any) -> Any:
         """The compiled forward pass; in parts, with the cache on both sides, if torch cannot capture it as a whole."""
-        try:
-            return self._forward(*args, **kwargs)
-        except Unsupported as error:
-            if not self._whole:
-                raise
-            log.info("the cache is written back after every step: %s", str(error).partition("\n")[0])
-            self.to_host()
-            self._whole = False
-            self._forward = self._compiled(self._own)
-            return self._forward(*args, **kwargs)
+        with any_number_of_graphs():
+            try:
+                return self._forward(*args, **kwargs)
+            except Unsupported as error:
+                if not self._whole:
+                    raise
+                log.info("the cache is written back after every step: %s", str(error).partition("\n")[0])
+                self.to_host()
+                self._whole = False
+                self._forward = self._compiled(self._own)
+                return self._forward(*args, **kwargs)
 
     def _compiled(self, forward: Callable[..., Any]) -> Callable[..., Any]:
         """A forward pass that Dynamo captures; between its parts nobody reads what only the card has."""

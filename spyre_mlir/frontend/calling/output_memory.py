@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind
+from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, SymIntArgument
 from torch.fx import Node
 
 from spyre_mlir.frontend.calling.memory_run import memory_run
@@ -32,7 +32,7 @@ def output_memory(exported: ExportedProgram, signature: Signature) -> OutputMemo
     places = [
         number
         for number, spec in enumerate(specs)
-        if spec.kind is OutputKind.USER_OUTPUT and not isinstance(spec.arg, ConstantArgument)
+        if spec.kind is OutputKind.USER_OUTPUT and not isinstance(spec.arg, (ConstantArgument, SymIntArgument))
     ]
 
     run_all = cache(lambda: memory_run(exported.graph_module))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -165,6 +165,16 @@ def test_a_growing_cache_is_transformers_default() -> None:
     model = Sums()
     made(model, Generation(cache="growing")).generate(PROMPT, steps=0)
     assert model.given == {"disable_compile": True}
+
+
+@pytest.mark.parametrize("cache", ["static", "growing"])
+def test_models_of_one_class_are_compiled_however_many_there_are(cache: Any) -> None:
+    """Dynamo has a limit for a function of Python, and leaves it to eager then, or says that it found nothing."""
+    with cast(Any, torch._dynamo.config).patch(recompile_limit=1):
+        for _ in range(3):
+            fast = made(Sums(), Generation(cache=cache))
+            assert fast.generate(PROMPT, steps=3).tolist() == [TOKENS]
+            assert fast.programs
 
 
 def test_refusals() -> None:

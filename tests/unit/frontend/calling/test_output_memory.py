@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from torch import nn
 
+import spyre_mlir
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.lowering.signature import read_signature
 from spyre_mlir.frontend.program.result_memory import MemoryPlace, ResultMemory
 from spyre_mlir.frontend.symbolic.sizes import Sizes
+from tests.functions import FunctionModel
 from tests.unit.frontend.graphs import exported
 
 F32 = torch.float32
@@ -52,6 +54,15 @@ def test_outputs_are_views_of_inputs_and_weights_or_lie_alone() -> None:
         3: (number, MemoryPlace(F32, (1,), (1,), 0)),
     }
     assert memory.own == ({2: MemoryPlace(F32, (2, 3), (3, 1), 0)},)
+
+
+def test_sizes_among_the_outputs_have_no_memory() -> None:
+    model = FunctionModel(lambda x: (x.shape[0], x * 2, x.shape[0] + 1, x.t()))
+    compiled = spyre_mlir.compile(model, (torch.ones(3, 2),), dynamic_shapes=(({0: torch.export.Dim("rows")},),))
+    given = torch.ones(4, 2)
+    rows, doubled, more, turned = compiled(given)
+    assert (rows, more, doubled.tolist(), turned.shape) == (4, 5, [[2, 2]] * 4, (2, 4))
+    assert turned.data_ptr() == given.data_ptr()
 
 
 def test_inputs_are_what_every_placeholder_holds() -> None:

@@ -129,3 +129,14 @@ def test_what_a_model_told_outlives_it_and_its_modules_do_not() -> None:
     assert len(parts) > 30
     assert left == []
     assert [repr(one) + str(one) for one in found] == before
+
+
+def test_weights_of_inference_mode_may_change() -> None:
+    """Torch counts no writes to them."""
+    with torch.inference_mode():
+        model, x = torch.nn.Linear(8, 8), torch.eye(8)
+        compiled = spyre_mlir.compile(model, (x,))
+        for _ in range(2):
+            torch.testing.assert_close(compiled(x), model(x), rtol=0.01, atol=0.01)
+            model.weight.mul_(2)
+            model.bias.add_(1)

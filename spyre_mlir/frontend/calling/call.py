@@ -13,6 +13,7 @@ from torch.export import ExportedProgram
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
 
+from spyre_mlir.frontend.calling.tensor_states import write
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.program.complex_tensors import as_complex
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
@@ -63,7 +64,7 @@ def finish_call(
     ]
     for index, name in program.mutations.items():
         if (new := outputs[index]) is not None:
-            (given[name] if name in given else program.values[name]).copy_(new)
+            write(given[name] if name in given else program.values[name], new)
     for number in program.complex_results:
         outputs[number] = as_complex(cast(torch.Tensor, outputs[number]))
     count = len(outputs) - len(program.mutations)

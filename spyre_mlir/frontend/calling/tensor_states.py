@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -60,7 +61,7 @@ class TensorState:
 
     Attributes:
         start: address of the first element.
-        version: torch's count of writes, which misses those by ``.data`` and by numpy.
+        version: torch's count of writes, which misses those by ``.data`` and by numpy; see `version_of`.
         digest: of the elements, which shows every write; None if nobody looked at them.
     """
 
@@ -81,8 +82,10 @@ class TensorState:
 
 
 def version_of(tensor: torch.Tensor) -> int:
-    """Return torch's count of writes to a tensor; 0 if it keeps none."""
-    return 0 if tensor.is_inference() else tensor._version  # pyright: ignore[reportPrivateUsage]
+    """Return torch's count of writes to a tensor; of one of inference mode, which has none, its digest as a number."""
+    if tensor.is_inference():
+        return int.from_bytes(_digest(tensor), "big")
+    return tensor._version  # pyright: ignore[reportPrivateUsage]
 
 
 def is_parameter(tensor: torch.Tensor) -> bool:
@@ -102,8 +105,13 @@ def holds(tensor: torch.Tensor, array: NDArray[Any]) -> bool:
 
 def assign(tensor: torch.Tensor, array: NDArray[Any]) -> None:
     """Write numbers to a tensor."""
-    with torch.no_grad():
-        tensor.copy_(torch.tensor(array))
+    write(tensor, torch.tensor(array))
+
+
+def write(tensor: torch.Tensor, values: torch.Tensor) -> None:
+    """Write a tensor to one of the caller's; those of inference mode are written in that mode alone."""
+    with torch.no_grad(), torch.inference_mode() if tensor.is_inference() else nullcontext():
+        tensor.copy_(values)
 
 
 def _digest(tensor: torch.Tensor) -> bytes:

@@ -13,6 +13,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.traceback import preserve_node_meta
 
 from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.calling.tensor_states import write
 from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
@@ -129,9 +130,8 @@ class DividedCall:
         """Write to inputs and buffers what the model writes, and return what it gives, nested as the model nests it."""
         leaves = [evaluated(r, self._known) if isinstance(r, Node) else r for r in self._program.results]
         written = [(self._known[node], evaluated(value, self._known)) for node, value in self._program.writes]
-        with torch.no_grad():
-            for tensor, value in written:
-                tensor.copy_(value)
+        for tensor, value in written:
+            write(tensor, value)
         tree = self._program.call_spec.out_spec
         with flat_dataclasses(tree):
             return tree.unflatten(leaves)

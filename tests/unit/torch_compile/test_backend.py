@@ -132,6 +132,18 @@ def test_inference_mode() -> None:
         close(compiled(model)(x), model(x))
 
 
+def test_tensors_of_inference_mode_are_written() -> None:
+    def function(cache: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        cache.add_(x)
+        return cache * 2
+
+    with torch.inference_mode():
+        cache, x = torch.zeros(3), torch.ones(3)
+        fast = compiled(function)
+        assert [fast(cache, x).tolist() for _ in range(2)] == [[2] * 3, [4] * 3]
+        assert cache.tolist() == [2] * 3
+
+
 def test_write_through_a_view_across_a_break() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         y = x.view(-1)

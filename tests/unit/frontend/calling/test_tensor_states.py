@@ -17,6 +17,7 @@ from spyre_mlir.frontend.calling.tensor_states import (
     is_parameter,
     reader_of,
     version_of,
+    write,
 )
 
 
@@ -59,11 +60,23 @@ def test_any_tensor_has_a_state(x: torch.Tensor) -> None:
     assert TensorState.of(x).lasts(x)
 
 
-def test_tensors_of_inference_have_no_count() -> None:
+def test_tensors_of_inference_have_no_count_but_their_elements() -> None:
+    with torch.inference_mode():
+        x = torch.arange(6.0)
+        before, state = version_of(x), TensorState.of(x, contents=False)
+        assert state.lasts(x, contents=False)
+        x.add_(1)
+        assert version_of(x) != before and not state.lasts(x, contents=False)
+
+
+def test_tensors_of_inference_are_written_outside_of_it() -> None:
     with torch.inference_mode():
         x = torch.zeros(2)
-        x.add_(1)
-    assert version_of(x) == 0
+    write(x, torch.ones(2))
+    assert x.tolist() == [1, 1]
+    y = torch.zeros(2, requires_grad=True)
+    write(y, torch.ones(2))
+    assert (y.tolist(), y.is_leaf) == ([1, 1], True)
 
 
 def test_holds_is_exact_and_nan_is_itself() -> None:

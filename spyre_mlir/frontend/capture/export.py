@@ -33,6 +33,7 @@ from spyre_mlir.frontend.capture.tracing.derivatives import (
     takes_derivatives,
 )
 from spyre_mlir.frontend.capture.tracing.given import check_dense, check_model, check_shapes
+from spyre_mlir.frontend.capture.tracing.given_containers import GivenContainers
 from spyre_mlir.frontend.capture.tracing.sizes_above_zero import SizesAboveZero, sizes_asked
 from spyre_mlir.frontend.capture.tracing.sizes_alike import SizesAlike, sizes_compared
 from spyre_mlir.frontend.capture.tracing.specialized_values import Noted, specialized, values_of
@@ -134,15 +135,26 @@ def _calls_seen(
     model: torch.nn.Module, see: Callable[[tuple[Any, ...], Mapping[str, Any], object], None]
 ) -> Generator[None]:
     """Shows what a model is given and returns to somebody while it is traced."""
+    given = GivenContainers()
+
+    def take(_: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if not torch.compiler.is_dynamo_compiling():
+            given.take(args, kwargs)
 
     def show(_: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: object) -> None:
+        if not torch.compiler.is_dynamo_compiling():
+            given.check()
         see(args, kwargs, output)
 
-    hook = model.register_forward_hook(show, with_kwargs=True)
+    hooks = (
+        model.register_forward_pre_hook(take, with_kwargs=True),
+        model.register_forward_hook(show, with_kwargs=True),
+    )
     try:
         yield
     finally:
-        hook.remove()
+        for hook in hooks:
+            hook.remove()
 
 
 def export_model(

@@ -86,10 +86,14 @@ def _give_sizes(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
     empty = {name: x for name, x in kwargs.items() if name in results and x.numel() == 0}
     if not empty:
         return
-    shapes = tree_map(lambda x: x.to("meta") if isinstance(x, torch.Tensor) else x, (tuple(args), dict(kwargs)))
-    operator(*shapes[0], **shapes[1])
+
+    def form(value: Any) -> Any:
+        return value.to("meta") if isinstance(value, torch.Tensor) else value
+
+    by_place, by_name = tree_map(form, (tuple(args), dict(kwargs)))
+    operator(*by_place, **by_name)
     for name, x in empty.items():
-        x.resize_(shapes[1][name].shape)
+        x.resize_(by_name[name].shape)
 
 
 def _reads_apart(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -99,8 +103,11 @@ def _reads_apart(operator: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     given = dict(zip((a.name for a in arguments), args, strict=False)) | dict(kwargs)
     written = tree_flatten([given[name] for name in written_names if name in given])[0]
 
+    def copied(value: Any) -> Any:
+        return _apart(value, written)
+
     def apart(name: str, value: Any) -> Any:
-        return value if name in written_names else tree_map(lambda x: _apart(x, written), value)
+        return value if name in written_names else tree_map(copied, value)
 
     by_place = [apart(a.name, value) for a, value in zip(arguments, args, strict=False)]
     return by_place, {name: apart(name, value) for name, value in kwargs.items()}

@@ -6,9 +6,11 @@ Decision: docs/decisions/0151-training-is-asked-for.md
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
 
 import torch
-from torch.optim import optimizer
+
+_MODULE = vars(import_module("torch.optim.optimizer"))
 
 
 def in_an_update() -> bool:
@@ -16,6 +18,6 @@ def in_an_update() -> bool:
     if torch.is_grad_enabled():
         return False
     frame = inspect.currentframe()
-    while frame is not None and frame.f_globals is not vars(optimizer):
+    while frame is not None and frame.f_globals is not _MODULE:
         frame = frame.f_back
     return frame is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -30,13 +31,24 @@ def check_apart(written: Iterable[str], given: Mapping[str, torch.Tensor], owned
     targets = [name for name in written if name in everything]  # a program without weights lacks its buffers
     places = {name: _places(tensor) for name, tensor in everything.items()} if targets else {}
     for name in targets:
-        if places[name].size and any(
-            s == 0 and e > 1 for s, e in zip(places[name].strides, places[name].shape, strict=True)
-        ):
+        if _overlaps_itself(places[name]):
             raise InputError(f"the model writes to '{name}', of which many elements are one place in memory", hint=OWN)
         for other in places if name in given else given:
             if other != name and np.shares_memory(places[name], places[other]):
                 raise InputError(f"the model writes to '{name}', which shares memory with '{other}'", hint=OWN)
+
+
+def _overlaps_itself(places: NDArray[Any]) -> bool:
+    """Return whether two elements of an array are one place, as in an expanded tensor or in windows that overlap."""
+    steps = sorted((s, e) for s, e in zip(places.strides, places.shape, strict=True) if e > 1)
+    reached = 0
+    for step, extent in steps if places.size else ():
+        if step <= reached:
+            # Strides alone do not decide it: 2 and 3 reach each of some places once.
+            offsets = reduce(np.add, np.ix_(*(np.arange(e) * s for s, e in steps)))
+            return np.unique(offsets).size < offsets.size
+        reached += step * (extent - 1)
+    return False
 
 
 def _places(tensor: torch.Tensor) -> NDArray[Any]:

@@ -8,6 +8,7 @@ import torch
 
 import spyre_mlir
 from spyre_mlir.errors import InputError
+from spyre_mlir.frontend.program.aliasing import check_apart
 
 
 class Writer(torch.nn.Module):
@@ -66,3 +67,28 @@ def test_what_is_only_read_may_be_one_tensor() -> None:
 
     x = torch.arange(6.0)
     assert torch.equal(compiled(Sum())(x, x), x + x)
+
+
+@pytest.mark.parametrize(
+    ("size", "stride", "overlaps"),
+    [
+        ((4, 3), (2, 1), True),
+        ((4, 3), (2, 3), True),
+        ((2, 2), (2, 3), False),
+        ((3, 4), (0, 1), True),
+        ((4, 6), (6, 1), False),
+        ((6, 4), (1, 6), False),
+        ((3, 2), (8, 2), False),
+        ((1, 4), (0, 1), False),
+        ((), (), False),
+        ((0, 3), (0, 0), False),
+    ],
+)
+def test_a_written_tensor_has_a_place_for_each_element(
+    size: tuple[int, ...], stride: tuple[int, ...], overlaps: bool
+) -> None:
+    tensor = torch.zeros(24).as_strided(size, stride)
+    if overlaps:
+        with pytest.raises(InputError, match="'x', of which many elements are one place"):
+            check_apart(["x"], {"x": tensor}, {})
+    check_apart([] if overlaps else ["x"], {"x": tensor}, {})

@@ -28,7 +28,7 @@ from spyre_mlir.frontend.capture.functional_form import functional_form, unrolle
 from spyre_mlir.frontend.capture.liveness import live_nodes
 from spyre_mlir.frontend.capture.number_limits import check_numbers
 from spyre_mlir.frontend.capture.tracing.derivatives import check_no_derivative
-from spyre_mlir.frontend.capture.tracing.sizes_above_zero import checked_above_zero, sizes_asked
+from spyre_mlir.frontend.capture.tracing.sizes_unlike import Unlike, checked_unlike, sizes_asked
 from spyre_mlir.frontend.capture.unsupported import refuse, survey
 from spyre_mlir.frontend.data_sizes.branches import has_own_sizes
 from spyre_mlir.frontend.first_steps import first_steps_traced
@@ -114,7 +114,7 @@ def _imported(
 def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Callable[..., object] | None) -> Program:
     check_texts(exported)
     exported = with_lifted_constants(write_out_flex_attention(exported))  # first, as torch writes neither to a file
-    asked = frozenset[str]()
+    asked = frozenset[Unlike]()
     while True:
         try:
             return _import(exported, name, reference)
@@ -122,7 +122,7 @@ def _import_or_name_sizes(exported: ExportedProgram, name: str, reference: Calla
             if not (more := sizes_asked(refused.__cause__) - asked):
                 raise
             asked |= more
-            exported = checked_above_zero(exported, more)
+            exported = checked_unlike(exported, more)
         except UnsupportedError as refused:
             if not has_own_sizes(exported):
                 raise

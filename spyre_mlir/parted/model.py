@@ -5,6 +5,7 @@ Decision: docs/decisions/0149-programs-are-divided-where-data-decides-sizes.md
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ from spyre_mlir.transforms.utils.host_fallback import HostStep, tell_host_steps
 if TYPE_CHECKING:
     from spyre_mlir.frontend.data_sizes.calls import DividedCall
     from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
+
+log = logging.getLogger(__name__)
 
 _REASON = "data decides the size of its result"
 
@@ -150,11 +153,18 @@ class PartedModel(ShownAsText, PickledAsSaved):
         return self._run(args, kwargs, lambda program, inputs: program(*inputs))
 
     def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Run) -> Any:
-        from spyre_mlir.frontend.data_sizes.calls import DividedCall
+        from spyre_mlir.frontend.data_sizes.calls import DividedCall, OtherSizesError
 
         call: DividedCall = DividedCall(self._program, args, kwargs)
         check_sizes(self._program.sizes.ranges, call.sizes)
         check_guards(self._program.guards, call.sizes)
+        try:
+            return self._run_steps(call, run)
+        except OtherSizesError as other:
+            log.info("the host runs a call of %s, for which it does not hold that %s", self.name, other)
+            return call.whole_on_host(self._exported)
+
+    def _run_steps(self, call: DividedCall, run: Run) -> Any:
         parts = iter(self._parts)
         for step in self._program.steps:
             if not _is_piece(step):

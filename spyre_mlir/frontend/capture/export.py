@@ -22,6 +22,7 @@ from spyre_mlir.frontend.capture.indices.writes import IndexWrites
 from spyre_mlir.frontend.capture.python_state import python_state_kept, unset_buffers_as_attributes
 from spyre_mlir.frontend.capture.random_draws.seeding import check_settings, settings_noted
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
+from spyre_mlir.frontend.capture.tracing.assumed import note_assumed
 from spyre_mlir.frontend.capture.tracing.call_state import CallState, is_same
 from spyre_mlir.frontend.capture.tracing.collectives import collectives_in_place
 from spyre_mlir.frontend.capture.tracing.constant_values import ConstantValues
@@ -34,8 +35,10 @@ from spyre_mlir.frontend.capture.tracing.derivatives import (
 )
 from spyre_mlir.frontend.capture.tracing.given import check_dense, check_model, check_shapes
 from spyre_mlir.frontend.capture.tracing.given_containers import GivenContainers
-from spyre_mlir.frontend.capture.tracing.sizes_above_zero import SizesAboveZero, sizes_asked
 from spyre_mlir.frontend.capture.tracing.sizes_alike import SizesAlike, sizes_compared
+from spyre_mlir.frontend.capture.tracing.sizes_alike import conditions_of as conditions_alike
+from spyre_mlir.frontend.capture.tracing.sizes_unlike import SizesUnlike, Unlike, asked_by_operator, sizes_asked
+from spyre_mlir.frontend.capture.tracing.sizes_unlike import conditions_of as conditions_unlike
 from spyre_mlir.frontend.capture.tracing.specialized_values import Noted, specialized, values_of
 from spyre_mlir.frontend.capture.tracing.strange_results import check_results
 from spyre_mlir.frontend.capture.tracing.torch_errors import (
@@ -228,8 +231,18 @@ class _Asked:
     kwargs: Mapping[str, Any]
     dynamic_shapes: Any
     noted: Noted | None
-    above_zero: frozenset[str] = frozenset()
+    unlike: frozenset[Unlike] = frozenset()
     alike: frozenset[frozenset[str]] = frozenset()
+    assumed: frozenset[str] = frozenset()  # conditions of these that operators ask about
+
+    def answered(self, error: GuardOnDataDependentSymNode) -> _Asked | None:
+        """The same with an answer to what torch asks of sizes; None if there is none, or it was given in vain."""
+        alike = sizes_compared(error) - self.alike
+        unlike = frozenset[Unlike]() if alike else sizes_asked(error) - self.unlike
+        if not alike and not unlike:
+            return None
+        taken = conditions_alike(alike) | conditions_unlike(unlike) if asked_by_operator(error) else frozenset[str]()
+        return replace(self, alike=self.alike | alike, unlike=self.unlike | unlike, assumed=self.assumed | taken)
 
 
 def _check_next_call(asked: _Asked, exported: ExportedProgram, names: Sequence[str]) -> None:
@@ -251,10 +264,8 @@ def _export(asked: _Asked, *, strict: bool) -> ExportedProgram:
             # `int` gives a number of Python, but Dynamo reads the code, and takes `int(n)` for `n.item()`.
             with suppress(Exception):
                 return _traced(asked, strict=True)
-        if not strict and (pairs := sizes_compared(error) - asked.alike):
-            return _export(replace(asked, alike=asked.alike | pairs), strict=False)
-        if not strict and (more := sizes_asked(error) - asked.above_zero):
-            return _export(replace(asked, above_zero=asked.above_zero | more), strict=False)
+        if not strict and (answered := asked.answered(error)) is not None:
+            return _export(answered, strict=False)
         raise decided_by_values(type(asked.model).__name__, error) from error
     except ImportProgramError as error:
         if not strict and any(said in error.message for said in _FOR_DYNAMO):
@@ -294,7 +305,7 @@ def _traced(asked: _Asked, *, strict: bool, derivatives: bool = False) -> Export
             if derivatives:
                 given, sought = Differentiated(model, *clone_examples(fresh_args, fresh_kwargs)), nullcontext()
             answered, bodies = specialized(asked.noted), bodies_as_written()
-            checked = SizesAboveZero(asked.above_zero) if asked.above_zero else nullcontext()
+            checked = SizesUnlike(asked.unlike) if asked.unlike else nullcontext()
             alike = SizesAlike(asked.alike) if asked.alike else nullcontext()
             with known, writes, exchanged, sought, answered, bodies, checked, alike, settings_noted() as noted:
                 exported = torch.export.export(
@@ -322,6 +333,7 @@ def _traced(asked: _Asked, *, strict: bool, derivatives: bool = False) -> Export
             hint = "packed sequences take sizes from tensors: give the layer padded ones, and mask what is behind them"
         raise ImportProgramError(f"{does} {name}: {said}", where=raised_at(error), hint=fixes or hint) from error
     check_settings(exported, noted)
+    note_assumed(exported, asked.assumed)
     return exported
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
@@ -16,11 +15,14 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.calling.tensor_states import write
 from spyre_mlir.frontend.capture.export import load_pt2
 from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
+from spyre_mlir.frontend.capture.tracing.assumed import assumed_by, condition_of
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
 from spyre_mlir.frontend.capture.unsupported import op_name
-from spyre_mlir.frontend.data_sizes.branches import makes_size
+from spyre_mlir.frontend.data_sizes.branches import draws
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
 from spyre_mlir.frontend.data_sizes.equal_sizes import size_expression
+from spyre_mlir.frontend.data_sizes.failed_checks import failed_check
+from spyre_mlir.frontend.data_sizes.whole_runs import results_of_torch
 from spyre_mlir.frontend.element_types import describe
 from spyre_mlir.frontend.graph_runs import KnownNumbers
 from spyre_mlir.frontend.locations import place_of
@@ -53,7 +55,15 @@ def import_divided(name: str, exported: ExportedProgram) -> DividedProgram:
         _, functional = functional_form(unrolled_export(exported, symbolic=True))
         sizes = Sizes.of(exported)
         guards = guards_of(exported, sizes) if sizes.names else ()
-        return divided(name, functional, sizes, guards)
+        return divided(name, functional, sizes, guards, assumed_by(exported))
+
+
+class OtherSizesError(Exception):
+    """A call has sizes that the trace of its program leaves out.
+
+    Args:
+        condition: what the trace takes for granted, `u0 >= 1`.
+    """
 
 
 class DividedCall:
@@ -75,6 +85,9 @@ class DividedCall:
         self._program = program
         names = [node.name for node in program.inputs]
         args, kwargs = in_places(args, kwargs, program.call_spec.in_spec, names)
+        self._given = args, kwargs
+        drawing = any(draws(step.node) for step in program.steps if isinstance(step, SizingCall))
+        self._generator = torch.get_rng_state() if drawing else None
         with flat_dataclasses(args, kwargs):
             leaves, tree = tree_flatten((args, kwargs))
         if tree != program.call_spec.in_spec:
@@ -90,33 +103,36 @@ class DividedCall:
         """Run a call that makes or checks a size with torch's operator.
 
         Raises:
-            InputError: a check fails, or the operator refuses the values.
+            OtherSizesError: a check fails of what the trace takes for granted.
+            InputError: another check fails, or the operator refuses the values.
         """
         try:
             with torch.no_grad():
                 evaluated(step.node, self._known)
         except (RuntimeError, IndexError, ValueError) as error:
-            if (maker := _maker_of_none(step.node, self._known)) is not None:
-                raise InputError(
-                    f"{op_name(maker)} gives a size of 0 in this call, expected 1 at least",
-                    where=place_of(maker),
-                    hint="leave such calls out: a check of the model says so, or an operator of torch, which refuses "
-                    "0 elements or takes another way for them",
-                ) from error
-            if (makers := _makers_of_different(step.node, self._known)) is not None:
-                (first, size), (second, other) = makers
-                raise InputError(
-                    f"{op_name(first)} gives a size of {size} in this call, and {op_name(second)} at "
-                    f"{place_of(second)} one of {other}, expected equal sizes",
-                    where=place_of(first),
-                    hint="an operator of torch compares them: give both the same mask, or compile each case by itself",
-                ) from error
+            if (condition := condition_of(step.node)) in self._program.assumed:
+                raise OtherSizesError(condition) from error
+            if (refused := failed_check(step.node, self._known)) is not None:
+                raise refused from error
             said, _, remedy = str(error).splitlines()[0].partition(REMEDY)
             raise InputError(
                 f"{op_name(step.node)} refuses the values of this call: {said}",
                 where=place_of(step.node),
                 hint=remedy or "eager torch refuses them, too",
             ) from error
+
+    def whole_on_host(self, exported: ExportedProgram) -> Any:
+        """Run the whole call by torch's operators, without what the trace takes for granted; as if no step had run.
+
+        Args:
+            exported: the program that was divided.
+
+        Raises:
+            InputError: torch refuses the values.
+        """
+        if self._generator is not None:
+            torch.set_rng_state(self._generator)
+        return results_of_torch(exported, *self._given)
 
     def inputs_of(self, piece: Piece) -> tuple[Any, ...]:
         """Return the arguments of a piece."""
@@ -135,37 +151,6 @@ class DividedCall:
         tree = self._program.call_spec.out_spec
         with flat_dataclasses(tree):
             return tree.unflatten(leaves)
-
-
-def _maker_of_none(check: Node, known: Mapping[Node, Any]) -> Node | None:
-    """The call that has made a size of 0, of which a check says that it is 1 at least; None if it checks another thing.
-
-    Torch checks so, too, where it asks whether there are elements.
-    """
-    condition = check.args[0] if check.args else None
-    if not isinstance(condition, Node) or condition.target is not operator.ge or condition.args[1] != 1:
-        return None
-    size = condition.args[0]
-    return _maker(size) if isinstance(size, Node) and known.get(size) == 0 else None
-
-
-def _makers_of_different(check: Node, known: Mapping[Node, Any]) -> list[tuple[Node, int]] | None:
-    """The calls that have made two sizes, of which a check says that they are equal, with these sizes."""
-    condition = check.args[0] if check.args else None
-    if not isinstance(condition, Node) or condition.target is not operator.eq:
-        return None
-    sizes = [size for size in condition.args if isinstance(size, Node)]
-    makers = [(maker, int(known[size])) for size in sizes if size in known and (maker := _maker(size)) is not None]
-    return makers if len(makers) == 2 else None
-
-
-def _maker(size: Node) -> Node | None:
-    """The call that has made a size; None if it follows from several."""
-    while not makes_size(size):
-        if len(size.all_input_nodes) != 1:
-            return None
-        (size,) = size.all_input_nodes
-    return size
 
 
 def _check_input(node: Node, leaf: object, sizes: Sizes) -> None:
@@ -310,6 +295,7 @@ def flat(value: Any) -> list[torch.Tensor]:
 
 __all__ = [
     "DividedCall",
+    "OtherSizesError",
     "as_it_was",
     "copied",
     "flat",

@@ -74,6 +74,7 @@ class DividedProgram:
         call_spec: nesting of inputs and results, as torch notes it.
         sizes: symbols of the inputs.
         guards: conditions on them.
+        assumed: conditions on sizes that data decides, which the trace takes for granted and a step checks.
     """
 
     name: str
@@ -85,6 +86,7 @@ class DividedProgram:
     call_spec: Any
     sizes: Sizes
     guards: tuple[str, ...]
+    assumed: frozenset[str]
 
 
 def is_number(node: Node) -> bool:
@@ -92,7 +94,13 @@ def is_number(node: Node) -> bool:
     return isinstance(node.meta.get("val"), (*_SYMBOLS, int, float, bool))
 
 
-def divided(name: str, program: FunctionalProgram, sizes: Sizes, guards: Sequence[str] = ()) -> DividedProgram:
+def divided(
+    name: str,
+    program: FunctionalProgram,
+    sizes: Sizes,
+    guards: Sequence[str] = (),
+    assumed: frozenset[str] = frozenset(),
+) -> DividedProgram:
     """Divide a program at the calls that make sizes.
 
     Args:
@@ -100,6 +108,7 @@ def divided(name: str, program: FunctionalProgram, sizes: Sizes, guards: Sequenc
         program: the functional program.
         sizes: symbols of its inputs.
         guards: conditions on them.
+        assumed: conditions on sizes that data decides, which the trace takes for granted.
     """
     tensors, inputs = _placeholders(program)
     (output,) = program.graph.find_nodes(op="output")
@@ -110,7 +119,7 @@ def divided(name: str, program: FunctionalProgram, sizes: Sizes, guards: Sequenc
     own = {node: tensor for node, tensor in tensors.items() if all(node is not written for written, _ in writes)}
     steps = tuple(_Division(program, own, read).steps())
     return DividedProgram(
-        name, steps, tensors, inputs, given[len(writes) :], writes, program.call_spec, sizes, tuple(guards)
+        name, steps, tensors, inputs, given[len(writes) :], writes, program.call_spec, sizes, tuple(guards), assumed
     )
 
 

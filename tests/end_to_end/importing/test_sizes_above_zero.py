@@ -54,12 +54,41 @@ def test_calls_with_elements_are_eager(program: Callable[..., Any]) -> None:
     assert verification, str(verification)
 
 
-def test_a_call_without_elements_is_an_error_of_the_call() -> None:
-    for program in (differences, rolled):
-        compiled = spyre_mlir.compile(FunctionModel(program), call(3), numerics="exact")
-        with pytest.raises(InputError, match=r"aten.* gives a size of 0 in this call, expected 1 at") as no:
-            compiled(*call(0))
-        assert "functions.py:" in str(no.value.where)
+def norm(x: Tensor, i: Tensor) -> Any:
+    return nn.functional.batch_norm(x[i > 0], torch.zeros(6), torch.ones(6)), torch.logsumexp(x[i > 0], 1)
+
+
+@pytest.mark.parametrize("program", [attention, rolled, differences, norm], ids=lambda p: p.__name__)
+def test_a_call_without_elements_is_eager(program: Callable[..., Any], tmp_path: Path) -> None:
+    compiled = spyre_mlir.compile(FunctionModel(program), call(3), numerics="exact")
+    loaded = spyre_mlir.load(compiled.save(tmp_path / "saved"), numerics="exact")
+    for model in (compiled, loaded):
+        for count in (0, 2):
+            close(results(model, call(count)), results(program, call(count)))
+    verification = compiled.verify(*call(0))
+    assert verification, str(verification)
+
+
+def test_a_call_without_elements_draws_what_eager_draws() -> None:
+    def noisy(x: Tensor, i: Tensor) -> Any:
+        return torch.rand(3), x[i > 0].roll(1, 0)
+
+    compiled = spyre_mlir.compile(FunctionModel(noisy), call(3), numerics="exact")
+    torch.manual_seed(3)
+    wanted = noisy(*call(0)), torch.rand(2)
+    torch.manual_seed(3)
+    torch.testing.assert_close((compiled(*call(0)), torch.rand(2)), wanted)
+
+
+def test_a_size_that_a_function_of_torch_refuses_is_an_error_of_the_call() -> None:
+    def statistics(x: Tensor, i: Tensor) -> Any:
+        return nn.functional.batch_norm(x[i > 0], None, None, training=True)
+
+    compiled = spyre_mlir.compile(FunctionModel(statistics), call(3), numerics="exact")
+    close(results(compiled, call(2)), results(statistics, call(2)))
+    with pytest.raises(InputError, match=r"aten.* gives a size of 1 in this call, expected another one than 1") as no:
+        compiled(*call(1))
+    assert "functions.py:" in str(no.value.where)
 
 
 def test_a_loss_without_elements_is_eager(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any, cast
 import torch
 from torch.overrides import TorchFunctionMode
 
-from spyre_mlir.frontend.capture.tracing.sizes_above_zero import asked_by_torch
+from spyre_mlir.frontend.capture.tracing.sizes_unlike import asked_by_torch
 from spyre_mlir.frontend.torch_private import expression_of, tree_flatten
 
 _check = cast(Any, torch)._check
@@ -55,4 +55,9 @@ def sizes_compared(error: BaseException | None) -> frozenset[frozenset[str]]:
     return frozenset({frozenset(map(str, sides))}) if all(side.is_Symbol for side in sides) else frozenset()
 
 
-__all__ = ["SizesAlike", "sizes_compared"]
+def conditions_of(pairs: Collection[frozenset[str]]) -> frozenset[str]:
+    """Return the conditions that are checked of pairs of sizes, as torch writes them."""
+    return frozenset(f"Eq({a}, {b})" for pair in pairs for a, b in (sorted(pair), sorted(pair)[::-1]))
+
+
+__all__ = ["SizesAlike", "conditions_of", "sizes_compared"]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from spyre_mlir.frontend.capture.tracing.sizes_alike import SizesAlike, sizes_compared
+from spyre_mlir.frontend.capture.tracing.sizes_alike import SizesAlike, conditions_of, sizes_compared
 from spyre_mlir.frontend.torch_private import GuardOnDataDependentSymNode
 from tests.functions import FunctionModel
 
@@ -45,3 +45,7 @@ def test_a_trace_checks_a_pair_once() -> None:
         exported = torch.export.export(FunctionModel(alike), (X,))
     nodes = exported.graph.find_nodes(op="call_function", target=aten._assert_scalar.default)
     assert len([node for node in nodes if "Eq(u0, u1)" in str(node.args[1])]) == 1
+
+
+def test_conditions_are_told_in_either_order() -> None:
+    assert conditions_of({frozenset({"u0", "u1"})}) == {"Eq(u0, u1)", "Eq(u1, u0)"}

@@ -289,7 +289,9 @@ class _Walk:
         if dims:
             return padding[value].get(dims[0]) if len(dims) == 1 else None
         array = self.arrays.get(value)
-        return float(array.item()) if array is not None and array.size == 1 else array
+        if array is None or array.size == 0 or (array != array.flat[0]).any():
+            return array
+        return float(array.flat[0])
 
     def _result(self, op: NestOp, found: Mapping[str, Content], padding: Held) -> dict[int, Content]:
         """The padding of a nest's result by dimension."""

@@ -134,7 +134,7 @@ class Bounding:
             if not masked.is_masked:
                 raise self._behind(plain, name, refused) from refused
         try:
-            return self._proved(masked, masked.with_derived(most))
+            return self._proved(masked, masked.with_largest_derived(most))
         except (UnsupportedError, ImportProgramError) as refused:
             raise self._behind(plain, name, refused) from refused
 
@@ -147,7 +147,7 @@ class Bounding:
         if not masked:
             return BoundedPart(plain, program, most, self.makers)
         padded = PaddedPiece(piece, name, masked=True, bounds=_compiled(most, plain, masked=True))
-        return BoundedPart(padded, program, padded.with_derived(most), self.makers)
+        return BoundedPart(padded, program, padded.with_largest_derived(most), self.makers)
 
     def _most(self, piece: PaddedPiece) -> dict[Any, int]:
         """The largest sizes by symbol: those of the option, or the program's own where these are less."""
@@ -196,11 +196,12 @@ class Bounding:
         """The program with symbols: for sizes far apart, or if the model refuses these, for sizes within the bounds."""
         from spyre_mlir.frontend import import_program
 
-        wide = {s: max(_EXAMPLE_STEP * number, least[s]) for number, s in enumerate(most, 1)}
+        fixed = piece.extents()
+        wide = {s: _beside(max(_EXAMPLE_STEP * number, least[s]), fixed) for number, s in enumerate(most, 1)}
         try:
             return import_program(piece.model, piece.examples(wide), None, (piece.dynamic_shapes(),))
         except ImportProgramError:
-            within = {s: min(size, most[s]) for s, size in wide.items()}
+            within = {s: _below(min(size, most[s]), least[s], fixed) for s, size in wide.items()}
             if within == wide:
                 raise
             return import_program(piece.model, piece.examples(within), None, (piece.dynamic_shapes(),))
@@ -254,7 +255,7 @@ def _compiled(most: Sizes, piece: PaddedPiece, masked: bool) -> dict[Any, int]:
     least, found = piece.least(), dict[Any, int]()
     for symbol, bound in most.items():
         size = max(bound, least[symbol] + 1)
-        is_free = masked and not piece.derives(symbol) and piece.upper(symbol) is None
+        is_free = masked and (piece.derives(symbol) or piece.upper(symbol) is None)
         fixed = piece.extents() if is_free else frozenset[int]()
         while _is_near(size, found.values(), _APART) or _is_near(size, fixed, _APART - 1):
             size += 1
@@ -264,6 +265,16 @@ def _compiled(most: Sizes, piece: PaddedPiece, masked: bool) -> dict[Any, int]:
 
 def _is_near(size: int, others: Iterable[int], distance: int) -> bool:
     return any(abs(size - other) < distance for other in others)
+
+
+def _beside(size: int, fixed: Collection[int]) -> int:
+    """An even size that is none of some others: a slice of all rows is the rows for torch, and its size known."""
+    return next(n for n in range(size, size + 2 * len(fixed) + 2, 2) if n not in fixed)
+
+
+def _below(size: int, least: int, fixed: Collection[int]) -> int:
+    """A size that is no larger, and none of some others, if there is one."""
+    return next((n for n in range(size, least - 1, -1) if n not in fixed), size)
 
 
 def _settings(least: Sizes, most: Sizes, fixed: Collection[int]) -> Iterator[tuple[Any, Sizes]]:

@@ -25,6 +25,7 @@ class Masking:
         counts: the placeholders of the sizes as tensors, by symbol.
         checks: truth values that say whether the program stands for a call, found so far.
         bounds: the sizes that the program is compiled for, by symbol.
+        least: the least sizes that the program is proved for, where constants are others for smaller ones, by symbol.
     """
 
     graph: Graph
@@ -32,6 +33,7 @@ class Masking:
     counts: Mapping[Any, Node]
     checks: list[Node] = field(default_factory=list[Node])
     bounds: Mapping[Any, int] = field(default_factory=dict[Any, int])
+    least: dict[Any, int] = field(default_factory=dict[Any, int])
 
     def sized(self, value: object, dims: Sequence[int] | None = None) -> dict[int, Any]:
         """Return those of some dimensions of a value that have a mask, with their symbols; None stands for all."""
@@ -43,7 +45,7 @@ class Masking:
     def filled(self, node: Node, value: Node, sized: Mapping[int, Any], number: float) -> Node:
         """Return a value with a number in its padding."""
         rank, known = len(shape_of_node(value)), value.meta["val"]
-        filler = _of_type(number, known.dtype)
+        filler = of_type(number, known.dtype)
         for dim, symbol in sized.items():
             mask = self.spread(node, symbol, rank - 1 - dim)
             value = self.before(node, aten.where.ScalarOther, mask, value, filler)
@@ -84,8 +86,8 @@ class Masking:
         return made
 
 
-def _of_type(number: float, dtype: torch.dtype) -> float:
-    """A number of a type: of integers, which have 32 bits at most on the device, the last one for an infinity."""
+def of_type(number: float, dtype: torch.dtype) -> float:
+    """Return a number of a type: of integers, of 32 bits at most on the device, the last one for an infinity."""
     if dtype.is_floating_point:
         return number
     if dtype is torch.bool:

@@ -19,7 +19,15 @@ from typing import Any, cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes import losses, ordered, resized, sized_numbers, sized_reads, sized_writes
+from spyre_mlir.frontend.data_sizes import (
+    losses,
+    ordered,
+    resized,
+    sized_numbers,
+    sized_reads,
+    sized_windows,
+    sized_writes,
+)
 from spyre_mlir.frontend.data_sizes.masking import (
     Masking,
     argument_of,
@@ -201,4 +209,5 @@ _HANDLERS: dict[object, Handler] = {
     aten.slice.Tensor: resized.cut,
     aten.split_with_sizes.default: resized.split,
     **dict.fromkeys(resized.PRODUCTS, resized.product),
+    **dict.fromkeys((aten.conv1d.default, aten.conv1d.padding), sized_windows.convolution),
 }

@@ -5,6 +5,7 @@ Decision: docs/decisions/0192-a-bound-stands-for-sizes-that-data-decides.md
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from functools import partial
 from math import inf, prod
@@ -14,7 +15,15 @@ import torch
 from torch.fx import Node
 
 from spyre_mlir.frontend.data_sizes.counted_sorts import CountedSort
-from spyre_mlir.frontend.data_sizes.masking import Masking, argument_of, replace, replace_results, shape_of_node
+from spyre_mlir.frontend.data_sizes.masking import (
+    Masking,
+    argument_of,
+    replace,
+    replace_results,
+    shape_of_node,
+    symbol_of,
+)
+from spyre_mlir.frontend.data_sizes.resized import moved
 
 aten = torch.ops.aten
 
@@ -45,13 +54,47 @@ def sort(masking: Masking, node: Node) -> bool:
 
 
 def topk(masking: Masking, node: Node) -> bool:
-    """Count in the place of a sort for the first few elements."""
-    number = node.args[1]
-    if not isinstance(number, int) or not _along(masking, node):
+    """Count in the place of a sort for the first few elements, also where a size says how many."""
+    number, along, descending = node.args[1], _along(masking, node), bool(argument_of(node, "largest"))
+    if isinstance(number, int):
+        wanted = masking.before(node, aten.arange.default, number) if along else None
+    else:
+        symbol = symbol_of(_number_of(node))
+        if symbol not in masking.of:
+            return False
+        if not along:
+            return _first_of_sorted(masking, node, descending)
+        wanted = masking.numbers(node, symbol)
+    if wanted is None:
         return False
-    wanted = masking.before(node, aten.arange.default, number)
-    replace_results(node, _counted(masking, node, descending=bool(argument_of(node, "largest")), wanted=wanted))
+    replace_results(node, _counted(masking, node, descending=descending, wanted=wanted))
     return True
+
+
+def _first_of_sorted(masking: Masking, node: Node, descending: bool) -> bool:
+    """Sort all elements, whose number is known: a network has the same steps for each size then."""
+    value, dim = cast(Node, node.args[0]), _dim(node)
+    if not all(isinstance(extent, int) for extent in shape_of_node(value)):
+        return False
+    write, known = partial(masking.before, node), value.meta["val"]
+    found, symbol = write(aten.sort.default, value, dim, descending), symbol_of(_number_of(node))
+    at, shape = dim % len(shape_of_node(value)), shape_of_node(value)
+    rest = [extent for other, extent in enumerate(shape) if other != at]
+    results = list[Node]()
+    for place, dtype in enumerate((known.dtype, torch.int64)):
+        item = write(operator.getitem, found, place)
+        item.meta["val"] = known.to(dtype)
+        # Not a slice: of as many as there are elements, torch takes the size for known.
+        rows = moved(masking, node, item, at, 0, masking.numbers(node, symbol))
+        assert rows is not None
+        results.append(write(aten.movedim.int, write(aten.reshape.default, rows, [-1, *rest]), 0, at))
+    replace_results(node, results)
+    return True
+
+
+def _number_of(node: Node) -> Any:
+    """The number of elements that a call asks for."""
+    return cast(Node, node.args[1]).meta.get("val")
 
 
 def kthvalue(masking: Masking, node: Node) -> bool:

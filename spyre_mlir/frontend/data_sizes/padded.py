@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
+from itertools import product
 from typing import Any
 
 import torch
@@ -65,6 +66,7 @@ class PaddedPiece:
             masks = {s: graph.placeholder(_named("places", s)) for s in reversed(symbols)}
         put = Masks(graph, masks, counts, bounds=bounds or {})
         self.is_masked = masked and put.put()
+        self._least = put.least
         self.is_checked = bool(put.checks)
         if self.is_checked:
             put.return_checks()
@@ -92,6 +94,12 @@ class PaddedPiece:
         """Return sizes by symbol, and those of the expressions that follow from them."""
         return {**sizes, **{expression: _value(expression, sizes) for expression in self._derived}}
 
+    def with_largest_derived(self, most: Sizes) -> dict[Any, int]:
+        """Return the largest sizes by symbol, and of the expressions that follow from them: `6 - u0` falls with u0."""
+        ends = product(*((self.lower(symbol), size) for symbol, size in most.items()))
+        settings = [self.with_derived(dict(zip(most, end, strict=True))) for end in ends]
+        return {**most, **{one: max(setting[one] for setting in settings) for one in self._derived}}
+
     def lower(self, symbol: Any) -> int:
         """Return the least size that checks of the program allow."""
         return self._bounds[symbol][0] if symbol in self._bounds else 0
@@ -104,7 +112,7 @@ class PaddedPiece:
 
     def least(self) -> dict[Any, int]:
         """Return the least sizes that the program is compared for: torch traces as if none were 0 or 1."""
-        return {symbol: max(2, self.lower(symbol)) for symbol in self.symbols}
+        return {symbol: max(2, self.lower(symbol), self._least.get(symbol, 0)) for symbol in self.symbols}
 
     def examples(self, sizes: Sizes) -> tuple[torch.Tensor, ...]:
         """Return arguments of the model for some sizes."""
@@ -278,6 +286,12 @@ def _plain(extent: Any) -> Any:
 
 def _value(expression: Any, sizes: Sizes) -> int:
     """The value of an expression; -1 if sizes do not say it."""
+    value = _known_value(expression, sizes)
+    return -1 if value is None else value
+
+
+def _known_value(expression: Any, sizes: Sizes) -> int | None:
+    """The value of an expression; None if sizes do not say it."""
     if expression in sizes:
         return sizes[expression]
     for total in [s for s in sizes if not s.is_Symbol]:
@@ -286,7 +300,7 @@ def _value(expression: Any, sizes: Sizes) -> int:
         if (symbol := next(lost, None)) is not None:
             expression = expression.subs({symbol: sizes[total] - (total - symbol)}).expand()
     expression = expression.subs({s: size for s, size in sizes.items() if s.is_Symbol})
-    return int(expression) if expression.is_number else -1
+    return int(expression) if expression.is_number else None
 
 
 def _derived(graph: Graph, symbols: Collection[Any]) -> Iterator[Any]:
@@ -294,11 +308,11 @@ def _derived(graph: Graph, symbols: Collection[Any]) -> Iterator[Any]:
     found = dict[Any, None]()
     for node in graph.nodes:
         if node.target in RESIZING:
-            for extent in node.meta["val"].shape:
+            for extent in [n for value in tree_flatten(node.meta["val"])[0] for n in value.shape]:
                 expression = symbol_of(extent)
                 if expression is not None and expression not in symbols:
                     found[expression] = None
-    yield from (one for one in found if _value(one, dict.fromkeys(symbols, 8)) >= 0)
+    yield from (one for one in found if _known_value(one, dict.fromkeys(symbols, 8)) is not None)
 
 
 def _expression(node: Node) -> Any:

@@ -22,7 +22,15 @@ from spyre_mlir.frontend.data_sizes.sized_reads import picked
 
 aten = torch.ops.aten
 
-RESIZING = frozenset({aten.cat.default, aten.constant_pad_nd.default, aten.slice.Tensor})
+RESIZING = frozenset(
+    {
+        aten.cat.default,
+        aten.constant_pad_nd.default,
+        aten.slice.Tensor,
+        aten.split_with_sizes.default,
+        *(aten.conv1d.default, aten.conv1d.padding),
+    }
+)
 PRODUCTS = frozenset({aten.prod.default, aten.prod.dim_int, aten.cumprod.default})
 
 # Rows of a product behind those of the bound: equal constants are one argument, and have to stay two for each size.
@@ -39,12 +47,12 @@ def cat(masking: Masking, node: Node) -> bool:
         return False
     extents = [shape_of_node(part)[at] for part in parts]
     known = all(isinstance(extent, int) or symbol_of(extent) in masking.of for extent in extents)
-    if not known or all(isinstance(extent, int) for extent in extents) or not _is_place(masking, node, at):
+    if not known or all(isinstance(extent, int) for extent in extents) or not is_place(masking, node, at):
         return False
     first: Place = 0
     made: Node | None = None
     for part, extent in zip(parts, extents, strict=True):
-        rows = _moved(masking, node, part, at, first)
+        rows = moved(masking, node, part, at, first)
         if rows is None:
             return False
         made = rows if made is None else masking.before(node, aten.add.Tensor, made, rows)
@@ -60,11 +68,11 @@ def pad(masking: Masking, node: Node) -> bool:
     rank = len(shape_of_node(value))
     padded = [rank - 1 - place // 2 for place, count in enumerate(pads) if count != 0]
     sized = masking.sized(value, padded)
-    if len(set(padded)) != 1 or not sized or not _is_place(masking, node, padded[0]):
+    if len(set(padded)) != 1 or not sized or not is_place(masking, node, padded[0]):
         return False
     ((at, symbol),) = sized.items()
     first = pads[2 * (rank - 1 - at)]
-    rows = _moved(masking, node, value, at, first) if isinstance(first, int) else None
+    rows = moved(masking, node, value, at, first) if isinstance(first, int) else None
     if rows is None:
         return False
     place = masking.before(node, aten.sub.Scalar, masking.places(node, shape_of_node(node)[at]), first)
@@ -80,14 +88,14 @@ def pad(masking: Masking, node: Node) -> bool:
 def cut(masking: Masking, node: Node) -> bool:
     """Leave out rows in front, or behind, or between."""
     value, at = cast(Node, node.args[0]), cast(int, argument_of(node, "dim")) % len(shape_of_node(node))
-    sized, start = masking.sized(value, (at,)), argument_of(node, "start")
+    sized, start, step = masking.sized(value, (at,)), argument_of(node, "start"), argument_of(node, "step")
     extent = shape_of_node(node)[at]
-    start, step = 0 if start is None else start, argument_of(node, "step")
-    if not sized or not isinstance(step, int) or symbol_of(extent) in sized.values():
+    start = 0 if start is None else start
+    if isinstance(start, Node):
+        return step == 1 and _behind(masking, node, at, start)
+    if not sized or not isinstance(step, int) or symbol_of(extent) in sized.values() or (step != 1 and start < 0):
         return False
-    if step != 1 and (not isinstance(start, int) or start < 0):
-        return False
-    if not isinstance(start, int) or not _is_place(masking, node, at) or (isinstance(extent, int) and start >= 0):
+    if not is_place(masking, node, at) or (isinstance(extent, int) and start >= 0):
         return False
     places: Node | None = None
     if step != 1:
@@ -97,11 +105,23 @@ def cut(masking: Masking, node: Node) -> bool:
         (symbol,) = sized.values()
         from_end = masking.before(node, aten.add.Scalar, masking.count(node, symbol, torch.int64), start)
         first = masking.before(node, aten.neg.default, from_end)
-    rows = _moved(masking, node, value, at, first, places)
+    rows = moved(masking, node, value, at, first, places)
     if rows is None:
         return False
     _shaped(masking, node, rows, at)
     return True
+
+
+def _behind(masking: Masking, node: Node, at: int, start: Node) -> bool:
+    """Leave out as many rows in front as a size says."""
+    symbol = symbol_of(start.meta.get("val"))
+    if symbol not in masking.counts or not is_place(masking, node, at):
+        return False
+    first = masking.before(node, aten.neg.default, masking.count(node, symbol, torch.int64))
+    rows = moved(masking, node, cast(Node, node.args[0]), at, first)
+    if rows is not None:
+        _shaped(masking, node, rows, at)
+    return rows is not None
 
 
 def split(masking: Masking, node: Node) -> bool:
@@ -119,7 +139,7 @@ def split(masking: Masking, node: Node) -> bool:
     for number, count in enumerate(numbers):
         if (part := parts.get(number)) is not None:
             goes = first if first == 0 else _negative(masking, part, first)
-            rows = _moved(masking, part, value, at, goes)
+            rows = moved(masking, part, value, at, goes)
             if rows is None:
                 return False
             _shaped(masking, part, rows, at)
@@ -144,7 +164,7 @@ def product(masking: Masking, node: Node) -> bool:
         return False
     number = masking.bounds[symbol] + _MORE
     write, places = partial(masking.before, node), masking.before(node, aten.arange.default, number)
-    rows = _moved(masking, node, value, at, 0, places)
+    rows = moved(masking, node, value, at, 0, places)
     if rows is None:
         return False
     inside = write(aten.lt.Tensor, places, masking.count(node, symbol, torch.int64))
@@ -167,7 +187,7 @@ def _number(number: float, dtype: torch.dtype) -> float:
     return number if dtype.is_floating_point else int(number)
 
 
-def _is_place(masking: Masking, node: Node, at: int) -> bool:
+def is_place(masking: Masking, node: Node, at: int) -> bool:
     """Return whether the size of a result is a number, or has a mask."""
     extent = shape_of_node(node)[at]
     return isinstance(extent, int) or symbol_of(extent) in masking.of
@@ -188,8 +208,8 @@ def _sum_of_counts(masking: Masking, node: Node, first: Place, extent: Any) -> P
     return masking.before(node, aten.add.Tensor, first, count)
 
 
-def _moved(masking: Masking, node: Node, value: Node, at: int, first: Place, places: Node | None = None) -> Node | None:
-    """The rows of a value by the places of a result, as a table; 0 where there is none.
+def moved(masking: Masking, node: Node, value: Node, at: int, first: Place, places: Node | None = None) -> Node | None:
+    """Return the rows of a value by the places of a result, as a table; 0 where there is none.
 
     Args:
         masking: writes.

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import prod
+from math import inf, prod
 from typing import Any, cast
 
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes.masking import Masking, argument_of, replace, shape_of_node
+from spyre_mlir.frontend.data_sizes.masking import Masking, argument_of, of_type, replace, shape_of_node
 from spyre_mlir.frontend.data_sizes.sized_reads import picked
 
 aten = torch.ops.aten
@@ -28,18 +28,51 @@ SUMS = frozenset({
     aten.scatter_add.default,
     aten.scatter_reduce.two,
 })  # fmt: skip
+# What padding writes to a place without a change, and how the place takes the rest into what it holds.
+_NEUTRAL = {"sum": 0.0, "mean": 0.0, "amax": -inf, "amin": inf}
+_WITH_SELF: dict[str, Any] = {"amax": aten.maximum.default, "amin": aten.minimum.default}
 # Stands for no place.
 _NONE = -1
 
 
 def add(masking: Masking, node: Node) -> bool:
-    """Let padding add 0 to the first place; other reductions stay as they are."""
+    """Let padding add 0 to the first place, or be no extreme of what is written to it."""
     index, source = cast("tuple[Node, Node]", node.args[2:4])
-    sized = masking.sized(index)
-    if not sized or argument_of(node, "reduce") not in (None, "sum"):
+    sized, reduction = masking.sized(index), argument_of(node, "reduce")
+    if not sized:
         return False
+    if reduction not in (None, "sum") or argument_of(node, "include_self") is False:
+        return node.target is aten.scatter_reduce.two and _reduce_apart(masking, node, cast(str, reduction))
     node.update_arg(2, masking.filled(node, index, sized, 0))
     node.update_arg(3, masking.filled(node, source, masking.sized(source), 0))
+    return True
+
+
+def _reduce_apart(masking: Masking, node: Node, reduction: str) -> bool:
+    """Reduce what is written to each place by itself, and then with what the place holds."""
+    value, dim, index, source = cast("tuple[Node, int, Node, Node]", node.args[:4])
+    known, with_self = value.meta["val"].dtype, bool(argument_of(node, "include_self"))
+    if reduction not in _NEUTRAL or (reduction == "mean" and not known.is_floating_point):
+        return False
+    write = partial(masking.before, node)
+    places = masking.filled(node, index, masking.sized(index), 0)
+
+    def reduced(given: Node, kind: str) -> Node:
+        filled = masking.filled(node, given, masking.sized(given), _NEUTRAL[kind])
+        empty = write(aten.full_like.default, value, of_type(_NEUTRAL[kind], known))
+        return write(aten.scatter_reduce.two, empty, dim, places, filled, kind)
+
+    if with_self and reduction in _WITH_SELF:
+        replace(node, write(_WITH_SELF[reduction], reduced(source, reduction), value))
+        return True
+    ones = write(aten.ones_like.default, source)
+    ones.meta["val"] = source.meta["val"]
+    count, made = reduced(ones, "sum"), reduced(source, "sum" if reduction == "mean" else reduction)
+    if reduction == "mean":
+        if with_self:
+            made, count = write(aten.add.Tensor, made, value), write(aten.add.Scalar, count, 1)
+        made = write(aten.div.Tensor, made, write(aten.clamp_min.default, count, 1))
+    replace(node, write(aten.where.self, write(aten.gt.Scalar, count, 0), made, value))
     return True
 
 

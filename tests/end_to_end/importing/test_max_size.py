@@ -175,7 +175,31 @@ def parted_by_counts(x: Tensor, _i: Tensor) -> Any:
     return torch.zeros(8, 6).index_copy(0, order, torch.cat([some * 2, others.exp()])), others.sum(0)
 
 
+def divided_by_a_size(x: Tensor, i: Tensor) -> Any:
+    """The first rows, all other ones, and as many of the largest."""
+    count = i.max().item()
+    torch._check(count >= 0)
+    torch._check(count <= 5)
+    rows = torch.cat([x, x[:1] + 1])
+    some, others = rows.split([count, 5 - count])
+    return some.softmax(0), others.sum(0), rows[count:] * 2, rows.topk(count)[0]
+
+
+def windows(x: Tensor, i: Tensor) -> Any:
+    frames = torch.repeat_interleave(x, i, dim=0).t()[None]
+    return nn.functional.conv1d(frames, WEIGHT.t()[:, :, None].repeat(1, 1, 3), padding=1).relu().mean(-1)
+
+
+def attention_by_groups(x: Tensor, _i: Tensor) -> Any:
+    """Softmax of scores over the rows that go to the same place."""
+    score, place = positive(x)[:, 0], torch.nonzero(x.sum(-1) > 0)[:, 0] // 2
+    most = torch.full((2,), -9.0).scatter_reduce(0, place, score, "amax")
+    above = (score - most[place]).exp()
+    return above / torch.zeros(2).scatter_add(0, place, above)[place]
+
+
 PROGRAMS = (
+    divided_by_a_size, windows, attention_by_groups,
     parted_by_counts, losses, masked_twice, each_second, spread,
     parts, padded, steps, multiplied, overwritten, put_by_a_mask, in_order, extremes,
     rows_by_a_weight, softmax_over_rows, attention_to_rows, means, selected, places, different_values, repeated,

@@ -51,7 +51,7 @@ def check_masked(function: Callable[[Tensor], Any], rows: Tensor) -> None:
     piece, count = masked(function), rows.shape[0]
     symbol, *_ = piece.symbols
     sizes = piece.with_derived({symbol: count})
-    tensors = piece.arguments((rows,), sizes, piece.with_derived({symbol: count + 3}))
+    tensors = piece.arguments((rows,), sizes, piece.with_largest_derived({symbol: count + 3}))
     for place, filler in enumerate((7.5, -9.5, 0.25)):
         tensors[0][count + place] = filler
     results = piece.results(piece.model(*tensors), sizes)

@@ -13,9 +13,15 @@ from tests.unit.frontend.data_sizes.programs import X, check_masked
 
 # Of equal elements, torch's `topk` may give any.
 ROWS = torch.cat([X + 2, X * 3.1, X + 2.57]).roll(1, 1)
+LINES = torch.linspace(-1, 1, 36).reshape(2, 18).sin()
 ORDERS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
     "sorts": lambda y: (*y.sort(0), *y.t().sort(-1, descending=True), y.argsort(0)),
     "first few": lambda y: (*y.topk(3, 0), *y.t().topk(2, largest=False), *(y[:, 0] * 8).long().topk(1)),
+    "as many as rows": lambda y: (
+        *LINES.topk(y.shape[0]),
+        *LINES.t().topk(y.shape[0], 0, largest=False),
+        y.topk(y.shape[0], 0)[0],
+    ),
     "one of them": lambda y: (*y.kthvalue(2, 0), *y.t().kthvalue(3, -1, keepdim=True)),
     "medians": lambda y: (*y.median(0), *y.t().median(1, keepdim=True), y[:, 1].median()),
     "extremes": lambda y: (*y.max(0), *y.min(0, keepdim=True), y.argmax(0), y.argmin(0, keepdim=True), y.argmax()),

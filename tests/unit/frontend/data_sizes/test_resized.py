@@ -12,6 +12,7 @@ from torch.nn import functional
 from tests.unit.frontend.data_sizes.programs import X, check_masked, masked
 
 ROWS = torch.cat([X + 2, X * 3])
+LONG = torch.linspace(-2, 2, 36).reshape(9, 4)
 LINE = torch.arange(8.0).reshape(2, 4)
 
 
@@ -39,6 +40,11 @@ RESULTS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
         functional.pad(y, (0, 0, 0, 9 - y.shape[0])),
     ),
     "slices": sliced,
+    "the rest": lambda y: (
+        LONG[y.shape[0] :] * 2,
+        LONG.t()[:, y.shape[0] :].sum(-1),
+        *(part.softmax(0) for part in LONG.split([y.shape[0], 9 - y.shape[0]])),
+    ),
     "products": lambda y: (
         y.prod(0),
         y.prod(),
@@ -63,6 +69,13 @@ def test_one_size_has_one_mask() -> None:
     assert len(piece.symbols) == 2
     size, longer = piece.symbols
     assert piece.with_derived({size: 5}) == {size: 5, longer: 7}
+
+
+def test_a_size_that_falls_with_another_has_its_largest_value_where_that_is_least() -> None:
+    piece = masked(lambda y: (LONG[y.shape[0] :].sum(0),))
+    size, rest = piece.symbols
+    assert piece.with_largest_derived({size: 8}) == {size: 8, rest: 9}
+    assert piece.with_derived({size: 8}) == {size: 8, rest: 1}
 
 
 def test_sizes_that_nobody_reads_are_none() -> None:

@@ -20,6 +20,10 @@ def named(y: Tensor) -> Tensor:
     return (y[:, 0] * 7).long() % 5
 
 
+def line(y: Tensor) -> Tensor:
+    return named(y)[:, None].expand(-1, 4)
+
+
 def columns(y: Tensor) -> Tensor:
     made = BASE.t().clone()
     made[:, named(y)] = y.t()
@@ -43,6 +47,13 @@ WRITES: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
         BASE.scatter(0, (y * 5).long().abs() % 5, y),
         BASE.scatter(0, (y * 5).long().abs() % 5, 2.5),
         BASE.t().scatter(1, (y.t() * 5).long().abs() % 5, y.t()),
+    ),
+    "extremes": lambda y: (
+        *(BASE.scatter_reduce(0, line(y), y * 9, kind) for kind in ("amax", "amin", "mean")),
+        *(BASE.scatter_reduce(0, line(y), y, kind, include_self=False) for kind in ("amax", "amin", "mean", "sum")),
+        BASE.long().scatter_reduce(0, line(y), (y * 9).long(), "amax"),
+        BASE.long().scatter_reduce(0, line(y), (y * 9).long(), "amin", include_self=False),
+        BASE.t().scatter_reduce(1, line(y).t(), y.t() * 9, "amax"),
     ),
     "infinities": lambda y: (
         BASE.index_put((named(y),), y.where(y < 2, torch.inf)) > 0,

@@ -1,0 +1,43 @@
+"""Convolutions along a size that data decides: behind the rows of the caller are zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import conv1d
+
+from tests.unit.frontend.data_sizes.programs import X, check_masked, masked
+
+ROWS = torch.cat([X + 2, X * 3, X - 0.3])
+WEIGHT = torch.linspace(-1, 1, 36).reshape(3, 4, 3)
+BIAS = torch.tensor([0.5, -1.0, 2.0])
+
+WINDOWS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
+    "padded": lambda y: (conv1d(y.t()[None], WEIGHT, BIAS, padding=1), conv1d(y.t(), WEIGHT, padding=2)),
+    "same": lambda y: (conv1d(y.t(), WEIGHT, padding="same"), conv1d(y.t(), WEIGHT, padding="same", dilation=2)),
+    "valid": lambda y: (conv1d(y.t(), WEIGHT), conv1d(y.t(), WEIGHT, padding="valid").amax(-1)),
+    "strides": lambda y: (conv1d(y.t(), WEIGHT, padding=1, stride=2), conv1d(y.t(), WEIGHT, stride=3)),
+    "gaps": lambda y: (conv1d(y.t(), WEIGHT, padding=4, dilation=2),),
+    "groups": lambda y: (conv1d(y.t()[None], WEIGHT[:2, :2], padding=1, groups=2),),
+    "batch": lambda y: (conv1d(torch.stack([y.t(), -y.t()]), WEIGHT, padding=1).mean(-1),),
+}
+
+
+@pytest.mark.parametrize("windows", WINDOWS)
+def test_a_window_reads_no_padding(windows: str) -> None:
+    for count in (9, 4):
+        check_masked(lambda y: (torch._check(y.shape[0] >= 3), *WINDOWS[windows](y))[1:], ROWS[:count])
+
+
+def test_a_program_is_compared_for_sizes_that_all_taps_reach() -> None:
+    """Taps that reach no row of a short tensor have one constant."""
+    for windows, least in ((lambda y: conv1d(y.t(), WEIGHT, padding=1), 2), (WINDOWS["gaps"], 5)):
+        piece = masked(lambda y, windows=windows: (windows(y),) if isinstance(windows(y), Tensor) else windows(y))
+        assert piece.least()[piece.symbols[0]] == least
+
+
+def test_rows_of_a_batch_are_no_windows() -> None:
+    assert not masked(lambda y: (conv1d(y[:, None], WEIGHT[:, :1], padding=1),)).is_masked

@@ -9,12 +9,14 @@ from typing import Any, cast
 
 import torch
 from torch.export import ExportedProgram
-from torch.fx import GraphModule, Node
+from torch.fx import Graph, GraphModule, Node
 
 from spyre_mlir.frontend.arguments import is_random
 from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs, graphs_of, is_kept, nodes_within, predicate_of
 from spyre_mlir.frontend.symbolic.sizes import is_symbolic_node
 from spyre_mlir.frontend.torch_private import OpOverload, free_unbacked_symbols, tree_flatten
+
+_check = cast(Any, torch)._check
 
 
 def makes_size(node: Node) -> bool:
@@ -59,6 +61,20 @@ def _keeps_sizes(node: Node) -> bool:
     return all(_sizes(a) == _sizes(b) for a, b in zip(given, _results(second), strict=False))
 
 
+def note_sizes_of_branches(graph: Graph) -> None:
+    """Note that results of branches are as long as both branches say: torch gives them new symbols."""
+    for node in graph.nodes:
+        if not is_kept(node) or predicate_of(node) is None or makes_size(node):
+            continue
+        (_, first), _ = graphs_of(node)
+        for given, made in zip(node.meta["val"], _results(first), strict=True):
+            known = made.meta.get("val") if isinstance(made, Node) else None
+            if isinstance(given, torch.Tensor) and isinstance(known, torch.Tensor):
+                for size, other in zip(given.shape, known.shape, strict=True):
+                    if isinstance(size, torch.SymInt):
+                        _check(size == other)
+
+
 def _results(graph: GraphModule) -> list[Any]:
     (output,) = graph.graph.find_nodes(op="output")
     return list(tree_flatten(output.args[0])[0])
@@ -76,4 +92,4 @@ def draws(node: Node) -> bool:
     return node.op == "call_function" and isinstance(node.target, OpOverload) and is_random(node)
 
 
-__all__ = ["draws", "has_own_sizes", "makes_size"]
+__all__ = ["draws", "has_own_sizes", "makes_size", "note_sizes_of_branches"]

@@ -18,7 +18,7 @@ from spyre_mlir.frontend.capture.functional_form import functional_form, unrolle
 from spyre_mlir.frontend.capture.tracing.assumed import assumed_by, condition_of
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
 from spyre_mlir.frontend.capture.unsupported import op_name
-from spyre_mlir.frontend.data_sizes.branches import draws
+from spyre_mlir.frontend.data_sizes.branches import draws, note_sizes_of_branches
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
 from spyre_mlir.frontend.data_sizes.equal_sizes import size_expression
 from spyre_mlir.frontend.data_sizes.failed_checks import failed_check
@@ -53,6 +53,7 @@ def import_divided(name: str, exported: ExportedProgram) -> DividedProgram:
     spec = exported.call_spec
     with flat_dataclasses(spec.in_spec, spec.out_spec):
         _, functional = functional_form(unrolled_export(exported, symbolic=True))
+        note_sizes_of_branches(functional.graph)
         sizes = Sizes.of(exported)
         guards = guards_of(exported, sizes) if sizes.names else ()
         return divided(name, functional, sizes, guards, assumed_by(exported))

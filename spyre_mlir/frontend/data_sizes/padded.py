@@ -17,11 +17,11 @@ from torch.fx import Graph, GraphModule, Node
 from typing_extensions import override
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.capture.control_flow.kept import calls_graphs
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED
 from spyre_mlir.frontend.data_sizes.calls import piece_model, place_of_call
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
 from spyre_mlir.frontend.data_sizes.equal_sizes import size_expression
+from spyre_mlir.frontend.data_sizes.inlined_branches import inline_branches
 from spyre_mlir.frontend.data_sizes.masking import symbol_of
 from spyre_mlir.frontend.data_sizes.masks import Masks
 from spyre_mlir.frontend.data_sizes.resized import RESIZING
@@ -56,7 +56,9 @@ class PaddedPiece:
         """
         self._piece = piece
         self._bounds = _symbols(piece)
+        _check_results(piece, self._bounds)
         graph = deepcopy(piece.module.graph)
+        inlined = masked and inline_branches(graph, piece.module)
         derived = tuple(_derived(graph, self._bounds)) if masked else ()
         symbols = (*self._bounds, *derived)
         given = graph.find_nodes(op="placeholder")
@@ -65,7 +67,7 @@ class PaddedPiece:
             counts = {s: graph.placeholder(_named("count", s)) for s in reversed(symbols)}
             masks = {s: graph.placeholder(_named("places", s)) for s in reversed(symbols)}
         put = Masks(graph, masks, counts, bounds=bounds or {})
-        self.is_masked = masked and put.put()
+        self.is_masked = (masked and put.put()) or inlined
         self._least = put.least
         self.is_checked = bool(put.checks)
         if self.is_checked:
@@ -225,7 +227,7 @@ def _symbols(piece: Piece) -> dict[Any, tuple[int, int | None]]:
     The largest one is None if it is not known.
 
     Raises:
-        UnsupportedError: its inputs have other symbols and numbers, or the piece has control flow.
+        UnsupportedError: its inputs have other symbols and numbers.
     """
     found, symbolic = dict[Any, None](), dict[Any, torch.SymInt]()
     for node in piece.inputs:
@@ -241,10 +243,17 @@ def _symbols(piece: Piece) -> dict[Any, tuple[int, int | None]]:
         symbolic.update({symbol: extent for extent in extents if (symbol := symbol_of(extent)) is not None})
     told = {symbol for symbol in symbolic if symbol.is_Symbol}
     sums = [s for s in symbolic if not s.is_Symbol and (not s.free_symbols <= told or len(s.free_symbols) > 1)]
-    for node in piece.module.graph.nodes:
-        if calls_graphs(node):
-            raise UnsupportedError("control flow has no padded form", where=place_of(node))
     return {symbol: size_bounds(symbolic[symbol]) for symbol in (*(s for s in found if s in told), *sums)}
+
+
+def _check_results(piece: Piece, symbols: Collection[Any]) -> None:
+    """Raises UnsupportedError if a result has a size that those of the inputs do not say, as of branches."""
+    for node in piece.outputs:
+        for extent in node.meta["val"].shape:
+            symbol = symbol_of(extent)
+            if symbol is not None and _known_value(symbol, dict.fromkeys(symbols, 8)) is None:
+                text = "the size of a result does not follow from those that the part begins with"
+                raise UnsupportedError(text, where=place_of(node))
 
 
 def _symbols_in(value: object) -> Iterator[Any]:

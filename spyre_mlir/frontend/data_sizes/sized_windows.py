@@ -56,7 +56,7 @@ def convolution(masking: Masking, node: Node) -> bool:
 
 def _number(setting: Any) -> int:
     """A setting of the one dimension that windows move along."""
-    return int(setting[0]) if isinstance(setting, Sequence) else int(setting)
+    return int(cast("Sequence[int]", setting)[0]) if isinstance(setting, Sequence) else int(setting)
 
 
 def _in_front(padding: Any, reach: int) -> int:

@@ -198,8 +198,18 @@ def attention_by_groups(x: Tensor, _i: Tensor) -> Any:
     return above / torch.zeros(2).scatter_add(0, place, above)[place]
 
 
+def branches(x: Tensor, _i: Tensor) -> Any:
+    """With a reduction along the size, in one branch, and a loop that ends by it."""
+    rows = positive(x)
+    rows = torch.cond(x[0].sum() > 3, lambda a: a.softmax(0), lambda a: a * 2, (rows,))
+    _, rows = torch.while_loop(
+        lambda k, a: (k < 4) & (a.abs().sum() > 1), lambda k, a: (k + 1, a / 2), (torch.tensor(0), rows)
+    )
+    return rows
+
+
 PROGRAMS = (
-    divided_by_a_size, windows, attention_by_groups,
+    branches, divided_by_a_size, windows, attention_by_groups,
     parted_by_counts, losses, masked_twice, each_second, spread,
     parts, padded, steps, multiplied, overwritten, put_by_a_mask, in_order, extremes,
     rows_by_a_weight, softmax_over_rows, attention_to_rows, means, selected, places, different_values, repeated,

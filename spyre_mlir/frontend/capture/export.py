@@ -35,6 +35,7 @@ from spyre_mlir.frontend.capture.tracing.derivatives import (
 )
 from spyre_mlir.frontend.capture.tracing.given import check_dense, check_model, check_shapes
 from spyre_mlir.frontend.capture.tracing.given_containers import GivenContainers
+from spyre_mlir.frontend.capture.tracing.known_counts import KnownCounts, length_asked
 from spyre_mlir.frontend.capture.tracing.sizes_alike import SizesAlike, sizes_compared
 from spyre_mlir.frontend.capture.tracing.sizes_alike import conditions_of as conditions_alike
 from spyre_mlir.frontend.capture.tracing.sizes_unlike import SizesUnlike, Unlike, asked_by_operator, sizes_asked
@@ -234,9 +235,12 @@ class _Asked:
     unlike: frozenset[Unlike] = frozenset()
     alike: frozenset[frozenset[str]] = frozenset()
     assumed: frozenset[str] = frozenset()  # conditions of these that operators ask about
+    counts: frozenset[str] = frozenset()  # lengths that Python asks for
 
     def answered(self, error: GuardOnDataDependentSymNode) -> _Asked | None:
         """The same with an answer to what torch asks of sizes; None if there is none, or it was given in vain."""
+        if counts := length_asked(error) - self.counts:
+            return replace(self, counts=self.counts | counts)
         alike = sizes_compared(error) - self.alike
         unlike = frozenset[Unlike]() if alike else sizes_asked(error) - self.unlike
         if not alike and not unlike:
@@ -307,7 +311,8 @@ def _traced(asked: _Asked, *, strict: bool, derivatives: bool = False) -> Export
             answered, bodies = specialized(asked.noted), bodies_as_written()
             checked = SizesUnlike(asked.unlike) if asked.unlike else nullcontext()
             alike = SizesAlike(asked.alike) if asked.alike else nullcontext()
-            with known, writes, exchanged, sought, answered, bodies, checked, alike, settings_noted() as noted:
+            counted = KnownCounts(asked.counts) if asked.counts else nullcontext()
+            with known, writes, exchanged, sought, answered, bodies, checked, alike, counted, settings_noted() as noted:
                 exported = torch.export.export(
                     given, fresh_args, fresh_kwargs, dynamic_shapes=asked.dynamic_shapes, strict=strict
                 )

@@ -29,6 +29,8 @@ def makes_size(node: Node) -> bool:
 def _makes_known_size(node: Node) -> bool:
     """Return whether a call makes a size that a call before it has made of the same mask, which torch remembers."""
     target: Any = node.target
+    if target is torch.ops.aten.bincount.default:  # of a length that is checked: a piece by itself would not know it
+        return True
     if not isinstance(target, OpOverload) or torch.Tag.dynamic_output_shape not in cast(Any, target).tags:
         return False
     return not _symbols(node) <= {symbol for given in node.all_input_nodes for symbol in _symbols(given)}

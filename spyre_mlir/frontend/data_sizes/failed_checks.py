@@ -39,7 +39,12 @@ def failed_check(check: Node, known: Mapping[Node, Any]) -> InputError | None:
         compare, sides = operator.ge, (sides[0], sides[1] + 1)
     size, number = cast("tuple[Node, int]", sides)
     maker = _maker(size)
-    expected = {operator.ge: f"{number} at least", operator.ne: f"another one than {number}"}.get(compare)
+    expected = {
+        operator.ge: f"{number} at least",
+        operator.le: f"{number} at most",
+        operator.ne: f"another one than {number}",
+        operator.eq: f"{number}",
+    }.get(compare)
     if maker is None or expected is None or size not in known:
         return None
     return InputError(

@@ -127,3 +127,20 @@ def test_the_largest_of_no_number_is_an_error_of_the_call() -> None:
     assert compiled(*call(2)) == NUMBERS[1].max()
     with pytest.raises(InputError, match=r"torch refuses the sizes of this call: max\(\)"):
         compiled(*call(0))
+
+
+def test_counts_of_classes_are_a_list(tmp_path: Path) -> None:
+    """As many as `minlength` says: a class above is an error of the call."""
+
+    def routed(x: Tensor, i: Tensor) -> Any:
+        order, counts = i.argsort(stable=True), torch.bincount(i, minlength=6)
+        parts = x[order].split(counts.tolist())
+        return torch.zeros_like(x).index_copy(0, order, torch.cat([part * n for n, part in enumerate(parts)]))
+
+    compiled = spyre_mlir.compile(FunctionModel(routed), call(3), numerics="exact")
+    loaded = spyre_mlir.load(compiled.save(tmp_path / "saved"), numerics="exact")
+    for model in (compiled, loaded):
+        for count in (3, 0, 4):
+            close(results(model, call(count)), results(routed, call(count)))
+    with pytest.raises(InputError, match=r"aten\.bincount gives a size of 8 in this call, expected 6"):
+        compiled(NUMBERS, torch.tensor([0, 7, 1, 2]))

@@ -44,6 +44,8 @@ def check(graph: Any, compare: Any, *sides: Any, negated: bool = False) -> Node:
     [
         (operator.ge, 2, False, "2 at least"),
         (operator.gt, 0, False, "1 at least"),
+        (operator.le, 4, False, "4 at most"),
+        (operator.eq, 4, False, "4"),
         (operator.ne, 1, False, "another one than 1"),
         (operator.eq, 0, True, "another one than 0"),
     ],
@@ -67,6 +69,6 @@ def test_two_sizes_are_compared() -> None:
 def test_other_checks_have_no_error_here() -> None:
     graph = program()
     rows, places = sizes(graph)
-    assert failed_check(check(graph, operator.le, rows, 4), {rows: 5}) is None
+    assert failed_check(check(graph, operator.lt, rows, 4), {rows: 5}) is None
     assert failed_check(check(graph, operator.ge, rows, 1), {}) is None
     assert failed_check(check(graph, operator.lt, rows, places), {rows: 3, places: 2}) is None

@@ -18,29 +18,35 @@ LEAST_GAIN_US = 5.0
 
 
 def parts_of_rows(
-    indices: Sequence[int], row_sticks: int, lanes: int, spec: SpyreSpec, p: CostParameters = CALIBRATED
+    indices: Sequence[int],
+    row_sticks: int,
+    pieces: int,
+    lanes: int,
+    spec: SpyreSpec,
+    p: CostParameters = CALIBRATED,
 ) -> int:
     """Return into how many parts to take each row of a table for a gather: 1 where more gain too little.
 
     Args:
         indices: extents of the tensor of indices, the last one in the lanes.
         row_sticks: sticks of a row of the table.
+        pieces: of a row, all alike, that stay whole.
         lanes: indices in a stick.
         spec: the machine.
         p: parameters of the cost model.
     """
     *outer, last = indices
-    pieces = [*outer, last // lanes if last % lanes == 0 else 1]
+    shares = [*outer, last // lanes if last % lanes == 0 else 1]
     moved = prod(indices) * row_sticks * STICK_BYTES
 
     def us(parts: int) -> float:
-        cores = _most_cores([parts, *pieces], spec.cores_per_card)
+        cores = _most_cores([parts, *shares], spec.cores_per_card)
         read, written = (
             Traffic(bytes=moved, needed=moved, per_core=moved // cores, written=result) for result in (False, True)
         )
         return total_us(Work(kind=CostKind.GATHER, cores=cores, elements=0, operands=(read, written)), p)
 
-    times = {parts: us(parts) for parts in divisors(row_sticks, spec.cores_per_card)}
+    times = {parts: us(parts) for parts in divisors(pieces, spec.cores_per_card)}
     best = min(times, key=lambda parts: (times[parts], parts))
     return best if times[1] - times[best] >= LEAST_GAIN_US else 1
 

@@ -19,6 +19,7 @@ from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IterDim
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
+from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED, block
@@ -271,6 +272,29 @@ class BlockBuffer(PlannedBuffer):
         extent = self.whole.shape[self.dim]
         number = BlockNumberOp(position, size, extent, self.offset, from_end=self.from_end)
         return number, TileOp(whole, self.dim, number.result, size, self.type)
+
+
+class PartsBuffer(PlannedBuffer):
+    """A planned buffer whose rows are taken in parts, as a tensor of so many times the rows: the same sticks.
+
+    The whole reserves no more from then on, as its parts would lie apart.
+    """
+
+    def __init__(self, whole: PlannedBuffer, axis: int, dim: int, count: int) -> None:
+        """The rows along `axis`, each in `count` parts along `dim`, which lies next to it in memory."""
+        self.whole, self.dim, self.count = whole, dim, count
+        whole.fixed = True
+        layout = whole.layout
+
+        def parted(extents: Sequence[int]) -> tuple[int, ...]:
+            return tuple(e * count if d == axis else e // count if d == dim else e for d, e in enumerate(extents))
+
+        layout = replace(layout, extents=parted(layout.extents))
+        super().__init__(parted(whole.shape), whole.format, layout, fixed=True)
+
+    def definition(self, whole: SSAValue) -> Operation:
+        """Return the op that makes it of the whole tensor."""
+        return ViewOp(whole, self.type)
 
 
 Use = tuple[PlannedBuffer, IndexMap]

@@ -20,6 +20,7 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
     BlockBuffer,
     Define,
     Item,
+    PartsBuffer,
     PlannedBuffer,
     PlannedCall,
     PlannedHostOp,
@@ -55,6 +56,9 @@ class Emission:
             if isinstance(item, Define):
                 if isinstance(item.buffer, BlockBuffer):
                     self._block(item.buffer)
+                elif isinstance(item.buffer, PartsBuffer):
+                    made = item.buffer.definition(self.values[item.buffer.whole])
+                    self.values[item.buffer] = self.emitter.add(made).results[0]
                 elif item.buffer not in self.values:
                     self.values[item.buffer] = self.emitter.add(_definition(item.buffer, self.hosts)).results[0]
             else:
@@ -103,7 +107,7 @@ def drop_unread(p: LayoutPlanner, results: Iterable[PlannedBuffer | None]) -> No
         if isinstance(item, PlannedKernel):
             read |= {item.output[0], *(buffer for buffer, _ in item.inputs)}
         elif isinstance(item, Define):
-            read |= {item.buffer.whole} if isinstance(item.buffer, BlockBuffer) else set()
+            read |= {item.buffer.whole} if isinstance(item.buffer, BlockBuffer | PartsBuffer) else set()
         else:
             read.update(item.buffers)
     unread = [i for i in p.items if isinstance(i, Define) and i.buffer.host in p.placed and i.buffer not in read]

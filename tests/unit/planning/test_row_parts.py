@@ -9,16 +9,20 @@ from spyre_mlir.planning.row_parts import parts_of_rows
 
 
 @pytest.mark.parametrize(
-    ("indices", "row_sticks", "parts"),
+    ("indices", "row_sticks", "pieces", "parts"),
     [
-        ((1, 512), 32, 2),  # 16 sticks of indices
-        ((1, 128), 32, 8),
-        ((3, 128), 32, 8),
-        ((1, 100), 16, 8),  # no whole sticks: one core
+        ((1, 512), 32, 32, 2),  # 16 sticks of indices
+        ((1, 128), 32, 32, 8),
+        ((3, 128), 32, 32, 8),
+        ((1, 100), 16, 16, 8),  # no whole sticks: one core
+        ((4, 64), 1024, 8, 4),  # pages of 8 heads
+        ((4, 64), 1024, 3, 3),
     ],
 )
-def test_cores_without_indices_get_parts_of_rows(indices: tuple[int, ...], row_sticks: int, parts: int) -> None:
-    assert parts_of_rows(indices, row_sticks, 32, SPYRE) == parts
+def test_cores_without_indices_get_parts_of_rows(
+    indices: tuple[int, ...], row_sticks: int, pieces: int, parts: int
+) -> None:
+    assert parts_of_rows(indices, row_sticks, pieces, 32, SPYRE) == parts
 
 
 @pytest.mark.parametrize(
@@ -30,4 +34,4 @@ def test_cores_without_indices_get_parts_of_rows(indices: tuple[int, ...], row_s
     ],
 )
 def test_rows_stay_whole(indices: tuple[int, ...], row_sticks: int) -> None:
-    assert parts_of_rows(indices, row_sticks, 32, SPYRE) == 1
+    assert parts_of_rows(indices, row_sticks, row_sticks, 32, SPYRE) == 1

@@ -12,11 +12,11 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import DL16, FP32
 from spyre_mlir.hw.legality import may_write, stick_for
-from spyre_mlir.hw.moves import Move, RowParts
+from spyre_mlir.hw.moves import RowParts
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout, access
 from spyre_mlir.planning.row_parts import parts_of_rows
-from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedKernel
+from spyre_mlir.transforms.loop_to_kernel.buffers import PartsBuffer, PlannedBuffer, PlannedKernel
 from spyre_mlir.transforms.loop_to_kernel.choose_lane import (
     candidates,
 )
@@ -53,13 +53,11 @@ def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp, spec: SpyreSpec) -> No
         )
     lane, _ = allowed_lanes(op, [(lane, made) for lane, (_, made) in possible])[0]
     p.chosen.lanes[op], sticks = lane, next(sticks for name, sticks in possible if name == lane)
-    rows = _Rows(p.form(op.table, form), p.of(op.indices), op.space.data, op.maps.data[0].data, op.maps.data[2].data)
-    if lane is not None and (count := _parts_of_rows(op, rows, lane, spec)) > 1:
-        rows = rows.in_parts(count, lane)
-    table = _table(p, rows.table, StickLayout.rows_outermost(rows.table.shape, sticks[0], block_of(rows.table.format)))
+    table = _table(p, p.form(op.table, form), StickLayout.rows_outermost(shape_of(op.table), sticks[0], block_of(form)))
     axis = op.axis.value.data
     if table.layout.order[0] != axis:
         raise UnsupportedError(f"a gather along dimension {axis} of a table of shape {table.shape}")
+    rows = _in_parts(p, op, _Rows(table, p.of(op.indices), op.space.data, *(m.data for m in op.maps)), spec)
     numbers = _from_host(p, rows.indices, StickLayout.of_indices(rows.indices.shape, block_of(rows.indices.format)))
     numbers.rows = shape_of(op.table)[axis] if op.from_end is not None else None
     _check_indices(numbers, rows.index_map, {d.name: d.extent for d in rows.loops})
@@ -67,7 +65,7 @@ def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp, spec: SpyreSpec) -> No
     versions.format = form
     p.chosen.made[op] = put_in_order(op, p.fresh(versions.shape, form, sticks[1]))
     versions.buffers.append(p.chosen.made[op])
-    operands = [(numbers, rows.index_map), (table, op.maps.data[1].data)]
+    operands = [(numbers, rows.index_map), (rows.table, rows.table_map)]
     p.step(GATHER_STEP, rows.loops, operands, (versions.buffers[0], rows.out_map), axis=axis)
 
 
@@ -79,47 +77,55 @@ def _form(p: LayoutPlanner, op: loop.LoopGatherOp) -> str:
 
 @dataclass(frozen=True)
 class _Rows:
-    """What a gather reads, the loops that walk it, and where its indices and its result are read and written."""
+    """What a gather reads, the loops that walk it, and where indices, table and result are read and written."""
 
-    table: DeviceForms
+    table: PlannedBuffer
     indices: DeviceForms
     loops: tuple[IterDim, ...]
     index_map: IndexMap
+    table_map: IndexMap
     out_map: IndexMap
 
-    def in_parts(self, count: int, lane: str) -> _Rows:
-        """Return the gather of so many parts of each row, walked by one more loop."""
-        width = self.table.shape[1] // count
-        loops = (IterDim(_PART, count), *(replace(d, extent=width) if d.name == lane else d for d in self.loops))
-        column = LinearExpr(0, ((_PART, width), (lane, 1)))
-        out_map = tuple(e.at({**{d.name: LinearExpr.of(d.name) for d in loops}, lane: column}) for e in self.out_map)
+    def parted_dim(self, axis: int) -> int | None:
+        """The dimension that lies next to the rows of the table, if its parts lie one behind the other like rows.
+
+        A loop has to walk all of it. Whole sticks are parted in the lanes.
+        """
+        buffer, lanes = self.table, self.table.lanes
+        layout, extents = buffer.layout, {d.name: d.extent for d in self.loops}
+        dim = next((d for d in layout.order if d != axis and layout.count(d, lanes) > 1), UNIT)
+        if dim == UNIT or layout.extents[dim] != buffer.shape[dim]:
+            return None
+        expr = self.table_map[dim]
+        alone = len(expr.terms) == 1 and expr == LinearExpr.of(expr.terms[0][0])
+        return dim if alone and extents[expr.terms[0][0]] == buffer.shape[dim] else None
+
+    def in_parts(self, table: PartsBuffer) -> _Rows:
+        """Return the gather of a table of parts of rows, walked by one more loop."""
+        width, walked = table.shape[table.dim], self.table_map[table.dim].terms[0][0]
+        loops = (
+            IterDim(_PART, table.count),
+            *(replace(d, extent=width) if d.name == walked else d for d in self.loops),
+        )
+        place = LinearExpr(0, ((_PART, width), (walked, 1)))
+        out_map = tuple(e.at({**{d.name: LinearExpr.of(d.name) for d in loops}, walked: place}) for e in self.out_map)
         index_map = (LinearExpr.of(_PART), *self.index_map)
-        return _Rows(_in_parts(self.table, count), _named_by_parts(self.indices, count), loops, index_map, out_map)
+        return _Rows(table, _named_by_parts(self.indices, table.count), loops, index_map, self.table_map, out_map)
 
 
-def _parts_of_rows(op: loop.LoopGatherOp, rows: _Rows, lane: str, spec: SpyreSpec) -> int:
-    """Into how many parts the rows of a table are taken; 1 unless the host lays out a table of whole DL16 sticks."""
-    table, indices = rows.table, rows.indices
-    table_map = op.maps.data[1].data
-    sent = all(v.host is not None and not v.placed for v in (table, indices))
-    own = LinearExpr.of(lane)
-    if not sent or table.format != DL16.name or hint_of(op) is not None or table_map != (LinearExpr(0), own):
-        return 1
-    columns, block = table.shape[1], block_of(table.format)
-    if op.space.extents[lane] != columns or columns % block or not indices.shape:
-        return 1
-    return parts_of_rows(indices.shape, columns // block, lanes_of(indices.format), spec)
-
-
-def _in_parts(table: DeviceForms, count: int) -> DeviceForms:
-    """A table of rows in so many parts, one behind the other, which the host rearranges."""
-    rows, width = table.shape[0], table.shape[1] // count
-    loops = (("row", rows), (_PART, count), ("column", width))
-    row, column = LinearExpr.of("row"), LinearExpr.of("column")
-    source = (row, LinearExpr(0, ((_PART, width), ("column", 1))))
-    target = (LinearExpr(0, (("row", count), (_PART, 1))), column)
-    move = Move(loops, source, target, (rows * count, width))
-    return replace(table, shape=move.shape, moves=(*table.moves, move), buffers=[])
+def _in_parts(p: LayoutPlanner, op: loop.LoopGatherOp, rows: _Rows, spec: SpyreSpec) -> _Rows:
+    """The gather of parts of rows where more cores can share those; the host names them in place of the rows."""
+    axis, table, indices = op.axis.value.data, rows.table, rows.indices
+    sent = indices.host is not None and not indices.placed and bool(indices.shape)
+    if not sent or table.format != DL16.name or hint_of(op) is not None or axis != 0:
+        return rows
+    dim = rows.parted_dim(axis)
+    if dim is None:
+        return rows
+    row = table.sticks // table.layout.extents[axis]
+    pieces = table.layout.count(dim, table.lanes)
+    count = parts_of_rows(indices.shape, row, pieces, lanes_of(indices.format), spec)
+    return rows if count == 1 else rows.in_parts(p.define(PartsBuffer(table, axis, dim, count)))
 
 
 def _named_by_parts(indices: DeviceForms, count: int) -> DeviceForms:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from spyre_mlir.dialects.spyre.loop import LoopGatherOp
-from spyre_mlir.hw.moves import Move, RowParts
+from spyre_mlir.hw.moves import RowParts
 from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.transforms.loop_to_kernel.buffers import PartsBuffer
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from spyre_mlir.transforms.loop_to_kernel.operators.gathers import gathered_lanes, lower_gather
 from tests.unit.transforms.levels import ops, passed
@@ -45,11 +46,27 @@ def test_a_few_wide_rows_are_gathered_in_parts_by_all_cores() -> None:
     (indices, _), (table, _) = step.inputs
     assert [(loop.name, loop.extent) for loop in step.space] == [("part", 8), ("i", 128), ("n", 256)]
     assert indices.shape == (8, 128) and table.shape == (400, 256)
-    (of_indices,), (of_table,) = indices.moves, table.moves
-    assert isinstance(of_indices, RowParts) and isinstance(of_table, Move)
+    (of_indices,) = indices.moves
+    assert isinstance(of_indices, RowParts) and isinstance(table, PartsBuffer)
     weight, at = np.arange(50 * 2048).reshape(50, 2048), np.arange(128) * 7 % 50
-    parts = of_table.apply(weight)[of_indices.apply(at)]
+    parts = weight.reshape(400, 256)[of_indices.apply(at)]
     assert np.array_equal(np.concatenate(list(parts), axis=1), weight[at])
+    assert table.layout.strides(64)[0] * 8 == table.whole.layout.strides(64)[0], "as far apart as parts of rows"
+    assert table.whole.fixed, "nothing may come between them"
+
+
+def test_pages_are_gathered_in_parts_of_what_lies_next_to_them() -> None:
+    """Four heads of each page at a time, where 16 pages by 4 sequences are no whole sticks of indices."""
+    table, indices, result = "tensor<50x8x64x128xf16>", "tensor<4x16xi64>", "tensor<64x8x64x128xf16>"
+    text = f"""func.func @main(%i: {indices}, %t: {table}) -> {result} {{
+      %0 = spyre.loop.gather [s = 4, p = 16, h = 8, m = 64, n = 128]
+        rows(%i[s, p] : {indices}) of axis 0 in %t[0, h, m, n] : {table} -> [s * 16 + p, h, m, n] : {result}
+      func.return %0 : {result}
+    }}"""
+    (step,) = steps(lowered(ops(passed(text), LoopGatherOp)[0]))
+    assert [loop.extent for loop in step.space] == [8, 4, 16, 1, 64, 128]
+    assert step.inputs[1][0].shape == (400, 1, 64, 128)
+    assert "part" in {name for name, _ in step.output[1][1].terms}, "the parts of the result are heads, too"
 
 
 @pytest.mark.parametrize("columns", [2000, 64])

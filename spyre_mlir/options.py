@@ -99,6 +99,8 @@ _TO_SUPERDSC = "convert-spyre-kernel-to-superdsc"
 _TO_ROWS = "pad-rows"
 _TO_LAYOUTS = "choose-layouts"
 _TO_KERNEL = "convert-spyre-loop-to-spyre-kernel"
+# An address in a file is the same in every call.
+_BY_ADDRESS = ("reuse-inputs", "put-entries", "update-in-place", "take-experts")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,8 +146,8 @@ class CompileOptions:
     )
     in_place: bool = _option(
         True,
-        "write one position of an argument into the block around it, in place, instead of making a new tensor; the "
-        "host passes the start of the block. When off, and with concrete addresses, the new value is a separate "
+        "write a few positions of an argument into the blocks around them, in place, instead of making a new tensor; "
+        "the host passes the starts of the blocks. When off, and with concrete addresses, the new value is a separate "
         "tensor",
         sets=("update-in-place", ENABLED),
     )
@@ -323,14 +325,16 @@ class CompileOptions:
             if sets is None or (len(sets) == 1 and not value):
                 continue
             chosen.setdefault(sets[0], {}).update({sets[1]: value} if len(sets) == 2 else {})
+        for name in ("reuse-inputs", "put-entries"):
+            chosen[name] = {ENABLED: self.in_place}
         for name in (_TO_ROWS, _TO_LAYOUTS):  # a layout depends on the format
             chosen[name] = dict(chosen[_TO_KERNEL])
         chosen["pad-heads"] = {"keep_float32": self.keep_float32}
         if self.keep_float32_in:
             chosen.pop("outline-regions", None)  # equal layers may differ in what they keep
             chosen["decompose-aten"]["name_operators"] = True
-        if self.addresses == "concrete":  # an address in a file is the same in every call
-            chosen["update-in-place"][ENABLED] = chosen["take-experts"][ENABLED] = False
+        if self.addresses == "concrete":
+            chosen |= {name: {ENABLED: False} for name in _BY_ADDRESS}
         if self.addresses == "concrete" and self.loops == "loop":
             chosen["plan"]["loops"] = False  # an address in a file does not advance
         return chosen

@@ -34,6 +34,7 @@ from spyre_mlir.dialects.spyre.kernel import (
     segment_of,
 )
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
+from spyre_mlir.dialects.spyre.loop_blocks import THE_ENTRY, NamedEntry
 from spyre_mlir.dialects.superdsc.codec.described import certainty
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject
@@ -134,8 +135,11 @@ def _block(tile: TileOp) -> JsonObject:
     known = number if isinstance(number, BlockNumberOp) else None
     position = None if known is None else known.position
     named = _source(position, tile) if isinstance(position, BlockArgument) else "input"
-    added: JsonObject = {} if known is None or known.offset is None else {"plus": known.offset.value.data}
-    added |= {} if known is None or known.from_end is None else {"from_end": True}
+    entry = THE_ENTRY if known is None else NamedEntry.of(known)
+    added: JsonObject = {} if entry.number is None else {"number": entry.number}
+    added |= {"plus": entry.offset} if entry.offset else {}
+    added |= {"from_end": True} if entry.from_end else {}
+    added |= {"per": entry.per} if entry.per > 1 else {}
     return {"position": named, **added, "entries": tile.step.value.data, "bytes_apart": tile.step_bytes}
 
 

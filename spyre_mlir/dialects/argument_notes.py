@@ -36,6 +36,7 @@ COUNTS = "aten.counts"  # of a constant vector of the integers 0, 1, 2, and so o
 ZERO = "aten.zero"  # of integers that the program takes for zeros: the operator that subtracted them
 BITS = "aten.bits"  # of a weight of 8-bit integers: how many bits its numbers need when it is imported
 MUTATES = "aten.mutates"
+REUSES = "aten.reuses"  # of a result: the input whose memory on the card it takes
 PLACES = "aten.places"
 WEIGHT = "aten.weight"  # of a parameter or a large buffer that `torch.compile` hands over at every call
 LAYOUT = "aten.layout"
@@ -63,11 +64,33 @@ def kind_of(function: FuncOp, number: int) -> str | None:
 
 def new_values(function: FuncOp) -> dict[int, int]:
     """Return the numbers of arguments that the function writes, with those of the results that are their new values."""
+    return _named_arguments(function, MUTATES)
+
+
+def _named_arguments(function: FuncOp, kind: str) -> dict[int, int]:
+    """Arguments that notes of results name, with the numbers of these results."""
     names = {note_of(function, number, NAME): number for number in range(len(function.function_type.inputs))}
     notes = () if function.res_attrs is None else function.res_attrs.data
-    return {
-        names[old]: n for n, note in enumerate(notes) if (old := note.data.get(MUTATES)) in names and old is not None
-    }
+    found = ((note.data.get(kind), number) for number, note in enumerate(notes))
+    return {names[old]: number for old, number in found if old is not None and old in names}
+
+
+def overwritten(function: FuncOp) -> dict[int, int]:
+    """Return the numbers of arguments whose memory on the card their new values take, with those of these results.
+
+    These are arguments that the function writes, and inputs that results are noted to reuse.
+    """
+    return _named_arguments(function, REUSES) | new_values(function)
+
+
+def note_reuses(function: FuncOp, reused: Mapping[int, int]) -> None:
+    """Note that results take the memory of inputs, both by their numbers, the input first."""
+    count = len(function.function_type.outputs)
+    entries = [DictionaryAttr({})] * count if function.res_attrs is None else list(function.res_attrs.data)
+    for argument, result in reused.items():
+        if isinstance(name := note_of(function, argument, NAME), StringAttr):
+            entries[result] = DictionaryAttr({**entries[result].data, REUSES: name})
+    function.res_attrs = ArrayAttr(entries)
 
 
 def is_prepared(function: FuncOp, value: SSAValue) -> bool:
@@ -200,12 +223,15 @@ __all__ = [
     "NAME",
     "PLACES",
     "PREPARED_KINDS",
+    "REUSES",
     "WEIGHT",
     "ZERO",
     "NamedPlaces",
     "kind_of",
     "new_values",
     "note_of",
+    "note_reuses",
+    "overwritten",
     "places_attribute",
     "places_of",
 ]

@@ -26,7 +26,7 @@ from spyre_mlir.dialects.ir.control import ControlOp, with_operands
 from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, NestOp
-from spyre_mlir.dialects.spyre.loop_blocks import BlockOp
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, NamedEntry
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
@@ -35,11 +35,12 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.ops.call_info import called_for
 from spyre_mlir.ops.helpers.reduction_dims import reduced_dims
 from spyre_mlir.ops.index_views import IndexView, NotAView, common_cuts
-from spyre_mlir.ops.native import gathers, movement, pointwise
+from spyre_mlir.ops.native import entries, gathers, movement, pointwise
 from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.plugins import registry
 from spyre_mlir.transforms.aten_to_loop.constant_tensors import known_value
 from spyre_mlir.transforms.aten_to_loop.contractions import lower_product, lower_whole_product
+from spyre_mlir.transforms.aten_to_loop.entries import lower_put_entry
 from spyre_mlir.transforms.aten_to_loop.gathers import beyond_reach, lower_rows
 from spyre_mlir.transforms.aten_to_loop.legality import check_not_empty, check_supported
 from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder, stems
@@ -198,7 +199,7 @@ def lower_index_select(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorVie
     arguments = op.arguments()
     source, index = (b.readings[cast(SSAValue, arguments[n])] for n in ("self", "index"))
     if PLACED in op.attributes:
-        block = BlockOp(source.base, cast(int, arguments["dim"]), index.base, 1, from_end=True)
+        block = BlockOp(source.base, cast(int, arguments["dim"]), index.base, 1, NamedEntry(from_end=True))
         return whole(b.emitter.add(block).results[0])
     asked = cast(TensorType[Attribute], op.results[0].type).get_shape()
     if not asked:
@@ -237,6 +238,7 @@ BY_ENTRY: dict[str, AtenLowering] = {
     movement.cat.name: lower_cat,
     gathers.embedding.name: lower_embedding,
     gathers.index_select.name: lower_index_select,
+    entries.put_entry.name: lower_put_entry,
 }
 
 

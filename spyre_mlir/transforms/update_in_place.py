@@ -15,7 +15,7 @@ Decision: docs/decisions/0139-the-host-says-where-a-block-starts.md
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from typing_extensions import override
@@ -26,22 +26,17 @@ from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from spyre_mlir.dialects.argument_notes import BOUNDS, kind_of, new_values, note_of
-from spyre_mlir.dialects.ir.control import called_by_control
+from spyre_mlir.dialects.argument_notes import BOUNDS, kind_of, note_of
 from spyre_mlir.dialects.spyre.attributes import IotaAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import LoopConstantOp, NestOp, body_function
-from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp, block_shape
+from spyre_mlir.dialects.spyre.loop_blocks import BLOCK, BlockOp, NamedEntry, PutOp, block_shape
 from spyre_mlir.dialects.tensors import element_of, shape_of
-from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32
+from spyre_mlir.hw.formats import EXACT_INTEGERS, FP32
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr
 from spyre_mlir.ops.native import pointwise
-from spyre_mlir.transforms.loop_to_kernel.settling.kept_layouts import written_arguments
-from spyre_mlir.transforms.utils.kernels.launches import called_functions
 from spyre_mlir.transforms.utils.numerics.integer_ranges import is_integer
-from spyre_mlir.transforms.utils.rebuild import functions
+from spyre_mlir.transforms.utils.overwritten import overwritten_arguments
 
-# Entries of a block: whatever dimension is in the lanes, a block is whole sticks.
-BLOCK = DL16.elements_per_stick()
 LEAST_BITS = 32  # of integers whose copies are the same integers
 
 
@@ -57,24 +52,8 @@ class UpdateInPlacePass(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the functions that take tensors of the host."""
-        controlled, regions = called_by_control(op), called_functions(op)
-        calls = [call for call in op.walk() if isinstance(call, func.CallOp)]
-        for function in functions(op):
-            name = function.sym_name.data
-            if name in regions:
-                own = [_renewed(call, controlled) for call in calls if call.callee.root_reference.data == name]
-                pairs = own[0].intersection(*own[1:])
-            else:
-                pairs = set[tuple[int, int]]() if name in controlled else set(new_values(function).items())
-            _Updates(function, is_region=name in regions).rewrite(sorted(pairs))
-
-
-def _renewed(call: func.CallOp, controlled: Container[str]) -> set[tuple[int, int]]:
-    """Arguments of the program that only this call takes, with its results that are their new values."""
-    caller = call.parent_op()
-    if isinstance(caller, func.FuncOp) and caller.sym_name.data in controlled:
-        return set()
-    return {(old, new) for old, new in written_arguments(call) if call.arguments[old].uses.get_length() == 1}
+        for function, pairs, is_region in overwritten_arguments(op):
+            _Updates(function, is_region=is_region).rewrite(sorted(pairs))
 
 
 @dataclass(frozen=True)
@@ -85,16 +64,14 @@ class _Hits:
         indices: all indices.
         number: the integer as the comparison reads it.
         position: the integer of the host that it is, or that it is a known number behind.
-        offset: that number.
-        from_end: whether the sum counts from the end if it is negative.
+        named: the index, from the end if it is negative and the sum counts so.
         compared: the nest that compares.
     """
 
     indices: SSAValue
     number: SSAValue
     position: BlockArgument
-    offset: int
-    from_end: bool
+    named: NamedEntry
     compared: NestOp
 
 
@@ -142,12 +119,12 @@ class _Updates:
 
     def _emit(self, nest: NestOp, old: SSAValue, dim: int, hits: _Hits, new: SSAValue) -> None:
         here = self._here(hits, nest)
-        block = BlockOp(old, dim, hits.position, BLOCK, hits.offset, from_end=hits.from_end)
+        block = BlockOp(old, dim, hits.position, BLOCK, hits.named)
         space = _with_extent(nest, nest.output_map.data[dim].terms[0][0])
         type_ = TensorType(element_of(old), block_shape(shape_of(old), dim, BLOCK))
         made = NestOp(space, [here, new, block.result], nest.maps.data, type_, nest.body.clone())
         made.wide = nest.wide
-        put = PutOp(made.result, old, dim, hits.position, hits.offset, from_end=hits.from_end)
+        put = PutOp(made.result, old, dim, hits.position, hits.named)
         Rewriter.insert_op(_alike([block, made, put], nest), InsertPoint.before(nest))
         nest.result.replace_all_uses_with(put.result)
         _erase_chain(nest)
@@ -157,7 +134,7 @@ class _Updates:
         key = hits.indices, hits.number
         if key not in self.here:
             nest = hits.compared
-            block = BlockOp(hits.indices, 0, hits.position, BLOCK, hits.offset, from_end=hits.from_end)
+            block = BlockOp(hits.indices, 0, hits.position, BLOCK, hits.named)
             space = _with_extent(nest, nest.output_map.data[0].terms[0][0])
             inputs = [block.result if v is hits.indices else v for v in nest.inputs]
             type_ = TensorType(element_of(nest.result), (BLOCK,))
@@ -232,7 +209,8 @@ def _compared(nest: NestOp) -> _Hits | None:
     found = _integer(number if wrapped is None else wrapped)
     if found is None or nest.input_maps[0] != nest.output_map or nest.input_maps[1].names or not _counts(indices):
         return None
-    return _Hits(indices, number, *found, wrapped is not None, nest)
+    position, offset = found
+    return _Hits(indices, number, position, NamedEntry(offset, wrapped is not None), nest)
 
 
 def _counted_from_end(number: SSAValue, extent: int) -> SSAValue | None:

@@ -54,7 +54,10 @@ def test_fields_of_passes_follow_from_the_options() -> None:
         "place-inputs": {"inputs": "default"},
         "take-experts": {"enabled": False},
         "update-in-place": {"enabled": False},  # an address that is in a file is the same in every call
+        "reuse-inputs": {"enabled": False},
+        "put-entries": {"enabled": False},
     }
+    assert CompileOptions(in_place=False).passes()["put-entries"] == {"enabled": False}
     # An address that is in a file cannot advance from trip to trip.
     assert CompileOptions(addresses="concrete").passes()["plan"] == {"loops": False}
     assert CompileOptions(tile=False).passes()["plan"] == {"loops": False}

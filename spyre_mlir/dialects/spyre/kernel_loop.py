@@ -24,7 +24,7 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel_memory import LaunchOp
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_view import ViewOp
-from spyre_mlir.dialects.spyre.loop_blocks import check_position, entry_properties
+from spyre_mlir.dialects.spyre.loop_blocks import THE_ENTRY, NamedEntry
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds, loop_bounds, loop_of
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import round_up
@@ -32,15 +32,17 @@ from spyre_mlir.hw.sticks import round_up
 
 @irdl_op_definition
 class BlockNumberOp(IRDLOperation):
-    """The number of the block that holds a position, which the host knows.
+    """The number of the block that holds an entry, whose position the host knows.
 
     ``%b = spyre.kernel.block_number of %position, blocks of 64 in 4096 : tensor<1xi64>``
 
     Constraints:
-        C1: `position` is one integer of the host; when the program runs, it is at least 0 and less than `extent`.
+        C1: `position` is one integer of the host, or has one with this `number`; when the program runs, that is at
+            least 0 and less than `extent`.
         C2: blocks of `size` divide `extent`.
 
-    With ``plus 1``, `position` + 1 is meant; with ``from_end``, `extent` is added to what is negative.
+    With ``plus 1``, `position` + 1 is meant; with ``from_end``, `extent` is added to what is negative. With ``per 64``,
+    positions count 64 places of each of `extent` entries.
     """
 
     name = "spyre.kernel.block_number"
@@ -48,20 +50,22 @@ class BlockNumberOp(IRDLOperation):
     position = operand_def(TensorType)
     size = prop_def(IntegerAttr[I64])
     extent = prop_def(IntegerAttr[I64])
+    number = opt_prop_def(IntegerAttr[I64])
     offset = opt_prop_def(IntegerAttr[I64])
     from_end = opt_prop_def(UnitAttr)
+    per = opt_prop_def(IntegerAttr[I64])
     result = result_def(IndexType)
 
     traits = traits_def(Pure())
     assembly_format = (
-        "`of` $position (`plus` $offset^)? (`from_end` $from_end^)? `,` `blocks` `of` $size `in` $extent attr-dict "
-        "`:` type($position)"
+        "`of` $position (`number` $number^)? (`plus` $offset^)? (`from_end` $from_end^)? (`per` $per^)? `,` "
+        "`blocks` `of` $size `in` $extent attr-dict `:` type($position)"
     )
 
-    def __init__(self, position: SSAValue, size: int, extent: int, offset: int = 0, *, from_end: bool = False) -> None:
-        """The number of the block of `size` entries, of `extent` in all, around `position` + `offset`."""
+    def __init__(self, position: SSAValue, size: int, extent: int, named: NamedEntry = THE_ENTRY) -> None:
+        """The number of the block of `size` entries, of `extent` in all, around the one that is named."""
         properties: dict[str, Attribute] = {"size": IntegerAttr(size, i64), "extent": IntegerAttr(extent, i64)}
-        properties |= entry_properties(offset, from_end=from_end)
+        properties |= named.properties()
         super().__init__(operands=[position], properties=properties, result_types=[IndexType()])
 
     @property
@@ -74,7 +78,7 @@ class BlockNumberOp(IRDLOperation):
         size, extent = self.size.value.data, self.extent.value.data
         if size < 1 or extent < size or extent % size:
             raise VerifyException(f"blocks of {size} do not divide {extent} entries")
-        check_position(self.position)
+        NamedEntry.of(self).check(self.position)
 
 
 @irdl_op_definition

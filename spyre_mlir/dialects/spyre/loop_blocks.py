@@ -8,7 +8,9 @@ Decision: docs/decisions/0139-the-host-says-where-a-block-starts.md
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
+from typing import Protocol
 
 from xdsl.dialects.builtin import I64, IntegerAttr, IntegerType, TensorType, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
@@ -25,6 +27,10 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.hw.formats import DL16
+
+# Entries of a block: whatever dimension is in the lanes, a block is whole sticks.
+BLOCK = DL16.elements_per_stick()
 
 
 def block_shape(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
@@ -32,33 +38,73 @@ def block_shape(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
     return (*shape[:dim], size, *shape[dim + 1 :])
 
 
-def check_position(position: SSAValue) -> None:
-    """Raise VerifyException unless a tensor is one integer."""
-    if prod(shape_of(position)) != 1 or not isinstance(element_of(position), IntegerType):
-        raise VerifyException(f"the position is {position.type}, expected a tensor of one integer")
+@dataclass(frozen=True)
+class NamedEntry:
+    """Which entry of a dimension a tensor of positions names.
 
-
-def _place(dim: int, offset: int, from_end: bool) -> dict[str, Attribute]:
-    return {"dim": IntegerAttr(dim, i64), **entry_properties(offset, from_end=from_end)}
-
-
-def entry_properties(offset: int, *, from_end: bool) -> dict[str, Attribute]:
-    """Return the properties that say which entry a position names: none if it is the entry of its own number.
-
-    Args:
+    Attributes:
         offset: what is added to the position.
         from_end: whether the sum counts from the end if it is negative.
+        number: which of several positions it is, in row-major order; None if there is one.
+        per: how many places an entry has, if positions count those: place p is one of entry p / `per`, rounded down.
     """
-    added: dict[str, Attribute] = {"offset": IntegerAttr(offset, i64)} if offset else {}
-    return added | ({"from_end": UnitAttr()} if from_end else {})
+
+    offset: int = 0
+    from_end: bool = False
+    number: int | None = None
+    per: int = 1
+
+    @classmethod
+    def of(cls, op: HasEntry) -> NamedEntry:
+        """Return what the properties of an op say."""
+        offset, number, per = (None if n is None else n.value.data for n in (op.offset, op.number, op.per))
+        return cls(offset or 0, op.from_end is not None, number, 1 if per is None else per)
+
+    def properties(self) -> dict[str, Attribute]:
+        """Return the properties that say so: none for the entry that one position counts."""
+        said = {"offset": self.offset or None, "number": self.number, "per": None if self.per == 1 else self.per}
+        found: dict[str, Attribute] = {k: IntegerAttr(v, i64) for k, v in said.items() if v is not None}
+        return found | ({"from_end": UnitAttr()} if self.from_end else {})
+
+    def check(self, position: SSAValue) -> None:
+        """Raise VerifyException unless a tensor has such a position."""
+        check_position(position, self.number)
+        if self.per < 1:
+            raise VerifyException(f"entries of {self.per} places; try 1 or more")
 
 
-def added_to_position(offset: IntegerAttr[I64] | None) -> int:
-    """Return what a property says is added to a position."""
-    return 0 if offset is None else offset.value.data
+class HasEntry(Protocol):
+    """An op with the properties that say which entry is named."""
+
+    @property
+    def offset(self) -> IntegerAttr[I64] | None:
+        """The number that is added to the position."""
+
+    @property
+    def from_end(self) -> UnitAttr | None:
+        """A note that the sum counts from the end if it is negative."""
+
+    @property
+    def number(self) -> IntegerAttr[I64] | None:
+        """The number of one of several positions."""
+
+    @property
+    def per(self) -> IntegerAttr[I64] | None:
+        """The number of places of an entry."""
 
 
-def _check(whole: SSAValue, part: SSAValue, dim: int, position: SSAValue) -> None:
+THE_ENTRY = NamedEntry()
+
+
+def check_position(position: SSAValue, number: int | None = None) -> None:
+    """Raise VerifyException unless a tensor is one integer, or integers of which one has a number."""
+    count = prod(shape_of(position))
+    if not isinstance(element_of(position), IntegerType) or (count != 1 if number is None else not 0 <= number < count):
+        wanted = "a tensor of one integer" if number is None else f"integers, more than {number} of them"
+        raise VerifyException(f"the position is {position.type}, expected {wanted}")
+
+
+def _check(whole: SSAValue, part: SSAValue, dim: int, op: BlockOp | PutOp) -> None:
     """Checks C1 to C3 of both ops."""
     shape, small = shape_of(whole), shape_of(part)
     if not 0 <= dim < len(shape):
@@ -68,7 +114,7 @@ def _check(whole: SSAValue, part: SSAValue, dim: int, position: SSAValue) -> Non
         raise VerifyException(f"a block of {whole.type} along dimension {dim} cannot be {part.type}")
     if size < 1 or shape[dim] % size:
         raise VerifyException(f"blocks of {size} do not divide dimension {dim}, which has {shape[dim]} entries")
-    check_position(position)
+    NamedEntry.of(op).check(op.position)
 
 
 @irdl_op_definition
@@ -80,9 +126,10 @@ class BlockOp(IRDLOperation):
     Constraints:
         C1: the block has the shape and elements of `source`, with fewer entries along `dim`.
         C2: blocks divide `dim`.
-        C3: `position` is one integer; when the program runs, it is that of an entry.
+        C3: `position` is one integer, or has one with this `number`; when the program runs, it is that of an entry.
 
-    With ``plus 1``, entry `position` + 1 is meant; with ``from_end``, negative ones count from the end.
+    With ``plus 1``, entry `position` + 1 is meant; with ``from_end``, negative ones count from the end. With
+    ``per 64``, positions count 64 places of each entry.
     """
 
     name = "spyre.loop.block"
@@ -90,13 +137,16 @@ class BlockOp(IRDLOperation):
     source = operand_def(TensorType)
     position = operand_def(TensorType)
     dim = prop_def(IntegerAttr[I64])
+    number = opt_prop_def(IntegerAttr[I64])
     offset = opt_prop_def(IntegerAttr[I64])
     from_end = opt_prop_def(UnitAttr)
+    per = opt_prop_def(IntegerAttr[I64])
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
     assembly_format = (
-        "$source `dim` $dim `at` $position (`plus` $offset^)? (`from_end` $from_end^)? attr-dict `:` "
+        "$source `dim` $dim `at` $position (`number` $number^)? (`plus` $offset^)? (`from_end` $from_end^)? "
+        "(`per` $per^)? attr-dict `:` "
         "type($source) `,` type($position) `->` type($result)"
     )
 
@@ -106,17 +156,16 @@ class BlockOp(IRDLOperation):
         dim: int,
         position: SSAValue,
         size: int,
-        offset: int = 0,
-        *,
-        from_end: bool = False,
+        named: NamedEntry = THE_ENTRY,
     ) -> None:
-        """The block of `size` entries of dimension `dim` around `position` + `offset`."""
+        """The block of `size` entries of dimension `dim` around the one that is named."""
         result = TensorType(element_of(source), block_shape(shape_of(source), dim, size))
-        super().__init__(operands=[source, position], properties=_place(dim, offset, from_end), result_types=[result])
+        properties = {"dim": IntegerAttr(dim, i64), **named.properties()}
+        super().__init__(operands=[source, position], properties=properties, result_types=[result])
 
     def verify_(self) -> None:
         """Checks C1 to C3."""
-        _check(self.source, self.result, self.dim.value.data, self.position)
+        _check(self.source, self.result, self.dim.value.data, self)
 
 
 @irdl_op_definition
@@ -134,13 +183,16 @@ class PutOp(IRDLOperation):
     dest = operand_def(TensorType)
     position = operand_def(TensorType)
     dim = prop_def(IntegerAttr[I64])
+    number = opt_prop_def(IntegerAttr[I64])
     offset = opt_prop_def(IntegerAttr[I64])
     from_end = opt_prop_def(UnitAttr)
+    per = opt_prop_def(IntegerAttr[I64])
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
     assembly_format = (
-        "$block `into` $dest `dim` $dim `at` $position (`plus` $offset^)? (`from_end` $from_end^)? attr-dict `:` "
+        "$block `into` $dest `dim` $dim `at` $position (`number` $number^)? (`plus` $offset^)? "
+        "(`from_end` $from_end^)? (`per` $per^)? attr-dict `:` "
         "type($block) `,` type($dest) `,` type($position) `->` type($result)"
     )
 
@@ -150,19 +202,17 @@ class PutOp(IRDLOperation):
         dest: SSAValue,
         dim: int,
         position: SSAValue,
-        offset: int = 0,
-        *,
-        from_end: bool = False,
+        named: NamedEntry = THE_ENTRY,
     ) -> None:
-        """`dest` with `block` in it, around `position` + `offset`."""
-        properties = _place(dim, offset, from_end)
+        """`dest` with `block` in it, around the entry that is named."""
+        properties = {"dim": IntegerAttr(dim, i64), **named.properties()}
         super().__init__(operands=[block, dest, position], properties=properties, result_types=[dest.type])
 
     def verify_(self) -> None:
         """Checks C1 to C3."""
         if self.dest.type != self.result.type:
             raise VerifyException(f"the destination is {self.dest.type}, the result {self.result.type}")
-        _check(self.dest, self.block, self.dim.value.data, self.position)
+        _check(self.dest, self.block, self.dim.value.data, self)
 
 
-__all__ = ["BlockOp", "PutOp", "added_to_position", "block_shape", "check_position", "entry_properties"]
+__all__ = ["BLOCK", "THE_ENTRY", "BlockOp", "NamedEntry", "PutOp", "block_shape", "check_position"]

@@ -14,7 +14,7 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from spyre_mlir.dialects.argument_notes import NAME, note_of
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp
-from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp, added_to_position
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, NamedEntry, PutOp
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.arrays import HostArray
@@ -27,16 +27,20 @@ def block_number(op: BlockNumberOp | BlockOp | PutOp, given: HostArray, size: in
     Raises:
         InputError: the dimension has no such entry.
     """
-    offset = added_to_position(op.offset)
-    entry, first = int(given.values.reshape(-1)[0]) + offset, 0 if op.from_end is None else -extent
-    if not first <= entry < extent:
-        named = f"{_name(op.position)} plus {offset}" if offset else _name(op.position)
+    named = NamedEntry.of(op)
+    places = extent * named.per
+    place = int(given.values.reshape(-1)[named.number or 0]) + named.offset
+    first = -places if named.from_end else 0
+    if not first <= place < places:
+        one = "" if named.number is None else f"integer {named.number} of "
+        called = f"{one}{_name(op.position)} plus {named.offset}" if named.offset else one + _name(op.position)
+        kind = "entries" if named.per == 1 else "places"
         raise InputError(
-            f"{named} is {entry}, and the tensor that it points into has entries {first} to {extent - 1}",
+            f"{called} is {place}, and the tensor that it points into has {kind} {first} to {places - 1}",
             where=place_of(op),
             hint="pass a position inside of the tensor, or a longer tensor",
         )
-    return entry % extent // size
+    return place % places // (size * named.per)
 
 
 def _name(position: SSAValue) -> str:

@@ -15,6 +15,7 @@ Decision: docs/decisions/0171-inputs-lie-as-they-are-placed.md
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -66,12 +67,13 @@ class PlaceInputsPass(ModulePass):
         placed = [f for f in functions(op) if f.sym_name.data not in by_control]
         calls = [o for f in placed for o in f.body.block.ops if isinstance(o, func.CallOp)]
         called = {call.callee.root_reference.data for call in calls}
+        by_name = {f.sym_name.data: f for f in placed}
         free = _with_callers({a for f in placed for a in _staying(f)}, placed, calls)
         for function in placed:
             arguments = [a for a in function.body.block.args if a not in free and _may_be_placed(function, a, spec)]
             results: list[int] = []
             if function.sym_name.data not in called:
-                written = {*new_values(function).values(), *_stored(function)}
+                written = {*new_values(function).values(), *_stored(function, by_name)}
                 returned = enumerate(function.function_type.outputs)
                 results = [number for number, type_ in returned if number not in written and _has_default(type_, spec)]
             note_placed(function, [a.index for a in arguments], results)
@@ -115,11 +117,19 @@ def _caches(op: AtenOp) -> slice:
     return slice(1, 3) if one else _PAGED.get(op.overload, slice(0))
 
 
-def _stored(function: func.FuncOp) -> list[int]:
-    """The results that are new values of caches in pages, which the next call takes."""
+def _stored(function: func.FuncOp, by_name: Mapping[str, func.FuncOp]) -> list[int]:
+    """The results that are new values of caches in pages, which the next call takes; through calls, too."""
     returned = function.get_return_op()
     values = () if returned is None else returned.operands
-    return [n for n, v in enumerate(values) if isinstance(v.owner, AtenOp) and v.owner.overload == STORE]
+    return [n for n, v in enumerate(values) if _is_stored(v, by_name)]
+
+
+def _is_stored(value: SSAValue, by_name: Mapping[str, func.FuncOp]) -> bool:
+    call = value.owner
+    if isinstance(call, func.CallOp) and (callee := by_name.get(call.callee.root_reference.data)) is not None:
+        returned = callee.get_return_op()
+        return returned is not None and _is_stored(returned.operands[call.results.index(value)], by_name)
+    return isinstance(call, AtenOp) and call.overload == STORE
 
 
 def _moved_from(value: SSAValue) -> set[BlockArgument]:

@@ -20,6 +20,7 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType,
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.dialects.spyre.kernel_view import ViewOp
+from spyre_mlir.dialects.spyre.loop_blocks import THE_ENTRY, NamedEntry
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.arrangement import PACKED, STANDARD, WIDENED, block
@@ -211,12 +212,11 @@ class BlockBuffer(PlannedBuffer):
         dim: int,
         size: int,
         position: SSAValue,
-        offset: int = 0,
+        named: NamedEntry = THE_ENTRY,
         *,
-        from_end: bool = False,
         outermost: bool = False,
     ) -> None:
-        """The block of `size` entries of `dim` that holds `position` + `offset`, from the end if that is negative.
+        """The block of `size` entries of `dim` around the one that is named.
 
         If `position` is the number of a trip, it is the entry of that number, or `from_end` as many before `offset`.
 
@@ -224,7 +224,7 @@ class BlockBuffer(PlannedBuffer):
         """
         if outermost and dim != whole.layout.stick:
             whole.layout = whole.layout.with_outermost(dim)
-        self.whole, self.dim, self.position, self.offset, self.from_end = whole, dim, position, offset, from_end
+        self.whole, self.dim, self.position, self.named = whole, dim, position, named
         shape = (*whole.shape[:dim], size, *whole.shape[dim + 1 :])
         super().__init__(shape, whole.format, whole.layout)
 
@@ -267,10 +267,10 @@ class BlockBuffer(PlannedBuffer):
         """Return the ops that make it of the whole tensor."""
         size = self.shape[self.dim]
         if self.is_entry:
-            step = -1 if self.from_end else 1
-            return (TileOp(whole, self.dim, position, step, self.type, first=self.offset),)
+            step = -1 if self.named.from_end else 1
+            return (TileOp(whole, self.dim, position, step, self.type, first=self.named.offset),)
         extent = self.whole.shape[self.dim]
-        number = BlockNumberOp(position, size, extent, self.offset, from_end=self.from_end)
+        number = BlockNumberOp(position, size, extent, self.named)
         return number, TileOp(whole, self.dim, number.result, size, self.type)
 
 

@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
-from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments
+from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, overwritten, placed_arguments
 from spyre_mlir.dialects.ir.control import ControlOp, ForLoopOp, carried_arguments
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
@@ -180,7 +180,7 @@ class _Conversion:
                 planner.hosts[argument] = kind_of(function, number) in PREPARED_KINDS
         planner.placed |= {function.body.block.args[number] for number in placed_arguments(function)}
         planner.carried |= carried_arguments(function)
-        planner.written |= {function.body.block.args[number] for number in new_values(function)}
+        planner.written |= {function.body.block.args[number] for number in overwritten(function)}
         prepared: dict[SSAValue, bool] = {a: planner.hosts.get(a, False) for a in function.body.block.args}
         weights = [a for a, ahead in prepared.items() if ahead]
         planner.room = WeightRoom.of(weights, region=planner.given is not None)

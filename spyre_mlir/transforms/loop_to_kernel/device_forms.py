@@ -12,6 +12,7 @@ from math import prod
 from xdsl.dialects.builtin import Float8E4M3FNType
 from xdsl.ir import Attribute, SSAValue
 
+from spyre_mlir.dialects.spyre.loop_blocks import THE_ENTRY, NamedEntry
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16, FP8
 from spyre_mlir.hw.moves import HostStep, Move
@@ -30,17 +31,15 @@ class Block:
         source: the tensor.
         whole: its forms.
         dim: the dimension.
-        position: the integer of the host.
-        offset: what is added to it.
-        from_end: whether the sum counts from the end if it is negative.
+        position: of the host.
+        named: the entry that it names.
     """
 
     source: SSAValue
     whole: DeviceForms
     dim: int
     position: SSAValue
-    offset: int = 0
-    from_end: bool = False
+    named: NamedEntry = THE_ENTRY
 
 
 @dataclass

@@ -9,7 +9,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, UnitAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from spyre_mlir.dialects.argument_notes import new_values, placed_results
+from spyre_mlir.dialects.argument_notes import overwritten, placed_results
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.layout_choices import WHY, LayoutChoice
 from spyre_mlir.dialects.spyre.moves import step_attribute
@@ -122,7 +122,7 @@ def planned_results(p: LayoutPlanner, returned: func.ReturnOp, spec: SpyreSpec) 
     results = [returned_buffer(p, v, placed=n in placed, said=said.get(n)) for n, v in enumerate(returned.operands)]
     settled(p, spec)
     if isinstance(function, func.FuncOp):
-        align(p, new_values(function).items(), results)
+        align(p, overwritten(function).items(), results)
     align(p, ((a.index, n) for a, n in p.carried.items() if n is not None and isinstance(a, BlockArgument)), results)
     for number in placed:
         p.origin = _maker(returned.operands[number])

@@ -6,7 +6,7 @@ Decision: docs/decisions/0139-the-host-says-where-a-block-starts.md
 from __future__ import annotations
 
 from spyre_mlir.dialects.spyre import loop
-from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp, added_to_position
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, NamedEntry, PutOp
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
@@ -26,11 +26,10 @@ def lower_blocks(p: LayoutPlanner, op: BlockOp | PutOp) -> None:
 def _lower_block(p: LayoutPlanner, op: BlockOp) -> None:
     """Lower a block; one that is put back decides how its tensor lies."""
     whole, put = p.of(op.source), _put_back(op)
-    if put is not None:
+    if put is not None and not isinstance(op.source.owner, PutOp):
         whole = p.versions[op.source] = _written(p, op, put, whole)
     dim = op.dim.value.data
-    offset, from_end = added_to_position(op.offset), op.from_end is not None
-    block = Block(op.source, whole, dim, op.position, offset, from_end)
+    block = Block(op.source, whole, dim, op.position, NamedEntry.of(op))
     p.versions[op.result] = DeviceForms(shape_of(op.result), whole.format, block=block)
 
 
@@ -39,9 +38,11 @@ def _written(p: LayoutPlanner, op: BlockOp, put: PutOp, whole: DeviceForms) -> D
 
     What is behind its elements is no longer what the host has put there: the new entry brings its own.
     """
-    walked = allowed_sticks(op, [dim for dim, extent in enumerate(whole.shape) if extent > 1])
+    walked = allowed_sticks(op, [dim for dim, extent in enumerate(shape_of(op.result)) if extent > 1])
     stick = min(walked, key=lambda s: (p.later(put.result, s), -s))
     buffer = p.chosen.made[op] = p.buffer(whole, stick)
+    if shape_of(op.result)[op.dim.value.data] == 1 and not buffer.ordered and not buffer.fixed:
+        buffer.layout = buffer.layout.with_outermost(op.dim.value.data)  # each entry lies by itself
     check_said(op, (None, stick), buffer.layout.order, "it is a part of a tensor of the host")
     buffer.zero_padding = False
     return DeviceForms(whole.shape, whole.format, buffers=[buffer])

@@ -28,6 +28,7 @@ from spyre_mlir.hw.formats import FP32
 from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.sticks import UNIT, StickLayout, round_up
 from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
+from spyre_mlir.transforms.loop_to_kernel.gather_lanes import gather_sticks
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RELAID, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import agrees
 from spyre_mlir.transforms.utils.nests.contractions import is_contraction
@@ -67,7 +68,7 @@ class LaterReads:
         if self._costs is None:
             self._costs = {}
             for op in reversed(self._block.ops):
-                if isinstance(op, loop.NestOp | loop.EmptyOp | PutOp):
+                if isinstance(op, loop.NestOp | loop.EmptyOp | loop.LoopGatherOp | PutOp):
                     self._costs[op.result] = self._of(op.result)
         return self._costs.get(value, {}).get(stick, 0.0)
 
@@ -87,6 +88,10 @@ class LaterReads:
                     kept.append(self._filled(op))
                 else:
                     reads.append(self._read(op, use.index))
+            elif isinstance(op, PutOp) and op.dest is value:
+                kept.append({stick: self.cost(op.result, stick) for stick in (*range(len(shape_of(value))), UNIT)})
+            elif isinstance(op, loop.LoopGatherOp) and op.table is value:
+                reads.append(self._gathered(op))
             elif use.operation is self._returned and use.index in self._placed:
                 reads.append({StickLayout.default(shape_of(value), lanes_of(self._form(value))).stick: 0.0})
         out, shape, form = dict[int, float](), shape_of(value), self._form(value)
@@ -121,6 +126,15 @@ class LaterReads:
             for stick in (*range(len(shape_of(op.result))), UNIT)
             if _writes(op, stick, lanes)
         }
+
+    def _gathered(self, op: loop.LoopGatherOp) -> Costs:
+        """Costs of a table: those of the rows, by the stick dimension of the table that gives them theirs."""
+        lanes, out = block_of(self._form(op.result)), dict[int, float]()
+        for sticks in (gather_sticks(op, d.name, lanes) for d in op.space.data):
+            if sticks is not None:
+                table, rows = sticks
+                out[table] = min(out.get(table, inf), self.cost(op.result, rows))
+        return out
 
     def _read(self, op: loop.NestOp, number: int) -> Costs:
         """Costs of an operand by the stick dimension in which the nest reads it."""

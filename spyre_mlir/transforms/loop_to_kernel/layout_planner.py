@@ -237,8 +237,8 @@ class LayoutPlanner:
         """A block where it lies: in the layout that is asked for, if the whole tensor is free to have it."""
         alone = block.whole.prepared and not block.whole.buffers
         whole = self.buffer(block.whole, stick) if block.whole.free_layout else self.some(block.whole)
-        place = block.dim, versions.shape[block.dim], block.position, block.offset
-        return self.define(BlockBuffer(whole, *place, from_end=block.from_end, outermost=alone))
+        place = block.dim, versions.shape[block.dim], block.position, block.named
+        return self.define(BlockBuffer(whole, *place, outermost=alone))
 
     def _provided(self, versions: DeviceForms, stick: int) -> PlannedBuffer:
         """A buffer that the host fills, or the caller of a region."""

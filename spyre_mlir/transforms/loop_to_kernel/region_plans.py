@@ -40,8 +40,9 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import (
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.emission import Emission, drop_unread, returned_form, settled
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, LayoutPlanner
-from spyre_mlir.transforms.loop_to_kernel.settling.kept_layouts import Pairs, align, written_arguments
+from spyre_mlir.transforms.loop_to_kernel.settling.kept_layouts import align
 from spyre_mlir.transforms.utils.numerics.integer_origins import Known
+from spyre_mlir.transforms.utils.overwritten import Pairs, written_arguments
 from spyre_mlir.transforms.utils.rebuild import Emitter, describe_location
 
 _FLAT = "inline-regions makes a program without calls"

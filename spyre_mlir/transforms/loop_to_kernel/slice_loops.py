@@ -18,6 +18,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from spyre_mlir.dialects.ir.control import ForLoopOp
 from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.spyre.loop_blocks import NamedEntry
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.spec import SpyreSpec
@@ -80,7 +81,7 @@ class PlannedLoop(PlannedRegion):
             if self.carried <= number < self.carried + self.sliced:
                 form = made.versions[argument].format
                 whole = DeviceForms(shape_of(op.operands[number]), form, argument=argument)
-                entry = Entry(argument, whole, 0, self.trip.args[0], self.first, self.backwards)
+                entry = Entry(argument, whole, 0, self.trip.args[0], NamedEntry(self.first, self.backwards))
                 made.versions[argument] = DeviceForms(shape_of(argument), form, block=entry)
         return made
 
@@ -108,7 +109,7 @@ class PlannedLoop(PlannedRegion):
         if source.layout.stick == 0:
             source = p.buffer(form, len(form.shape) - 1 or UNIT)
         whole = p.fresh((self.trips, *form.shape[1:]), form.format, source.layout.stick)
-        entry = p.define(BlockBuffer(whole, 0, 1, self.trip.args[0], self.first, from_end=self.backwards))
+        entry = p.define(BlockBuffer(whole, 0, 1, self.trip.args[0], NamedEntry(self.first, self.backwards)))
         _copy(p, source, entry)
         return whole
 

@@ -45,6 +45,7 @@ ELSEWHERE = frozenset(
         "spyre::convolve_padded",  # see unit/ops/composed/nn/test_convolution.py
         "spyre::group_norm_by_channels",  # see unit/ops/composed/nn/test_group_normalization.py
         "spyre::softmax_beside",  # see unit/ops/composed/nn/test_softmax.py
+        "spyre::put_entry",  # see unit/ops/native/test_entries.py
         "spyre::convolve_rows",  # see unit/ops/composed/nn/test_row_convolution.py
     }
 )

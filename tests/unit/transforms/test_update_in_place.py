@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp, added_to_position
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, NamedEntry, PutOp
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline import lower
@@ -70,7 +70,7 @@ def behind(index: Callable[[Tensor], Tensor]) -> list[int]:
     def function(cache: Tensor, at: Tensor, new: Tensor) -> Tensor:
         return cache.index_copy_(1, index(at), new).sum()
 
-    return [added_to_position(put.offset) for put in updates(function)]
+    return [NamedEntry.of(put).offset for put in updates(function)]
 
 
 def test_a_position_that_the_program_computes_is_none_of_the_hosts() -> None:

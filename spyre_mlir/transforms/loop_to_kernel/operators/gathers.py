@@ -11,7 +11,6 @@ from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import DL16, FP32
-from spyre_mlir.hw.legality import may_write, stick_for
 from spyre_mlir.hw.moves import RowParts
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import UNIT, IndexMap, LinearExpr, StickError, StickLayout, access
@@ -24,6 +23,7 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
     keeps_float32,
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
+from spyre_mlir.transforms.loop_to_kernel.gather_lanes import gather_sticks
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import (
@@ -51,13 +51,16 @@ def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp, spec: SpyreSpec) -> No
             "a gather of rows of one element: no loop can walk the lanes of both table and result",
             hint="use a table with two columns or more",
         )
+    table = p.form(op.table, form)
+    # A table that lies on the card already is read as it lies: it may be much larger than the rows.
+    possible = sorted(possible, key=lambda found: bool(table.buffers) and table.find(found[1][0]) is None)
     lane, _ = allowed_lanes(op, [(lane, made) for lane, (_, made) in possible])[0]
     p.chosen.lanes[op], sticks = lane, next(sticks for name, sticks in possible if name == lane)
-    table = _table(p, p.form(op.table, form), StickLayout.rows_outermost(shape_of(op.table), sticks[0], block_of(form)))
+    lying = _table(p, table, StickLayout.rows_outermost(shape_of(op.table), sticks[0], block_of(form)))
     axis = op.axis.value.data
-    if table.layout.order[0] != axis:
-        raise UnsupportedError(f"a gather along dimension {axis} of a table of shape {table.shape}")
-    rows = _in_parts(p, op, _Rows(table, p.of(op.indices), op.space.data, *(m.data for m in op.maps)), spec)
+    if lying.layout.order[0] != axis:
+        raise UnsupportedError(f"a gather along dimension {axis} of a table of shape {lying.shape}")
+    rows = _in_parts(p, op, _Rows(lying, p.of(op.indices), op.space.data, *(m.data for m in op.maps)), spec)
     numbers = _from_host(p, rows.indices, StickLayout.of_indices(rows.indices.shape, block_of(rows.indices.format)))
     numbers.rows = shape_of(op.table)[axis] if op.from_end is not None else None
     _check_indices(numbers, rows.index_map, {d.name: d.extent for d in rows.loops})
@@ -125,7 +128,11 @@ def _in_parts(p: LayoutPlanner, op: loop.LoopGatherOp, rows: _Rows, spec: SpyreS
     row = table.sticks // table.layout.extents[axis]
     pieces = table.layout.count(dim, table.lanes)
     count = parts_of_rows(indices.shape, row, pieces, lanes_of(indices.format), spec)
-    return rows if count == 1 else rows.in_parts(p.define(PartsBuffer(table, axis, dim, count)))
+    if count == 1:
+        return rows
+    parts = PartsBuffer(table, axis, dim, count)
+    p.define(parts)
+    return rows.in_parts(parts)
 
 
 def _named_by_parts(indices: DeviceForms, count: int) -> DeviceForms:
@@ -146,17 +153,8 @@ def _check_indices(indices: PlannedBuffer, index_map: IndexMap, extents: Mapping
 
 def gathered_lanes(op: loop.LoopGatherOp, form: str) -> list[tuple[str, tuple[int, int]]]:
     """Return the loops that can walk the lanes of table and result, with the stick dimensions of both."""
-    tried = [(d, _gather_sticks(op, d, block_of(form))) for d in candidates(op.space.data) if d is not None]
+    tried = [(d, gather_sticks(op, d, block_of(form))) for d in candidates(op.space.data) if d is not None]
     return [(lane, sticks) for lane, sticks in tried if sticks is not None]
-
-
-def _gather_sticks(op: loop.LoopGatherOp, lane: str, lanes: int) -> tuple[int, int] | None:
-    """The stick dimensions of table and result, if `lane` can walk the lanes of both."""
-    _, table_map, out_map = (m.data for m in op.maps)
-    table, out = stick_for(table_map, lane, lanes), stick_for(out_map, lane, lanes)
-    if table is None or table == UNIT or out is None:
-        return None
-    return (table, out) if may_write(out_map, shape_of(op.result), lane, op.space.extents, lanes) else None
 
 
 def _table(p: LayoutPlanner, versions: DeviceForms, layout: StickLayout) -> PlannedBuffer:

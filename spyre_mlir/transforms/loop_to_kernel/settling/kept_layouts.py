@@ -7,28 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from xdsl.dialects import func
 from xdsl.ir import BlockArgument
 
-from spyre_mlir.dialects.argument_notes import new_values
 from spyre_mlir.transforms.loop_to_kernel.buffers import Define, PlannedBuffer, PlannedKernel
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RESTICKIFY_STEP, LayoutPlanner
-
-Pairs = set[tuple[int, int]]
-
-
-def written_arguments(call: func.CallOp) -> Pairs:
-    """Return which results of a region's function are the new values of which of its arguments."""
-    function = call.parent_op()
-    returned = function.get_return_op() if isinstance(function, func.FuncOp) else None
-    if not isinstance(function, func.FuncOp) or returned is None:
-        return set()
-    pairs: Pairs = set()
-    for argument, number in new_values(function).items():
-        new, old = returned.operands[number], function.body.block.args[argument]
-        operands = [n for n, value in enumerate(call.arguments) if value is old]
-        pairs |= {(operand, n) for n, result in enumerate(call.results) if result is new for operand in operands}
-    return pairs
 
 
 def align(p: LayoutPlanner, pairs: Iterable[tuple[int, int]], results: Sequence[PlannedBuffer | None]) -> None:
@@ -58,4 +40,4 @@ def _holds(buffer: PlannedBuffer, argument: int) -> bool:
     return isinstance(source, BlockArgument) and source.index == argument
 
 
-__all__ = ["Pairs", "align", "written_arguments"]
+__all__ = ["align"]

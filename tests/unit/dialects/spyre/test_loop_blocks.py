@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import TensorType, f16, i1, i64
 from xdsl.ir import Block, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, PutOp, block_shape, check_position
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, NamedEntry, PutOp, block_shape, check_position
 from spyre_mlir.dialects.tensors import shape_of
 
 
@@ -35,6 +35,18 @@ def test_a_block_goes_back_to_where_it_is_from() -> None:
 def test_a_position_is_one_integer(position: SSAValue) -> None:
     with pytest.raises(VerifyException, match="expected a tensor of one integer"):
         check_position(position)
+
+
+@pytest.mark.parametrize("number", [2, -1])
+def test_one_of_several_positions(number: int) -> None:
+    whole, positions = value(8, 64), value(2, 1, element=i64)
+    block = BlockOp(whole, 0, positions, 1, NamedEntry(number=1, per=64, from_end=True))
+    block.verify()
+    assert NamedEntry.of(block) == NamedEntry(number=1, per=64, from_end=True)
+    with pytest.raises(VerifyException, match="expected integers, more than"):
+        BlockOp(whole, 0, positions, 1, NamedEntry(number=number)).verify()
+    with pytest.raises(VerifyException, match="entries of 0 places"):
+        BlockOp(whole, 0, positions, 1, NamedEntry(number=0, per=0)).verify()
 
 
 def test_a_dimension_that_is_none() -> None:

@@ -1,0 +1,69 @@
+"""One entry of a tensor replaced, at a place that the host knows.
+
+Decision: docs/decisions/0218-entries-are-stored-in-place.md
+"""
+
+from __future__ import annotations
+
+from spyre_mlir.ops.annotations import Lanes, np
+from spyre_mlir.ops.aten import ATEN
+from spyre_mlir.ops.table import Sample, require
+
+PUT_ENTRY = "spyre::put_entry"
+
+
+def put_entry_shape(
+    self: tuple[int, ...],
+    entry: tuple[int, ...],
+    positions: tuple[int, ...],
+    place: tuple[int, ...],
+    *,
+    dim: int,
+    number: int,
+    per: int = 1,
+) -> tuple[int, ...]:
+    """Shape of self, after a check of the other shapes."""
+    counted = (dim,) if per == 1 else (dim, dim + 1)
+    require("C1", per in (1, *self[dim + 1 : dim + 2]), f"{per} places in an entry of shape {self[dim + 1 :]}")
+    wanted = tuple(1 if d in counted else e for d, e in enumerate(self))
+    require("C2", entry == wanted, f"an entry of shape {entry}, expected {wanted}")
+    require("C3", 0 <= number < int(np.prod(positions)), f"position {number} of shape {positions}")
+    require("C4", place == (1,), f"a place of shape {place}, expected (1,)")
+    return self
+
+
+@ATEN.movement(aten=[PUT_ENTRY], shape=put_entry_shape)
+def put_entry(
+    self: Lanes, entry: Lanes, positions: Lanes, place: Lanes, *, dim: int, number: int, per: int = 1
+) -> Lanes:
+    """`self` with one entry of `dim` replaced, or one place of the `per` places, along `dim` + 1, of each entry.
+
+    Of `positions`, integers that the host has, one says which it is, counted in places. `place` is the same number as
+    a float, not negative: kernels compare it.
+
+    Constraints:
+        C1: per is 1, or the extent of the dimension behind dim.
+        C2: entry has the shape of self, but for 1 along dim, and along the dimension behind it if per is not 1.
+        C3: positions has an element with this number.
+        C4: place is one number: this element, from the end if that is negative.
+    """
+    count = self.shape[dim] * per
+    at = int(positions.reshape(-1)[number])
+    inside = -count <= at < count and int(place.reshape(-1)[0]) == at % count
+    require("C4", inside, f"place {place.reshape(-1)[0]} for position {at} of {count}")
+    out = self.copy()
+    where = (*(slice(None),) * dim, at % count // per, *((at % per,) if per > 1 else ()))
+    out[where] = entry.reshape(out[where].shape)
+    return out
+
+
+ATEN.samples(
+    put_entry,
+    Sample(((4, 6, 2), (1, 1, 2), (1,), (1,)), {"dim": 0, "number": 0, "per": 6}, low=0.0, high=0.0),
+    Sample(((4, 6, 2), (1, 1, 2), (1,), (1,)), {"dim": 0, "number": 0, "per": 5}, breaks="C1"),
+    Sample(((4, 6, 2), (1, 1, 3), (1,), (1,)), {"dim": 0, "number": 0, "per": 6}, breaks="C2"),
+    Sample(((4, 6, 2), (1, 6, 2), (1,), (1,)), {"dim": 0, "number": 1}, breaks="C3"),
+    Sample(((4, 6, 2), (1, 6, 2), (1,), (2,)), {"dim": 0, "number": 0}, breaks="C4"),
+)
+
+__all__ = ["PUT_ENTRY", "put_entry"]

@@ -44,7 +44,7 @@ from spyre_mlir.transforms.utils.stored_entries import (
 )
 
 # Each entry has kernels of its own: more would take seconds to plan.
-MOST_ENTRIES = 32
+MOST_ENTRIES = 64
 # A block is read and written, as all of the tensor is otherwise; more of them than half of it do not pay.
 _LEAST_BLOCKS = 2
 

@@ -30,7 +30,7 @@ def paged_attn_store(
     """Both caches with keys and values [sequences, tokens, heads, features] at the slots [sequences, tokens].
 
     A slot that is named twice holds the later token. A slot outside of the cache makes the token's numbers NaN, at
-    least one of them in the result: the device has no way to refuse it.
+    least one of them in the result: the device has no way to refuse it. The host has, where tokens are stored in place.
 
     Raises:
         UnsupportedError: more than `MOST_COMPARISONS` pairs of a token and a place.

@@ -56,7 +56,7 @@ def test_entries_of_any_dimension() -> None:
     assert not puts(along, pages(2, 256), torch.arange(1), one), "`update-in-place` finds it"
 
 
-@pytest.mark.parametrize(("count", "most"), [(64, MOST_ENTRIES), (8, 4)])
+@pytest.mark.parametrize(("count", "most"), [(192, MOST_ENTRIES), (8, 4)])
 def test_more_entries_make_a_tensor(count: int, most: int) -> None:
     """A kernel or two for each, and two blocks of the tensor at least."""
     assert len(puts(flat, pages(count), *numbered(most))) == most

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp
+from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopGatherOp, NestOp
 from spyre_mlir.hw.sticks import UNIT
 from spyre_mlir.transforms.loop_to_kernel.later_reads import LaterReads
 from tests.unit.transforms.levels import ops, passed
@@ -123,3 +123,30 @@ def test_a_convolution_by_channel_keeps_the_channels_in_the_lanes(channels: int)
     text = str(lowered(f"%x: {image}, %w: {weight}", [call], image))
     assert "batchmatmul" not in text
     assert "restickify" not in text
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_a_table_costs_as_its_rows_do(blocks: bool) -> None:
+    """Rows that a product reads by columns are asked of the table, also if it is a cache with entries put in."""
+    put = """%b = spyre.loop.block %0 dim 0 at %at : tensor<64x128xf16>, tensor<1xi64> -> tensor<1x128xf16>
+      %c = spyre.loop.put %b into %0 dim 0 at %at : tensor<1x128xf16>, tensor<64x128xf16>, tensor<1xi64>
+        -> tensor<64x128xf16>
+    """
+    read = "%c" if blocks else "%0"
+    body = f"""{MADE} {put if blocks else ""}
+      %t = spyre.loop.gather [i = 64, a = 2, b = 64] rows(%i[i] : tensor<64xi64>) of axis 0
+        in {read}[0, a * 64 + b] : tensor<64x128xf16> -> [i, a * 64 + b] : tensor<64x128xf16>
+      %r = spyre.loop.nest [m = 64, n = 256, k = 128] ins(%t[m, k] : tensor<64x128xf16>,
+        %w[k, n] : tensor<128x256xf16>) -> [m, n] : tensor<64x256xf16> reduce "arith.addf" {{
+        ^bb0(%e: f16, %f: f16):
+          %p = arith.mulf %e, %f : f16
+          spyre.loop.yield %p : f16
+        }}
+      func.return %r : tensor<64x256xf16>"""
+    arguments = "%x: tensor<64x128xf16>, %w: tensor<128x256xf16>, %i: tensor<64xi64>, %at: tensor<1xi64>"
+    module = passed(f"func.func @main({arguments}) -> tensor<64x256xf16> {{ {body} }}")
+    first, (gather,) = ops(module, NestOp)[0], ops(module, LoopGatherOp)
+    assert first.parent is not None
+    later = LaterReads(first.parent)
+    assert later.cost(first.result, 1) == later.cost(gather.result, 1)
+    assert later.cost(first.result, 0) > later.cost(first.result, 1), "a gather has columns in the lanes"

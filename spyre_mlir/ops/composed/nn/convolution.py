@@ -11,7 +11,6 @@ Decision: docs/decisions/0134-groups-of-few-channels.md
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
 from spyre_mlir.hw.formats import DL16
@@ -19,6 +18,13 @@ from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.helpers.depthwise import by_channel
+from spyre_mlir.ops.helpers.patches import (
+    below_each_other,
+    by_patches,
+    empty_lanes,
+    has_rows_in_view,
+    side_by_side_again,
+)
 from spyre_mlir.ops.helpers.row_blocks import by_row_blocks
 from spyre_mlir.ops.helpers.slicing import joined, padded
 from spyre_mlir.ops.helpers.sliding_windows import bordered, overlap_added, reach, spread, taps, with_batch
@@ -40,6 +46,25 @@ def _spatial(input: Value, weight: Value) -> int:
     return rank
 
 
+def _convolved(
+    b: Build,
+    input: Value,
+    weight: Value,
+    bias: Value | None,
+    stride: Ints,
+    padding: tuple[Ints, Ints],
+    dilation: Ints,
+    groups: int,
+) -> Value:
+    """A convolution of a batch, whose images are one for windows that do not overlap."""
+    kernel, batch = weight.shape[2:], input.shape[0]
+    apart = groups == 1 and stride == kernel and all(gap == 1 for gap in dilation) and not any(map(any, padding))
+    if not apart or batch == 1 or len(kernel) == 1 or prod(kernel) == 1:
+        return _forward(b, input, weight, bias, stride, padding, dilation, groups)
+    image = below_each_other(b, input, kernel[0])
+    return side_by_side_again(_forward(b, image, weight, bias, stride, padding, dilation, groups), batch)
+
+
 def _forward(
     b: Build,
     input: Value,
@@ -59,10 +84,10 @@ def _forward(
     weight, groups = _merged_groups(b, weight, groups)
     outputs, kernel = weight.shape[0], weight.shape[2:]
     apart = groups == 1 and stride == kernel and all(gap == 1 for gap in dilation)
-    in_view = apart and _has_rows_in_view(channels, kernel) and _padding(channels * kernel[0]) > 0
+    in_view = apart and has_rows_in_view(channels, kernel) and empty_lanes(channels * kernel[0]) > 0
     if groups == 1 and channels >= _FEWEST and prod(kernel) > 1 and not in_view:
         # Taps of whole sticks lie side by side as they come; of others all but the first would begin within a stick.
-        input, weight = (padded(b, x, 1, 0, _padding(channels)) for x in (input, weight))
+        input, weight = (padded(b, x, 1, 0, empty_lanes(channels)) for x in (input, weight))
         channels = input.shape[1]
     if groups == 1 and rank == 2 and channels < _FEWEST and not apart and dilation[0] == 1 and prod(kernel) > 1:
         out = by_row_blocks(b, input, weight, stride, padding, dilation)
@@ -76,8 +101,8 @@ def _forward(
     late = prod(input.shape) <= _SMALL and not apart
     for d in range(0 if late else rank):
         last = edged(last, d)
-    if apart and prod(kernel) > 1 and _padding(kernel[-1] * channels) < kernel[-1] * channels:
-        return _patches(b, last, weight, bias)
+    if apart and prod(kernel) > 1 and empty_lanes(kernel[-1] * channels) < kernel[-1] * channels:
+        return by_patches(b, last, weight, bias)
     grouped = last.view(*last.shape[:-1], groups, channels // groups) if groups > 1 else last
     for d in range(rank):
         grouped = edged(grouped, d) if late else grouped
@@ -109,52 +134,6 @@ def _merged_groups(b: Build, weight: Value, groups: int) -> tuple[Value, int]:
     parts = weight.view(groups // merged, merged * each, 1, prod(weight.shape[1:]))
     whole = reads.unsqueeze(2).where(parts, 0.0)
     return whole.view(outputs, merged * own, *weight.shape[2:]), groups // merged
-
-
-def _padding(elements: int) -> int:
-    """Lanes that elements leave empty in their last stick."""
-    return -elements % _LANES
-
-
-def _patches(b: Build, last: Value, weight: Value, bias: Value | None) -> Value:
-    """Windows that do not overlap: taps of one dimension side by side in whole sticks, a view of the others."""
-    rank, (outputs, channels, *kernel) = weight.rank - 2, weight.shape
-    rows = _has_rows_in_view(channels, kernel)
-    turned = (rank, *range(2, rank), 1) if rows else tuple(range(1, rank + 1))
-    weight, last = weight.permute(0, 1, *(d + 1 for d in turned)), last.permute(0, *turned, rank + 1)
-    others, width = weight.shape[2:-1], weight.shape[-1]
-    more = _padding(width * channels)
-    line = _taps_by_view(b, last, width, more) if rows else _taps_by_slices(b, last, width, more)
-    batch, *extents, place, lanes = line.shape
-    split = [part for extent, size in zip(extents, others, strict=True) for part in (extent // size, size)]
-    # [N, place, tap, …, place, taps and channels]: places before taps, in the order of the input's dimensions.
-    places, own = (*range(1, 2 * rank - 2, 2), 2 * rank - 1), range(2, 2 * rank - 1, 2)
-    windows = line.view(batch, *split, place, lanes).permute(0, *(places[d - 1] for d in turned), *own, 2 * rank)
-    windows = windows.reshape(batch, *windows.shape[1 : rank + 1], prod(others) * lanes)
-    inner = (1, rank + 1) if rows else (rank + 1, 1)
-    matrix = weight.permute(0, *range(2, rank + 1), *inner).reshape(outputs, prod(others), width * channels)
-    matrix = padded(b, matrix, -1, 0, more).view(outputs, prod(others) * lanes)
-    return b.call("linear", windows, matrix, bias).permute(0, rank + 1, *range(1, rank + 1))
-
-
-def _has_rows_in_view(channels: int, kernel: Sequence[int]) -> bool:
-    """Whether one copy gathers the rows, few channels and many rows, while the last dimension stays in the lanes."""
-    return len(kernel) > 1 and channels * kernel[0] <= _LANES and kernel[0] >= kernel[-1]
-
-
-def _taps_by_slices(b: Build, last: Value, width: int, more: int) -> Value:
-    """[N, …, place, taps and channels]: the taps of the last dimension side by side, copied one by one."""
-    columns = taps(b, last, last.rank - 2, width, width)
-    zeros = [b.full((*columns[0].shape[:-1], more), 0.0, last.element)] if more else []
-    return joined(b, [*columns, *zeros], -1)
-
-
-def _taps_by_view(b: Build, last: Value, width: int, more: int) -> Value:
-    """[N, …, place, channels and taps]: the taps of the last dimension side by side, in one copy."""
-    *front, extent, channels = last.shape
-    at = last.rank - 2
-    places = last.view(*front, extent // width, width, channels).permute(*range(at + 1), at + 2, at + 1)
-    return padded(b, places.reshape(*front, extent // width, channels * width), -1, 0, more)
 
 
 def _gathered(rank: int) -> Ints:
@@ -243,7 +222,7 @@ def convolution(
     if transposed:
         more = spread(output_padding, rank, (0,))
         return with_batch(input, rank + 2, lambda x: _transposed(b, x, weight, bias, steps, pads, more, gaps, groups))
-    return with_batch(input, rank + 2, lambda x: _forward(b, x, weight, bias, steps, (pads, pads), gaps, groups))
+    return with_batch(input, rank + 2, lambda x: _convolved(b, x, weight, bias, steps, (pads, pads), gaps, groups))
 
 
 @ATEN.composed(aten=["conv1d", "conv2d", "conv3d"])
@@ -292,7 +271,7 @@ def conv_padding(
     before = tuple(t // 2 for t in total)
     pads = (before, tuple(t - u for t, u in zip(total, before, strict=True)))
     steps = spread(stride, rank)
-    return with_batch(input, rank + 2, lambda x: _forward(b, x, weight, bias, steps, pads, gaps, groups))
+    return with_batch(input, rank + 2, lambda x: _convolved(b, x, weight, bias, steps, pads, gaps, groups))
 
 
 @ATEN.composed(aten=[CONVOLVE_PADDED])
@@ -311,7 +290,7 @@ def convolve_padded(
     """A convolution with other numbers of zeros before its dimensions than behind them."""
     rank = _spatial(input, weight)
     steps, gaps, pads = spread(stride, rank), spread(dilation, rank), (spread(before, rank), spread(behind, rank))
-    return with_batch(input, rank + 2, lambda x: _forward(b, x, weight, bias, steps, pads, gaps, groups))
+    return with_batch(input, rank + 2, lambda x: _convolved(b, x, weight, bias, steps, pads, gaps, groups))
 
 
 @ATEN.composed(aten=["conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input"])

@@ -91,6 +91,8 @@ FILLED: list[tuple[Any, ...]] = [
 # The same for windows that do not overlap.
 APART: list[tuple[Any, ...]] = [
     ((2, 20, 5, 7), (3, 20, 2, 2), (2, 2), (1, 0), (1, 1), 1),  # what is left at the ends is cut off
+    ((3, 4, 7, 9), (5, 4, 2, 3), (2, 3), (0, 0), (1, 1), 1),  # images of a batch
+    ((2, 1, 2, 8, 6), (3, 1, 2, 3, 2), (2, 3, 2), (0, 0, 0), (1, 1, 1), 1),
     ((1, 12, 6, 12), (2, 12, 2, 4), (2, 4), (0, 0), (1, 1), 1),
     ((2, 16, 9), (3, 16, 4), (4,), (0,), (1,), 1),
     ((1, 3, 15, 30), (2, 3, 14, 14), (14, 14), (0, 0), (1, 1), 1),  # zeros behind the taps of a window

@@ -36,7 +36,7 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import SpyreError
 from spyre_mlir.hw.division import divisors
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.hw.sticks import LinearExpr
+from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing
 from spyre_mlir.transforms.cut_nests.cut_columns import CutColumnsPass
 from spyre_mlir.transforms.cut_nests.cut_rows import CutRowsPass
@@ -95,7 +95,7 @@ class PadRowsPass(PlansLayouts):
                 pass_.apply(ctx, module)
             planned = self.planned(ctx, module, checked=False)
             return LayoutPricing(ctx, self.numbers).without_loops(module, planned)
-        except SpyreError:
+        except (SpyreError, StickError):
             return None
         finally:
             take_apart(module)

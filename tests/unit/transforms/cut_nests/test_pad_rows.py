@@ -16,6 +16,7 @@ from spyre_mlir.frontend import import_program
 from spyre_mlir.pipeline.order import made_passes, passes_to
 from spyre_mlir.transforms.buffer_layouts.repair.prices import LayoutPricing
 from spyre_mlir.universe import make_context
+from tests.functions import FunctionModel
 from tests.unit.transforms.levels import ops, passed
 
 TEXT = Path(__file__, "../../../../lit/transforms/pad_rows.mlir").resolve().read_text(encoding="utf-8")
@@ -96,3 +97,10 @@ def passed_loops(model: nn.Module, x: Tensor) -> str:
     for one in made_passes([*passes_to("spyre.loop").split(","), "pad-rows"], {}):
         one.apply(make_context(), module)
     return str(module)
+
+
+def test_rows_stay_where_what_they_read_ends() -> None:
+    """Five hundred of 512 rows are read; those that would be appended are not all there."""
+    wide = FunctionModel(lambda x, y: (x + y.reshape(512, 512)[:500, :500]).softmax(-1))
+    inputs = torch.ones(500, 500).half(), torch.arange(512.0).remainder(7).repeat(512).view(8, 64, 512).half()
+    assert (outcome := spyre_mlir.compile(wide, inputs).verify(*inputs)), str(outcome)

@@ -47,7 +47,7 @@ OFF: Mapping[str, object] = {ENABLED: False}
 STAGES = (
     Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
-        "@aten,place-inputs,reuse-inputs,put-entries,turn-loops,fold-sinks,slice-columns,turn-heads,part-columns,take-experts,spread-experts,pad-heads,convolve-patches,fold-padding,join-places,order-channels,part-sums,convolve-rows,group-channels,decompose-aten,cse,@aten-decomposed,"
+        "@aten,place-inputs,reuse-inputs,put-entries,turn-loops,fold-sinks,slice-columns,turn-heads,part-columns,take-experts,spread-experts,pad-heads,convolve-patches,shift-rows,fold-padding,join-places,order-channels,part-sums,convolve-rows,group-channels,decompose-aten,cse,@aten-decomposed,"
         "convert-aten-to-spyre-loop,scale-results,split-products,update-in-place,forward-copies,join-parts,pack-weights,schedule-host-steps,@spyre.loop",
         legality.LOOP,
     ),
@@ -70,6 +70,7 @@ QUICKER_FORMS = (
     "spread-experts",
     "pad-heads",
     "convolve-patches",
+    "shift-rows",
     "fold-padding",
     "convolve-rows",
     "group-channels",

@@ -26,7 +26,7 @@ from spyre_mlir.frontend.calling.tensor_states import (
     reader_of,
     storage_of,
 )
-from spyre_mlir.frontend.capture.export import load_pt2
+from spyre_mlir.frontend.capture.archive import load_pt2
 from spyre_mlir.frontend.data_sizes.calls import import_divided
 from spyre_mlir.frontend.data_sizes.files import exported_now, read_exported, write_exported
 from spyre_mlir.frontend.data_sizes.padded import size_makers

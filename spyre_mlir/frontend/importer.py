@@ -17,13 +17,14 @@ from spyre_mlir.errors import DataSizesError, ImportProgramError, InputError, Un
 from spyre_mlir.frontend.calling.call import is_complete
 from spyre_mlir.frontend.calling.current_values import with_current_values
 from spyre_mlir.frontend.calling.output_memory import output_memory
+from spyre_mlir.frontend.capture.archive import load_pt2
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
 from spyre_mlir.frontend.capture.control_flow.flex_attention import write_out_flex_attention
 from spyre_mlir.frontend.capture.control_flow.lifted_constants import with_lifted_constants
 from spyre_mlir.frontend.capture.control_flow.merged_arguments import check_arguments_apart
 from spyre_mlir.frontend.capture.effects.checks import check_no_number, drop_checks, explicit_checks
 from spyre_mlir.frontend.capture.effects.texts import check_texts
-from spyre_mlir.frontend.capture.export import export_model, load_pt2
+from spyre_mlir.frontend.capture.export import export_model
 from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
 from spyre_mlir.frontend.capture.liveness import live_nodes
 from spyre_mlir.frontend.capture.number_limits import check_numbers

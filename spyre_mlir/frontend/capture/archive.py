@@ -1,4 +1,4 @@
-"""Inspection of a saved program before torch reads it, because reading can execute its contents.
+"""Reading of a saved program, and inspection before torch reads it, because reading can execute its contents.
 
 `torch.export.load` unpickles some members, evaluates the expressions of symbolic sizes, resolves operators by any
 dotted name below `torch`, loads compiled libraries, and writes names into Python text that it compiles. Everything of
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import pickle
 import re
 import zipfile
@@ -20,10 +21,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import torch
+from torch.export import ExportedProgram
 
 from spyre_mlir.errors import ImportProgramError
 from spyre_mlir.frontend.capture.symbol_text import is_size
-from spyre_mlir.frontend.torch_private import pt2_records
+from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
+from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
+from spyre_mlir.frontend.torch_private import SpecViolationError, pt2_records
 
 _HINT = "a program is a graph, its tensors and its example inputs; save the model again with torch.export.save"
 _MODELS, _WEIGHTS, _CONSTANTS = "models/", "data/weights/", "data/constants/"
@@ -189,3 +193,57 @@ def _are_keyword_names(spec: str) -> bool:
     except (ValueError, TypeError, KeyError, IndexError, RecursionError):
         return False
     return names is None or all(isinstance(n, str) and _NAME.fullmatch(n) for n in cast("list[object]", names))
+
+
+def load_pt2(path: str | Path) -> ExportedProgram:
+    """Read a program written by `torch.export.save`, after checking that reading executes nothing.
+
+    Raises:
+        ImportProgramError: there is no such file, or it is truncated or something else, or holds more than a program.
+    """
+    file = Path(path)
+    hint = "write the file with torch.export.save(torch.export.export(model, args), path)"
+    if not file.is_file():
+        what = "this is no file" if file.exists() else "there is no such file"
+        raise ImportProgramError(what, where=str(file), hint=hint)
+    if not zipfile.is_zipfile(file):
+        with file.open("rb") as stream:
+            begins_as_zip = stream.read(2) == b"PK"
+        what = (
+            "the file is truncated: its zip directory is missing"
+            if begins_as_zip
+            else "this is no .pt2 file: not a zip archive"
+        )
+        raise ImportProgramError(what, where=str(file), hint=hint)
+    if _is_of_torch_save(file):
+        hint += "; weights go after --weights, or to bind()"
+        raise ImportProgramError("torch.save has written this file, not torch.export.save", where=str(file), hint=hint)
+    with torch_noise_hidden() as hidden:
+        check_archive(file)
+        try:
+            program = torch.export.load(str(file))
+            if program.call_spec.out_spec is None:
+                raise ValueError("it does not say how it is called")
+        except (*REFUSED, SpecViolationError, OSError, zipfile.BadZipFile) as error:
+            what = f"this is no .pt2 file that torch can read: {first_line(error)}"
+            if (operator := _unknown_operator(hidden)) is not None:
+                what = f"the program calls {operator}, which is not registered with torch"
+                hint = "import the module that registers it first; a plugin does so for the command line"
+            raise ImportProgramError(what, where=str(file), hint=hint) from error
+    return program
+
+
+def _is_of_torch_save(file: Path) -> bool:
+    """Return whether a zip archive is a pickle of `torch.save`, such as a state dict or a whole module."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return any(re.fullmatch(r"[^/]+/data\.pkl", name) for name in archive.namelist())
+    except (zipfile.BadZipFile, OSError, UnicodeDecodeError):  # refused by name elsewhere
+        return False
+
+
+def _unknown_operator(logged: list[logging.LogRecord]) -> str | None:
+    """The operator of a saved program that torch does not know; its error does not say so, but what it logs does."""
+    text = "".join(logging.Formatter().format(r) for r in logged if r.name == torch.export.__name__)
+    found = re.search(r"failed to resolve torch\.ops\.(\w+)\.(\w+)", text)
+    return None if found is None else f"{found[1]}::{found[2]}"

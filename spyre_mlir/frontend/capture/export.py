@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-import re
-import zipfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from traceback import extract_tb
 from typing import Any, cast
 
@@ -17,7 +13,6 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
-from spyre_mlir.frontend.capture.archive import check_archive
 from spyre_mlir.frontend.capture.indices.writes import IndexWrites
 from spyre_mlir.frontend.capture.python_state import python_state_kept, unset_buffers_as_attributes
 from spyre_mlir.frontend.capture.random_draws.seeding import check_settings, settings_noted
@@ -47,7 +42,6 @@ from spyre_mlir.frontend.capture.tracing.torch_errors import (
     REFUSED,
     SPECIALIZED,
     decided_by_values,
-    first_line,
     of_sizes,
     without_form,
     without_values,
@@ -60,7 +54,6 @@ from spyre_mlir.frontend.torch_private import (
     Operator,
     OpOverload,
     PendingUnbackedSymbolNotFound,
-    SpecViolationError,
     holders,
     is_fake,
     schema_of,
@@ -359,57 +352,3 @@ def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:
                 return node
             reached.add(node)
     return None
-
-
-def load_pt2(path: str | Path) -> ExportedProgram:
-    """Read a program written by `torch.export.save`, after checking that reading executes nothing.
-
-    Raises:
-        ImportProgramError: there is no such file, or it is truncated or something else, or holds more than a program.
-    """
-    file = Path(path)
-    hint = "write the file with torch.export.save(torch.export.export(model, args), path)"
-    if not file.is_file():
-        what = "this is no file" if file.exists() else "there is no such file"
-        raise ImportProgramError(what, where=str(file), hint=hint)
-    if not zipfile.is_zipfile(file):
-        with file.open("rb") as stream:
-            begins_as_zip = stream.read(2) == b"PK"
-        what = (
-            "the file is truncated: its zip directory is missing"
-            if begins_as_zip
-            else "this is no .pt2 file: not a zip archive"
-        )
-        raise ImportProgramError(what, where=str(file), hint=hint)
-    if _is_of_torch_save(file):
-        hint += "; weights go after --weights, or to bind()"
-        raise ImportProgramError("torch.save has written this file, not torch.export.save", where=str(file), hint=hint)
-    with torch_noise_hidden() as hidden:
-        check_archive(file)
-        try:
-            program = torch.export.load(str(file))
-            if program.call_spec.out_spec is None:
-                raise ValueError("it does not say how it is called")
-        except (*REFUSED, SpecViolationError, OSError, zipfile.BadZipFile) as error:
-            what = f"this is no .pt2 file that torch can read: {first_line(error)}"
-            if (operator := _unknown_operator(hidden)) is not None:
-                what = f"the program calls {operator}, which is not registered with torch"
-                hint = "import the module that registers it first; a plugin does so for the command line"
-            raise ImportProgramError(what, where=str(file), hint=hint) from error
-    return program
-
-
-def _is_of_torch_save(file: Path) -> bool:
-    """Return whether a zip archive is a pickle of `torch.save`, such as a state dict or a whole module."""
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return any(re.fullmatch(r"[^/]+/data\.pkl", name) for name in archive.namelist())
-    except (zipfile.BadZipFile, OSError, UnicodeDecodeError):  # refused by name elsewhere
-        return False
-
-
-def _unknown_operator(logged: list[logging.LogRecord]) -> str | None:
-    """The operator of a saved program that torch does not know; its error does not say so, but what it logs does."""
-    text = "".join(logging.Formatter().format(r) for r in logged if r.name == torch.export.__name__)
-    found = re.search(r"failed to resolve torch\.ops\.(\w+)\.(\w+)", text)
-    return None if found is None else f"{found[1]}::{found[2]}"

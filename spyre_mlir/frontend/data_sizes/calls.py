@@ -13,7 +13,7 @@ from torch.fx.traceback import preserve_node_meta
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.calling.tensor_states import write
-from spyre_mlir.frontend.capture.export import load_pt2
+from spyre_mlir.frontend.capture.archive import load_pt2
 from spyre_mlir.frontend.capture.functional_form import functional_form, unrolled_export
 from spyre_mlir.frontend.capture.tracing.assumed import assumed_by, condition_of
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line

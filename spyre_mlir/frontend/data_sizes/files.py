@@ -10,7 +10,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.frontend.capture.export import load_pt2
+from spyre_mlir.frontend.capture.archive import load_pt2
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
 from spyre_mlir.frontend.program.program import Program

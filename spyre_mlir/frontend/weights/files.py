@@ -17,7 +17,7 @@ from typing import Any, cast
 import torch
 
 from spyre_mlir.errors import BindingError
-from spyre_mlir.frontend.capture.export import load_pt2
+from spyre_mlir.frontend.capture.archive import load_pt2
 from spyre_mlir.hw.few_bits import names_in, unpacked
 
 _INDEX = ".index.json"

@@ -15,7 +15,7 @@ import spyre_mlir
 from spyre_mlir.cli.compile import run
 from spyre_mlir.errors import ImportProgramError
 from spyre_mlir.frontend import import_program
-from spyre_mlir.frontend.capture.archive import check_archive
+from spyre_mlir.frontend.capture.archive import check_archive, load_pt2
 from spyre_mlir.frontend.capture.symbol_text import is_size
 
 Members = dict[str, bytes]
@@ -297,3 +297,36 @@ def test_a_program_that_maps_over_rows_is_read(tmp_path: Path):
     torch.export.save(torch.export.export(Mapped(), (X,)), tmp_path / "mapped.pt2")
     compiled = spyre_mlir.compile(tmp_path / "mapped.pt2", numerics="exact")
     torch.testing.assert_close(compiled(X), X.softmax(1))
+
+
+def test_a_saved_program_is_read(tmp_path: Path) -> None:
+    torch.export.save(torch.export.export(torch.nn.ReLU(), (X,)), tmp_path / "relu.pt2")
+    assert torch.ops.aten.relu.default in [node.target for node in load_pt2(tmp_path / "relu.pt2").graph.nodes]
+    with pytest.raises(ImportProgramError, match="there is no such file"):
+        load_pt2(tmp_path / "other.pt2")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "there is no such file"),
+        (b"text", "this is no .pt2 file: not a zip archive"),
+        (b"PK\3\4 and no more", "the file is truncated: its zip directory is missing"),
+    ],
+)
+def test_what_is_no_saved_program_is_refused(content: bytes | None, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.pt2"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(ImportProgramError) as refused:
+        load_pt2(path)
+    assert refused.value.message == message
+    assert refused.value.where == str(path)
+    with pytest.raises(ImportProgramError, match="this is no file"):
+        load_pt2(tmp_path)
+
+
+def test_a_file_of_torch_save_is_named(tmp_path: Path) -> None:
+    torch.save(torch.nn.Linear(2, 2).state_dict(), tmp_path / "weights.pt2")
+    with pytest.raises(ImportProgramError, match=r"torch\.save has written this file, not torch\.export\.save"):
+        load_pt2(tmp_path / "weights.pt2")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 import spyre_mlir
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
-from spyre_mlir.frontend.capture.export import clone_examples, export_model, load_pt2
+from spyre_mlir.frontend.capture.export import clone_examples, export_model
 from tests.functions import FunctionModel
 from tests.unit.frontend.graphs import exported
 
@@ -96,13 +95,6 @@ def test_modules_of_torchscript_are_refused_by_name() -> None:
         export_model(nn.Sequential(nn.ReLU(), traced), (X,), {})
 
 
-def test_a_saved_program_is_read(tmp_path: Path) -> None:
-    torch.export.save(exported(nn.ReLU(), X), tmp_path / "relu.pt2")
-    assert torch.ops.aten.relu.default in [node.target for node in load_pt2(tmp_path / "relu.pt2").graph.nodes]
-    with pytest.raises(ImportProgramError, match="there is no such file"):
-        load_pt2(tmp_path / "other.pt2")
-
-
 @pytest.mark.parametrize(
     ("branch", "reason"),
     [
@@ -129,26 +121,6 @@ def test_a_body_that_changes_what_it_carries_has_the_reason() -> None:
         exported(FunctionModel(model), torch.ones(2, 3))
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "there is no such file"),
-        (b"text", "this is no .pt2 file: not a zip archive"),
-        (b"PK\3\4 and no more", "the file is truncated: its zip directory is missing"),
-    ],
-)
-def test_what_is_no_saved_program_is_refused(content: bytes | None, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "model.pt2"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(ImportProgramError) as refused:
-        load_pt2(path)
-    assert refused.value.message == message
-    assert refused.value.where == str(path)
-    with pytest.raises(ImportProgramError, match="this is no file"):
-        load_pt2(tmp_path)
-
-
 class Ends(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x[:3] + x[-3:]
@@ -161,9 +133,3 @@ def test_sizes_that_a_model_does_not_take_are_said_with_a_range() -> None:
     ) as refused:
         export_model(Ends(), (torch.zeros(7),), {}, dynamic_shapes=shapes)
     assert refused.value.hint == "as torch suggests, rows = Dim('rows', min=3, max=9)"
-
-
-def test_a_file_of_torch_save_is_named(tmp_path: Path) -> None:
-    torch.save(nn.Linear(2, 2).state_dict(), tmp_path / "weights.pt2")
-    with pytest.raises(ImportProgramError, match=r"torch\.save has written this file, not torch\.export\.save"):
-        load_pt2(tmp_path / "weights.pt2")

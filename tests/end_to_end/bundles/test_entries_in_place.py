@@ -93,7 +93,16 @@ def test_one_tensor_for_two_caches() -> None:
     made = program(store, given)
     keys = given[2]
     same(made(key, value, keys, keys, slots), stored(key, value, keys, keys, slots))
-    same(made(key, value, nn.Parameter(keys), keys, slots), stored(key, value, keys, keys, slots))
+
+
+def test_what_stays_on_the_card_is_not_written() -> None:
+    """A parameter is sent once, and results of calls do not take its memory."""
+    torch.manual_seed(2)
+    given = *tokens([[70], [71]])[:2], *caches(), torch.tensor([[70], [71]])
+    made, (key, value, keys, values, slots) = program(store, given), given
+    kept = nn.Parameter(keys)
+    for at in (slots, slots + 1, slots + 2):
+        same(made(key, value, kept, values, at), stored(key, value, keys, values, at))
 
 
 @pytest.mark.parametrize("slot", [384, -385])

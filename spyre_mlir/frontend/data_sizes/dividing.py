@@ -181,7 +181,8 @@ class _Division:
         nodes, self._open = self._open, []
         checks, self._checks = self._checks, []
         own = set(nodes)
-        outputs = tuple(n for n in nodes if _is_tensor(n) and self._is_read(n, own))
+        read = (n for n in nodes if _is_tensor(n) and self._is_read(n, own))
+        outputs = tuple(n for n in read if n in self.results or not _is_expanded(n))
         behind = [check for check in checks if check.target is not _ASSERTION or _follows(check, own)]
         yield from (SizingCall(check) for check in checks if check not in behind)  # a piece may not stand for the size
         if outputs:
@@ -189,7 +190,9 @@ class _Division:
         yield from map(SizingCall, behind)
 
     def _is_read(self, node: Node, own: set[Node]) -> bool:
-        return node in self.results or any(user not in own and user.op != "output" for user in node.users)
+        if node in self.results or any(user not in own and user.op != "output" for user in node.users):
+            return True
+        return any(_is_expanded(user) and user in own and self._is_read(user, own) for user in node.users)
 
 
 def _follows(number: Node, calls: set[Node]) -> bool:
@@ -216,6 +219,11 @@ def _items(node: Node) -> Iterator[Node]:
 
 def _is_tensor(node: Node) -> bool:
     return isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def _is_expanded(node: Node) -> bool:
+    """Return whether a tensor repeats another one: who reads it repeats it, and knows what is alike."""
+    return node.target is torch.ops.aten.expand.default
 
 
 def _is_item_of_size(node: Node) -> bool:
@@ -273,7 +281,7 @@ class _PieceWriter:
             else:
                 self.root.register_buffer(name, value)
             return self._at_start(lambda: self.graph.get_attr(name), node)
-        if is_number(node) and node.op == "call_function" and not makes_size(node):
+        if (is_number(node) and node.op == "call_function" and not makes_size(node)) or _is_expanded(node):
             return self.copy(node)
         self.inputs.append(node)
         return self._at_start(lambda: self.graph.placeholder(node.name), node)

@@ -80,6 +80,7 @@ class PaddedPiece:
         self._masks, self._counts = ([s for s in symbols if of[s].users] for of in (masks, counts))
         self._derived = tuple(s for s in derived if s in self._masks or s in self._counts)
         self.symbols = (*self._bounds, *self._derived)
+        self.is_masked |= bool(self._derived)  # numbers of it are lengths of masks
         for unread in [n for n in (*masks.values(), *counts.values()) if not n.users]:
             graph.erase_node(unread)
         self.model = piece_model(Piece(GraphModule(piece.module, graph), piece.inputs, piece.outputs), name)
@@ -330,7 +331,8 @@ def _expression(node: Node) -> Any:
 
 
 def _named(kind: str, symbol: Any) -> str:
-    return re.sub(r"\W+", "_", f"{kind}_{symbol}")
+    text = f"{kind}_{symbol}".replace("-", "less").replace("+", "more")  # `u0 - 1` and `u0 + 1` are two
+    return re.sub(r"\W+", "_", text)
 
 
 def _padded(given: torch.Tensor, extents: Sequence[int]) -> torch.Tensor:

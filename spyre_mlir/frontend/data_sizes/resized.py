@@ -29,6 +29,8 @@ RESIZING = frozenset(
         aten.slice.Tensor,
         aten.split_with_sizes.default,
         *(aten.conv1d.default, aten.conv1d.padding),
+        *(aten.full.default, aten.zeros.default, aten.ones.default, aten.empty.memory_format),
+        *(aten.arange.default, aten.arange.start_step),
     }
 )
 PRODUCTS = frozenset({aten.prod.default, aten.prod.dim_int, aten.cumprod.default})

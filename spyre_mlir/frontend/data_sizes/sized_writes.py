@@ -235,10 +235,23 @@ def _put_by_mask(masking: Masking, node: Node, mask: Node) -> bool:
 
 
 def scatter_by_mask(masking: Masking, node: Node) -> bool:
-    """Write elements where a mask is true, of a source that may have more of them."""
+    """Write elements where a mask is true, or rows, of a source that may have more of them."""
     value, mask, source = cast("tuple[Node, Node, Node]", node.args)
-    alike = len(shape_of_node(source)) == 1 and shape_of_node(mask) == shape_of_node(value)
-    return alike and _rows_by_mask(masking, node, (value, mask, source), aten.le.Tensor)
+    shape, of_source = shape_of_node(value), shape_of_node(source)
+    if len(of_source) == 1 and shape_of_node(mask) == shape:
+        return _rows_by_mask(masking, node, (value, mask, source), aten.le.Tensor)
+    if len(of_source) != 2 or of_source[1] != shape[-1] or (rows := _mask_of_rows(mask, shape)) is None:
+        return False
+    line = masking.before(node, aten.squeeze.dim, rows, -1)
+    line.meta["val"] = rows.meta["val"].squeeze(-1)
+    return _rows_by_mask(masking, node, (value, line, source), aten.le.Tensor)
+
+
+def _mask_of_rows(mask: Node, shape: Sequence[object]) -> Node | None:
+    """The mask that is expanded along the last dimension of a shape; None if elements of a row differ."""
+    while mask.target is aten.expand.default:
+        mask = cast(Node, mask.args[0])
+    return mask if [*shape_of_node(mask)] == [*shape[:-1], 1] else None
 
 
 def _rows_by_mask(masking: Masking, node: Node, given: tuple[Node, Node, Node], enough: Any) -> bool:

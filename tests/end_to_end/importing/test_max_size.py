@@ -190,6 +190,15 @@ def windows(x: Tensor, i: Tensor) -> Any:
     return nn.functional.conv1d(frames, WEIGHT.t()[:, :, None].repeat(1, 1, 3), padding=1).relu().mean(-1)
 
 
+def mean_of_each_group(x: Tensor, i: Tensor) -> Any:
+    """As many groups as the largest number says; and features for the tokens of a kind, as models for images have."""
+    count = i.max().item() + 1
+    sums = torch.zeros(count, 6).index_add(0, i, x)
+    means = sums / torch.zeros(count).index_add(0, i, torch.ones(4)).clamp(min=1)[:, None]
+    kind = x.sum(-1) > 0
+    return means, x.masked_scatter(kind[:, None].expand(4, 6), torch.tanh(x[kind] * 2))
+
+
 def attention_by_groups(x: Tensor, _i: Tensor) -> Any:
     """Softmax of scores over the rows that go to the same place."""
     score, place = positive(x)[:, 0], torch.nonzero(x.sum(-1) > 0)[:, 0] // 2
@@ -209,7 +218,7 @@ def branches(x: Tensor, _i: Tensor) -> Any:
 
 
 PROGRAMS = (
-    branches, divided_by_a_size, windows, attention_by_groups,
+    mean_of_each_group, branches, divided_by_a_size, windows, attention_by_groups,
     parted_by_counts, losses, masked_twice, each_second, spread,
     parts, padded, steps, multiplied, overwritten, put_by_a_mask, in_order, extremes,
     rows_by_a_weight, softmax_over_rows, attention_to_rows, means, selected, places, different_values, repeated,

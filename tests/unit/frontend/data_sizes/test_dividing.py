@@ -49,6 +49,22 @@ def test_a_piece_gives_what_others_read() -> None:
     assert [node.meta["val"].dtype for node in first.outputs] == [torch.float32, torch.bool]
 
 
+def test_a_piece_repeats_what_it_reads_repeated() -> None:
+    """The piece in front gives the tensor that is repeated; results of the model are given as they are."""
+
+    def written(x: Tensor) -> Any:
+        mask = x.sum(-1, keepdim=True) > 0
+        return x.masked_scatter(mask.expand(3, 4), x[x > 0] * 2), mask.expand(3, 4)
+
+    first, *_, last = (step for step in division(written).steps if isinstance(step, Piece))
+    given = {node.meta["val"].shape for node in last.inputs if node.meta["val"].dtype is torch.bool}
+    assert given == {torch.Size([3, 1])}
+    expand = torch.ops.aten.expand.default
+    assert not any(node.target is expand for node in first.outputs)
+    assert any(node.target is expand for node in last.outputs)
+    assert last.module.graph.find_nodes(op="call_function", target=expand)
+
+
 def test_weights_are_the_pieces_own() -> None:
     class Scaled(torch.nn.Module):
         def __init__(self) -> None:

@@ -9,7 +9,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.data_sizes.dividing import Piece
 from spyre_mlir.frontend.data_sizes.padded import PaddedPiece, reads_data_size, size_makers
 from tests.unit.frontend.data_sizes.programs import X, division
@@ -83,12 +82,3 @@ def test_a_size_of_one_that_broadcasts_has_other_shapes() -> None:
     (symbol,) = piece.symbols
     assert piece.keeps_shapes((torch.ones(2, 4),), {symbol: 2})
     assert not piece.keeps_shapes((torch.ones(1, 4),), {symbol: 1})
-
-
-def test_a_part_with_a_branch_is_refused() -> None:
-    def branching(x: Tensor) -> Any:
-        y = x[x.sum(-1) > 0]
-        return torch.cond(x.sum() > 0, lambda z: (z * 2,), lambda z: (z + 1,), (y,))
-
-    with pytest.raises(UnsupportedError, match="control flow has no padded form"):
-        last(branching)

@@ -139,18 +139,40 @@ class TiledAttention:
     module: ModuleOp
     files: ModuleOp
 
+    @property
+    def text(self) -> str:
+        """How torch-spyre runs it, in words."""
+        names = ("sequences", "heads of keys", "query heads", "queries")
+        cuts = [f"{count} along {name}" for name, count in zip(names, self.tiles.counts, strict=False) if count > 1]
+        where = f" ({', '.join(cuts)})" if cuts else ""
+        return f"torch-spyre has {self.tiles.outer} tiles{where} with {self.tiles.blocks} blocks of keys"
+
 
 def tiled(
-    attention: Attention, spec: SpyreSpec, context: Context, ways: Iterable[PassOptions]
-) -> TiledAttention | None:
-    """Return an attention as torch-spyre's rule cuts it, by the quickest of several plans; None without a loop.
+    found: Iterable[Attention], spec: SpyreSpec, context: Context, ways: Sequence[PassOptions]
+) -> dict[int, TiledAttention]:
+    """Return by number the attentions that torch-spyre's rule cuts, each by the quickest of several plans.
 
     Args:
-        attention: to be cut.
+        found: attentions; equal ones are compiled once.
         spec: the card.
         context: dialects and passes.
         ways: options of passes, one for each plan.
     """
+    known, cut = dict[tuple[AttentionSizes, float], TiledAttention | None](), dict[int, TiledAttention]()
+    for one in found:
+        key = one.sizes, one.scale
+        if key not in known:
+            known[key] = _tiled(one, spec, context, ways)
+        if (tile := known[key]) is not None:
+            cut[one.number] = replace(tile, number=one.number)
+    return cut
+
+
+def _tiled(
+    attention: Attention, spec: SpyreSpec, context: Context, ways: Iterable[PassOptions]
+) -> TiledAttention | None:
+    """An attention in tiles; None without a loop."""
     tiles = attention_tiles(attention.sizes, spec)
     if not tiles.looped:
         return None

@@ -67,12 +67,14 @@ def beside_rival(name: str, module: ModuleOp, options: CompileOptions, profile: 
     modules = lower(aten, context, options=fields, watch=taken, host_fallback=refuse).modules
     planned = PricedProgram.of(modules[LEVELS[2]], modules[LEVELS[-1]], profile)
     try:
-        rival = _by_rules(aten, taken.modules[PlanPass.name], context, fields, options.spec).priced(profile)
+        ruled = _by_rules(aten, taken.modules[PlanPass.name], context, fields, options.spec)
+        rival = ruled.priced(profile)
     except (LoweringError, UnsupportedError) as error:
         note = f"by torch-spyre's rules the program does not compile: {error.message}"
         return BesideRival(name, profile, planned.timeline, None, notes=(note,))
     operations = tuple(_folded(_pairs(origins, rival, planned)))
-    notes = tuple(dict.fromkeys(_notes(rival, origins, options.spec)))
+    cut = (f"{ruled.tiles[n].text} for {origin.name}" for n, origin in origins.items() if n in ruled.tiles)
+    notes = tuple(dict.fromkeys([*_notes(rival, origins, options.spec), *cut]))
     return BesideRival(name, profile, planned.timeline, rival.timeline, operations, notes)
 
 
@@ -116,9 +118,8 @@ def _by_rules(aten: ModuleOp, module: ModuleOp, context: Context, options: PassO
     for one in made_passes(names[names.index(PlanPass.name) :], fields):
         one.apply(context, module)
     files = lower_last(module, context, fields)
-    ways = fields, _with(options, TOGETHER)
-    cut = [tiled(one, spec, context, ways) for one in attentions(ops_in(aten))]
-    return _Ruled(module, files, {one.number: one for one in cut if one is not None})
+    tiles = tiled(attentions(ops_in(aten)), spec, context, (fields, _with(options, TOGETHER)))
+    return _Ruled(module, files, tiles)
 
 
 def _with(options: PassOptions, more: PassOptions) -> PassOptions:

@@ -20,6 +20,7 @@ from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.machine.bundle.schedule import BundleLoop, Launch, launches
 from spyre_mlir.planning.rival_attention import AttentionSizes
+from spyre_mlir.report.rival import attention
 from spyre_mlir.report.rival.attention import Attention, PlacedItem, TiledAttention, attentions, tiled, with_tiles
 from spyre_mlir.universe import make_context
 
@@ -101,9 +102,7 @@ def test_a_scale_is_that_of_the_model() -> None:
 def in_tiles() -> TiledAttention:
     """An attention that a small scratchpad cuts."""
     wanted = Attention(3, AttentionSizes(heads=4, kv_heads=2, queries=128, keys=128, features=64), 0.125)
-    found = tiled(wanted, SMALL, make_context(SMALL), [{"plan": {"loops": False}}])
-    assert found is not None
-    return found
+    return tiled([wanted], SMALL, make_context(SMALL), [{"plan": {"loops": False}}])[3]
 
 
 KERNEL = cast("KernelOp", None)  # nothing here looks at kernels or descriptors
@@ -139,6 +138,19 @@ def test_its_launches_run_once_for_each_tile() -> None:
     assert [launch.opens for launch in body] == [1, *[0] * (len(body) - 1)]
 
 
+def test_equal_attentions_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = Attention(3, AttentionSizes(heads=4, kv_heads=2, queries=128, keys=128, features=64), 0.125)
+    compiled, real = list[object](), attention.lower
+    monkeypatch.setattr(attention, "lower", lambda *given, **named: compiled.append(given) or real(*given, **named))
+    found = tiled([wanted, replace(wanted, number=7)], SMALL, make_context(SMALL), [{}])
+    assert [tile.number for tile in found.values()] == [3, 7] and len(compiled) == 1
+    assert found[3].module is found[7].module
+
+
+def test_its_text_says_what_is_cut() -> None:
+    assert in_tiles().text == "torch-spyre has 2 tiles (2 along heads of keys) with 2 blocks of keys"
+
+
 def test_an_attention_that_fits_has_no_tiles() -> None:
     wanted = Attention(1, AttentionSizes(heads=4, kv_heads=2, queries=128, keys=128, features=64), 0.125)
-    assert tiled(wanted, SPYRE, make_context(), [{}]) is None
+    assert tiled([wanted], SPYRE, make_context(), [{}]) == {}

@@ -40,6 +40,7 @@ def both() -> BesideRival:
 def test_the_rivals_attention_runs_in_tiles(both: BesideRival) -> None:
     trips = {pair.name: {kernel.trips for kernel in pair.rival} for pair in both.operations}
     assert trips["aten.linear"] == trips["aten.relu"] == {1}
+    assert both.notes[-1].endswith("blocks of keys for aten.scaled_dot_product_attention")
     assert len(trips["aten.scaled_dot_product_attention"]) == 1 and 1 not in trips["aten.scaled_dot_product_attention"]
 
 

@@ -31,7 +31,7 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.transforms.aten_forms.recognition.taken_patches import Part, Patches, Role, patches_in
+from spyre_mlir.transforms.aten_forms.recognition.taken_patches import Patches, PatchPart, Role, patches_in
 from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread, is_open
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 
@@ -72,17 +72,17 @@ class _Convolution:
     """
 
     patches: Patches
-    rows: tuple[Part, ...]
-    summed: tuple[Part, ...]
+    rows: tuple[PatchPart, ...]
+    summed: tuple[PatchPart, ...]
     axes: tuple[int, ...]
 
     @property
-    def channels(self) -> tuple[Part, ...]:
+    def channels(self) -> tuple[PatchPart, ...]:
         """The axis of the channels, if there is one."""
         return tuple(p for p in self.summed if p.role is Role.WHOLE)
 
     @property
-    def batch(self) -> tuple[Part, ...]:
+    def batch(self) -> tuple[PatchPart, ...]:
         """The axes of a batch, in the order of the rows."""
         return tuple(p for p in self.rows if p.role is Role.WHOLE)
 

@@ -27,7 +27,7 @@ class Role(Enum):
 
 
 @dataclass(frozen=True)
-class Part:
+class PatchPart:
     """A factor of the extent of a dimension.
 
     Attributes:
@@ -42,7 +42,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Window:
+class PatchWindow:
     """How a window slides along an axis.
 
     Attributes:
@@ -69,14 +69,14 @@ class Patches:
     """
 
     image: SSAValue
-    dims: list[list[Part]]
-    windows: dict[int, Window] = field(default_factory=dict[int, Window])
+    dims: list[list[PatchPart]]
+    windows: dict[int, PatchWindow] = field(default_factory=dict[int, PatchWindow])
 
     @staticmethod
     def whole(image: SSAValue) -> Patches:
         """Return an image that nothing has been taken out of."""
         shape = shape_of(image)
-        return Patches(image, [[Part(n, Role.WHOLE, e)] if e != 1 else [] for n, e in enumerate(shape)])
+        return Patches(image, [[PatchPart(n, Role.WHOLE, e)] if e != 1 else [] for n, e in enumerate(shape)])
 
     def after(self, op: AtenOp) -> bool:
         """Follow an op of one tensor; False if it does anything else to the parts."""
@@ -90,25 +90,25 @@ class Patches:
             case name if name == _VIEW:
                 return self._viewed(shape)
             case name if name == _UNFOLD:
-                window = Window(args["size"], args["step"])
+                window = PatchWindow(args["size"], args["step"])
                 dim: int = args["dimension"] % len(self.dims)
                 return self._slid(dim, window, shape[dim]) and self._taps_last(dim)
             case _:
                 return self._columns(op, shape)
 
-    def _slid(self, dim: int, window: Window, places: int) -> bool:
+    def _slid(self, dim: int, window: PatchWindow, places: int) -> bool:
         """Let a window slide along a dimension that is an axis; it becomes that of the places."""
         if [p.role for p in self.dims[dim]] != [Role.WHOLE] or min(window.size, places) < 2:
             return False
         axis = self.dims[dim][0].axis
         self.windows[axis] = window
-        self.dims[dim] = [Part(axis, Role.PLACE, places)]
+        self.dims[dim] = [PatchPart(axis, Role.PLACE, places)]
         return True
 
     def _taps_last(self, dim: int) -> bool:
         """Put the taps of places in a dimension behind all others."""
         axis = self.dims[dim][0].axis
-        self.dims.append([Part(axis, Role.TAP, self.windows[axis].size)])
+        self.dims.append([PatchPart(axis, Role.TAP, self.windows[axis].size)])
         return True
 
     def _columns(self, op: AtenOp, shape: Sequence[int]) -> bool:
@@ -117,23 +117,23 @@ class Patches:
         size, stride, padding, dilation = (
             spread(args[name], 2) for name in ("kernel_size", "stride", "padding", "dilation")
         )
-        at, made = len(self.dims) - 2, list[Part]()
+        at, made = len(self.dims) - 2, list[PatchPart]()
         channels = self.dims[at - 1]
         for d in range(2):
-            window = Window(size[d], stride[d], padding[d], dilation[d])
+            window = PatchWindow(size[d], stride[d], padding[d], dilation[d])
             reach = window.dilation * (window.size - 1) + 1
             places = (image[at + d] + 2 * window.padding - reach) // window.stride + 1
             if not self._slid(at + d, window, places):
                 return False
-            made.append(Part(self.dims[at + d][0].axis, Role.TAP, window.size))
+            made.append(PatchPart(self.dims[at + d][0].axis, Role.TAP, window.size))
         self.dims = [*self.dims[: at - 1], [*channels, *made], [*self.dims[at], *self.dims[at + 1]]]
         return len(self.dims) == len(shape)
 
     def _viewed(self, shape: Sequence[int]) -> bool:
         """Part dimensions at places and taps, and join neighbours."""
-        waiting, made = [part for dim in self.dims for part in dim], list[list[Part]]()
+        waiting, made = [part for dim in self.dims for part in dim], list[list[PatchPart]]()
         for extent in shape:
-            group, left = list[Part](), extent
+            group, left = list[PatchPart](), extent
             while left > 1:
                 if not waiting:
                     return False
@@ -149,13 +149,13 @@ class Patches:
         self.dims = made
         return not waiting
 
-    def _split(self, part: Part, places: int) -> tuple[Part, Part] | None:
+    def _split(self, part: PatchPart, places: int) -> tuple[PatchPart, PatchPart] | None:
         """Part the positions of an axis at so many places; None if they are no axis, or part otherwise."""
         if part.role is not Role.WHOLE or part.extent % places:
             return None
         taps = part.extent // places
-        self.windows[part.axis] = Window(taps, taps)
-        return Part(part.axis, Role.PLACE, places), Part(part.axis, Role.TAP, taps)
+        self.windows[part.axis] = PatchWindow(taps, taps)
+        return PatchPart(part.axis, Role.PLACE, places), PatchPart(part.axis, Role.TAP, taps)
 
 
 def patches_in(value: SSAValue) -> Iterator[Patches]:
@@ -177,4 +177,4 @@ def _chains(value: SSAValue) -> Iterator[tuple[SSAValue, list[AtenOp]]]:
         yield value, chain
 
 
-__all__ = ["Part", "Patches", "Role", "Window", "patches_in"]
+__all__ = ["PatchPart", "PatchWindow", "Patches", "Role", "patches_in"]

@@ -21,9 +21,10 @@ _FIXES = "Suggested fixes:"
 
 # What torch cannot trace, because it traces without the values of tensors.
 NEEDS_VALUES = (DataDependentOutputException, DynamicOutputShapeException, UnsupportedOperatorException)
-# What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit, and overloads that
-# torch cannot write as Python, such as `random_.from`.
-REFUSED = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError, SyntaxError)
+# What torch and models raise where they cannot go on: arguments, shapes or dtypes that do not fit, overloads that torch
+# cannot write as Python, such as `random_.from`, and infinities that an integer tensor is filled with.
+_UNFIT = (RuntimeError, TypeError, ValueError, IndexError, KeyError, AttributeError, AssertionError)
+REFUSED = (*_UNFIT, SyntaxError, OverflowError)
 
 # Dynamo's words for the error that a call in a branch or body met, and for its explanation of why tracing stopped.
 _MET = re.compile(r"""\bgot \w+\(("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)""")

@@ -84,6 +84,13 @@ def test_a_write_to_a_tensor_that_nobody_registered_is_refused() -> None:
         exported(FunctionModel(lambda x: table.add_(x[0])), X)
 
 
+def test_an_infinity_in_an_integer_tensor_is_refused_by_its_line() -> None:
+    counts = torch.zeros(3, dtype=torch.int64)
+    with pytest.raises(ImportProgramError, match="cannot convert float infinity to integer") as refused:
+        exported(FunctionModel(lambda x: x.masked_fill(x == 0, float("inf"))), counts)
+    assert str(refused.value.where).startswith(__file__)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_modules_of_torchscript_are_refused_by_name() -> None:
     scripted = torch.jit.script(nn.Linear(3, 2))

@@ -47,10 +47,11 @@ def failed_check(check: Node, known: Mapping[Node, Any]) -> InputError | None:
     }.get(compare)
     if maker is None or expected is None or size not in known:
         return None
+    kind = "number" if maker.target is torch.ops.aten._local_scalar_dense.default else "size"
     return InputError(
-        f"{op_name(maker)} gives a size of {known[size]} in this call, expected {expected}",
+        f"{op_name(maker)} gives a {kind} of {known[size]} in this call, expected {expected}",
         where=place_of(maker),
-        hint="leave such calls out: the model checks the size, or a function of torch refuses it",
+        hint="leave such calls out: the model checks it, or a function of torch refuses it",
     )
 
 

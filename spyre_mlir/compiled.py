@@ -79,7 +79,6 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
         self._owner = os.getpid()
         self._stored: StoredBundle | None = None
         self._runnable: tuple[StoredBundle | HeldBundle, DeviceProgram] | None = None
-        self._versions: tuple[int, ...] = ()
 
     @property
     def replaced(self) -> str | None:
@@ -159,10 +158,9 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
             folder = Path(tempfile.mkdtemp(prefix="spyre-"))
             weakref.finalize(self, remove_folder, folder, os.getpid())
             self._directory, self._owner = folder / BUNDLE, os.getpid()
-        if (versions := self._values.versions()) != self._versions or not self._directory.exists():
+        if CARD.finds_changes(self._values) or not self._directory.exists():
             # Exact numerics get the weights from here, not from the files.
             self._write(self._directory, wide=False)
-            self._versions = versions
             self._drop()
         return self._directory
 
@@ -357,7 +355,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
         return run_keeping(program, inputs, keep, options, self._resident, log)
 
     def _on_card(self, argument: Argument, tensor: Tensor | None, *, filed: bool) -> Array | KeptTensor | None:
-        """An argument for the machine; files are written again by torch's count, so that decides for theirs too."""
+        """An argument for the machine; of weights in files `finds_changes` has looked at the elements."""
         from spyre_mlir.frontend import copied_as_numpy
 
         if tensor is None:
@@ -369,9 +367,8 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
     def _prepared(self) -> tuple[StoredBundle | HeldBundle, DeviceProgram]:
         """The bundle that calls run: in memory until its files are asked for, as these may be edited."""
         stored = self._files()
-        if stored is None and (versions := self._values.versions()) != self._versions:
+        if stored is None and CARD.finds_changes(self._values):
             self._drop()
-            self._versions = versions
         if self._runnable is None and stored is not None:
             self._runnable = stored, stored_program(stored)
         elif self._runnable is None:

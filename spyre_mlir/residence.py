@@ -14,7 +14,7 @@ from spyre_mlir.machine.arrays import Array
 from spyre_mlir.machine.bundle.kept_tensors import CardResult, KeptTensor
 
 if TYPE_CHECKING:
-    from spyre_mlir.frontend import Tensor, TensorState
+    from spyre_mlir.frontend import HostValues, Tensor, TensorState
 
 
 @dataclass
@@ -108,6 +108,14 @@ class Residence:
         entry = self._entries.pop(place_of(tensor), None)
         if entry is not None and entry.ahead and entry.kept.host is not None:
             assign(tensor, entry.kept.host())
+
+    def finds_changes(self, values: HostValues) -> bool:
+        """Return whether tensors of a program have been modified since it last asked; the card's copies go then."""
+        modified = values.modified()
+        for tensor in modified or ():
+            if not self.is_held(tensor):
+                self.forget(tensor)
+        return modified is not None
 
     def forget(self, tensor: Tensor) -> None:
         """Drop the copies of a tensor."""

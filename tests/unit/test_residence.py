@@ -82,13 +82,15 @@ def test_a_weight_that_is_written_is_sent_again(how: str, card: Residence) -> No
     torch.testing.assert_close(program(x), 2 * before)
 
 
-def test_a_weight_of_the_files_is_sent_again_if_torch_counts_a_write(card: Residence) -> None:
+@pytest.mark.parametrize("how", ["counted", "by data"])
+def test_a_weight_of_the_files_that_is_written_is_sent_again_by_all_programs(how: str, card: Residence) -> None:
     model, x = Product(), torch.ones(1, 64)
-    program = made(model, x, numerics="device")
-    before = program(x)
+    programs = [made(model, x, numerics="device") for _ in range(2)]
+    before, _ = (program(x) for program in programs)
     with torch.no_grad():
-        model.weight.mul_(2)
-    torch.testing.assert_close(program(x), 2 * before, rtol=0.01, atol=0.01)
+        (model.weight if how == "counted" else model.weight.data).mul_(2)
+    for program in programs:
+        torch.testing.assert_close(program(x), 2 * before, rtol=0.01, atol=0.01)
     assert card.card_bytes == WEIGHT_BYTES
 
 

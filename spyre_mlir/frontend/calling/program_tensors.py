@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.frontend.calling.tensor_states import version_of
+from spyre_mlir.frontend.calling.tensor_states import glances, version_of
 from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.program import Program
 from spyre_mlir.frontend.reference.eager import shown_as_numpy, to_numpy
@@ -37,6 +37,7 @@ class HostValues(Mapping[str, Array]):
         """Copies nothing."""
         self._program = program
         self._tensors = program.values
+        self._versions: tuple[object, ...] | None = None
 
     def __getitem__(self, name: str) -> Array:
         """The tensor as it is now."""
@@ -65,11 +66,20 @@ class HostValues(Mapping[str, Array]):
         """Return the tensor itself."""
         return self._tensors[name]
 
-    def versions(self) -> tuple[int, ...]:
-        """Return numbers that change when a tensor that calls do not write is modified."""
-        written = set(self._program.mutations.values())
-        read = [self._tensors[n] for n in self._tensors if n not in written and n not in self._program.recipes]
-        return tuple(version_of(t) for t in (*read, *self._program.read_ahead.values()))
+    def modified(self) -> list[torch.Tensor] | None:
+        """Return the tensors that calls do not write, if one has been modified since the last time; else None.
+
+        Torch's count misses writes by ``.data`` and numpy, so the elements count, too, unless they lie in files; of
+        very large models a part of them, see `glances`. The list is empty the first time.
+        """
+        written = {*self._program.mutations.values(), *self._program.recipes}
+        read = [self._tensors[name] for name in self._tensors if name not in written]
+        read += self._program.read_ahead.values()
+        versions = (*map(version_of, read), *(() if self._program.stored else glances(read)))
+        before, self._versions = self._versions, versions
+        if before == versions:
+            return None
+        return [] if before is None else read
 
     def replaced(self) -> str | None:
         """Return the first parameter or buffer that the model has replaced by another tensor, None if there is none."""

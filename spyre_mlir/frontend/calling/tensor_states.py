@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.reference.eager import shown_as_numpy
-from spyre_mlir.frontend.torch_private import storage_identity
+from spyre_mlir.frontend.torch_private import is_fake, storage_identity
+
+GLANCED_BYTES = 256 << 20  # 0.2 s of SHA-256
+PAGE_BYTES = 4096
 
 
 def storage_of(tensor: torch.Tensor) -> object:
@@ -114,6 +117,25 @@ def write(tensor: torch.Tensor, values: torch.Tensor) -> None:
         tensor.copy_(values)
 
 
+def glances(tensors: Sequence[torch.Tensor], most: int = GLANCED_BYTES) -> tuple[bytes, ...]:
+    """Return digests of tensors, of all elements or of equally spaced pages of them; those without elements have none.
+
+    Args:
+        tensors: to look at.
+        most: bytes to read of all of them; if they have more, writes between the pages go unseen.
+    """
+    there = [tensor for tensor in tensors if not is_fake(tensor) and tensor.device.type != "meta"]
+    step = -(-sum(tensor.numel() * tensor.element_size() for tensor in there) // most)
+    return tuple([_digest(tensor if step <= 1 else _pages(tensor, step)) for tensor in there])
+
+
+def _pages(tensor: torch.Tensor, step: int) -> torch.Tensor:
+    """One page of so many, and the last bytes."""
+    flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1).view(torch.uint8)
+    whole = flat[: flat.numel() // PAGE_BYTES * PAGE_BYTES].view(-1, PAGE_BYTES)[::step]
+    return torch.cat([whole.reshape(-1), flat[-PAGE_BYTES:]])
+
+
 def _digest(tensor: torch.Tensor) -> bytes:
     """A cryptographic one: a shorter sum that happens to agree would be a wrong number."""
     flat = tensor.detach().resolve_conj().resolve_neg().contiguous().reshape(-1)
@@ -127,6 +149,7 @@ __all__ = [
     "assign",
     "copied_as_numpy",
     "fills_memory",
+    "glances",
     "holds",
     "is_parameter",
     "place_of",

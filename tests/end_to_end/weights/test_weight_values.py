@@ -63,9 +63,11 @@ def test_nothing_is_computed_of_weights_alone_and_every_level_agrees_with_torch(
         ("exact", lambda w: w.mul_(-3)),
         ("device", lambda w: w.mul_(-3)),
         ("exact", lambda w: w.data.neg_()),  # which torch does not count
+        ("device", lambda w: w.data.neg_()),
     ],
+    ids=["exact", "device", "exact, by data", "device, by data"],
 )
-@pytest.mark.parametrize("filed", [False, True])
+@pytest.mark.parametrize("filed", [False, True], ids=["held", "filed"])
 def test_a_weight_that_is_written_changes_the_next_call(numerics: Any, write: Any, filed: bool) -> None:
     module = model()
     program = compiled(module, numerics=numerics)

@@ -31,14 +31,17 @@ def test_values_are_those_the_model_has_now() -> None:
     assert len(values) == 2
     assert "weight" in values
     assert "bias" not in values
-    before = values.versions()
+    assert values.modified() == [] and values.modified() is None
     with torch.no_grad():
         model.count.fill_(7)
-        assert values.versions() == before, "calls write it"
+        assert values.modified() is None, "calls write it"
         model.weight.fill_(5)
     assert values["weight"].tolist() == [5, 5, 5]
     assert values["count"].tolist() == [7, 7, 7]
-    assert values.versions() != before
+    for write in (lambda: None, lambda: model.weight.data.fill_(4)):  # torch counts no write of the second
+        write()
+        (modified,) = values.modified() or ()
+        assert modified.data_ptr() == model.weight.data_ptr() and values.modified() is None
 
 
 @torch.no_grad()

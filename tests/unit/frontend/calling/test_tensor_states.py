@@ -10,9 +10,11 @@ import torch
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.calling.tensor_states import (
+    PAGE_BYTES,
     TensorState,
     assign,
     fills_memory,
+    glances,
     holds,
     is_parameter,
     reader_of,
@@ -125,3 +127,16 @@ def test_parameters() -> None:
 def test_whole_tensors_fill_their_memory() -> None:
     x = torch.zeros(4, 6, dtype=torch.bfloat16)
     assert [fills_memory(y) for y in (x, x.T, x.view(-1), x[1:], x[:, ::2])] == [True, True, True, False, False]
+
+
+def test_of_large_tensors_some_pages_are_looked_at() -> None:
+    """Of 16 pages every fourth, and the last bytes."""
+    x = torch.zeros(16 * PAGE_BYTES // 4)
+    before = glances([x], 4 * PAGE_BYTES)
+    x.data[PAGE_BYTES // 4] = 1
+    assert glances([x], 4 * PAGE_BYTES) == before, "the second page"
+    for place in (0, PAGE_BYTES, -1):
+        last = glances([x], 4 * PAGE_BYTES)
+        x.data[place] += 1
+        assert glances([x], 4 * PAGE_BYTES) != last
+    assert glances([x]) != before and glances([torch.empty(3, device="meta")]) == ()

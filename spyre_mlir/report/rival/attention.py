@@ -22,8 +22,6 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.tensors import shape_of
-from spyre_mlir.frontend import import_program
-from spyre_mlir.frontend.reference.tiled_attention import tile_call
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.machine.bundle.schedule import BundleLoop, Launch, launches
 from spyre_mlir.options import PassOptions
@@ -173,6 +171,9 @@ def _tiled(
     attention: Attention, spec: SpyreSpec, context: Context, ways: Iterable[PassOptions]
 ) -> TiledAttention | None:
     """An attention in tiles; None without a loop."""
+    from spyre_mlir.frontend import import_program
+    from spyre_mlir.frontend.reference.tiled_attention import tile_call
+
     tiles = attention_tiles(attention.sizes, spec)
     if not tiles.looped:
         return None

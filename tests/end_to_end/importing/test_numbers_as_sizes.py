@@ -33,6 +33,9 @@ PROGRAMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
+REFUSED = r"eager torch refuses them, too|gives a number of .* in this call, expected"
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_value_is_as_in_eager(name: str) -> None:
     model = FunctionModel(PROGRAMS[name])
@@ -42,7 +45,7 @@ def test_every_value_is_as_in_eager(name: str) -> None:
         try:
             wanted = model(*inputs)
         except RuntimeError:
-            with pytest.raises(InputError, match="eager torch refuses them, too"):
+            with pytest.raises(InputError, match=REFUSED):
                 compiled(*inputs)
         else:
             torch.testing.assert_close(compiled(*inputs), wanted)

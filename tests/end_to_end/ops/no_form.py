@@ -120,6 +120,16 @@ NO_FORM = {
     "transforms.aten_forms.part_sums._LANES": "the size of a stick, which every layout has",
     "transforms.aten_forms.part_sums._MOST_PARTS": "which products are sums of products; test_part_sums.py has both",
     "transforms.aten_forms.convolve_rows._LANES": "the size of a stick, which every layout has",
+    "transforms.aten_forms.convolve_patches._LANES": "the size of a stick, which every layout has",
+    "transforms.aten_forms.convolve_patches._MOST_AXES": (
+        "which products are convolutions; test_convolve_patches.py has both"
+    ),
+    "transforms.aten_forms.recognition.taken_patches._MOST_OPS": "how far patches are looked for, for speed",
+    "transforms.aten_forms.put_entries.MOST_ENTRIES": "which entries are put one by one; test_put_entries.py has both",
+    "transforms.aten_forms.put_entries._LEAST_BLOCKS": "which entries are put one by one; test_put_entries.py has both",
+    "transforms.utils.stored_entries._LEAST_BITS": "which integers number places",
+    "transforms.aten_forms.shift_rows._LEAST_ELEMENTS": "which rows a product moves; test_shift_rows.py has both",
+    "ops.helpers.patches._LANES": "the size of a stick, which every layout has",
     "transforms.aten_forms.convolve_rows._FILLED": "which images are convolved so; test_convolve_rows.py has both",
     "transforms.aten_forms.convolve_rows._BYTES": "the size of a number in DL16",
     "transforms.aten_forms.convolve_rows._COPIES": "which patches are convolved so; test_convolve_rows.py has both",

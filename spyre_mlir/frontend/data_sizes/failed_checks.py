@@ -13,6 +13,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.capture.unsupported import op_name
 from spyre_mlir.frontend.data_sizes.branches import makes_size
 from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.torch_private import OpOverload
 
 _NOT = cast(Any, torch).sym_not
 
@@ -69,9 +70,9 @@ def _of_two(one: Node, two: Node, known: Mapping[Node, Any]) -> InputError | Non
 
 
 def _maker(size: Node) -> Node | None:
-    """The call that has made a size; None if it follows from several."""
+    """The call that has made a size; None if it follows from several, or is computed of what a call has made."""
     while not makes_size(size):
-        if len(size.all_input_nodes) != 1:
+        if len(size.all_input_nodes) != 1 or not isinstance(size.target, OpOverload):
             return None
         (size,) = size.all_input_nodes
     return size

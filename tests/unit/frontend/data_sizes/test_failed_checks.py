@@ -71,4 +71,7 @@ def test_other_checks_have_no_error_here() -> None:
     rows, places = sizes(graph)
     assert failed_check(check(graph, operator.lt, rows, 4), {rows: 5}) is None
     assert failed_check(check(graph, operator.ge, rows, 1), {}) is None
+    with graph.inserting_after(places):
+        rest = graph.call_function(operator.mod, (24, rows))
+    assert failed_check(check(graph, operator.eq, rest, 0), {rows: 5, rest: 4}) is None, "4 is no size"
     assert failed_check(check(graph, operator.lt, rows, places), {rows: 3, places: 2}) is None

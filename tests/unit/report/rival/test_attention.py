@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from xdsl.dialects.builtin import ModuleOp
 
@@ -23,26 +23,15 @@ from spyre_mlir.planning.rival_attention import AttentionSizes
 from spyre_mlir.report.rival import attention
 from spyre_mlir.report.rival.attention import Attention, PlacedItem, TiledAttention, attentions, tiled, with_tiles
 from spyre_mlir.universe import make_context
+from tests.functions import FunctionModel
 
 SMALL = replace(SPYRE, lx_usable_bytes=20 * 1024)
-
-
-class Calls(nn.Module):
-    """A function as a model."""
-
-    def __init__(self, call: Callable[..., Tensor]) -> None:
-        super().__init__()
-        self.call = call
-
-    def forward(self, *tensors: Tensor) -> Tensor:
-        """One call."""
-        return self.call(*tensors)
 
 
 def imported(call: Callable[..., Tensor], *shapes: tuple[int, ...]) -> ModuleOp:
     """A program in half precision with numbered operations."""
     inputs = tuple(torch.zeros(shape, dtype=torch.float16, device="meta") for shape in shapes)
-    module = import_program(Calls(call), inputs).module
+    module = import_program(FunctionModel(call), inputs).module
     numbered(ops_in(module))
     return module
 

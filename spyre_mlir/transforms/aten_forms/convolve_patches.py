@@ -103,12 +103,13 @@ def _convolution(patches: Patches) -> _Convolution | None:
 def _is_quicker(found: _Convolution) -> bool:
     """Whether a convolution takes less time than moving patches out.
 
-    It does not where channels of whole sticks stay beside each other, where patches are a view, and for one axis
-    without channels, such as the columns of heads, unless wide windows overlap.
+    It does not where channels of whole sticks stay beside each other, where patches are a view, for the first axis
+    alone, such as heads of several sequences, and for one axis without channels, such as the columns of heads, unless
+    wide windows overlap.
     """
     parts, windows = (*found.rows, *found.summed), [found.patches.windows[axis] for axis in found.axes]
     last = found.summed[-1]
-    if last.role is Role.WHOLE and last.extent % _LANES == 0:
+    if found.axes == (0,) or (last.role is Role.WHOLE and last.extent % _LANES == 0):
         return False
     if len(windows) == 1 and not found.channels:
         return windows[0].size > max(windows[0].stride, _LANES)

@@ -117,6 +117,11 @@ def heads(x: Tensor) -> Tensor:
     return x.view(2, 5, 3, 16).transpose(1, 2)
 
 
+def merged_heads(x: Tensor) -> Tensor:
+    """Heads of two sequences, which a product by batches has made, beside each other."""
+    return x.view(2, 4, 16, 8).permute(0, 2, 1, 3).reshape(2, 16, 32)
+
+
 def neighbours(x: Tensor) -> Tensor:
     """Neighbouring rows lie beside each other."""
     return x.view(2, 4, 2 * 48)
@@ -137,6 +142,7 @@ def two_channels(x: Tensor) -> Tensor:
     [
         (Embedded(24, halves), (2, 3, 8, 12)),
         (Embedded(16, heads), (2, 5, 48)),
+        (Embedded(32, merged_heads), (8, 16, 8)),
         (Embedded(96, neighbours), (2, 8, 48)),
         (Embedded(2, summed_over_places), (2, 3, 8, 12)),
         (Embedded(30, two_channels), (2, 3, 5, 8)),
@@ -144,7 +150,7 @@ def two_channels(x: Tensor) -> Tensor:
         (Embedded(12, lambda x: x), (2, 12)),
         (nn.Sequential(nn.Flatten(), nn.Linear(96, 8)), (2, 3, 4, 8)),
     ],
-    ids=["halves", "heads", "neighbours", "places", "channels", "sticks", "rows", "flat"],
+    ids=["halves", "heads", "merged heads", "neighbours", "places", "channels", "sticks", "rows", "flat"],
 )
 def test_other_products_stay(model: nn.Module, shape: tuple[int, ...]) -> None:
     x = numbers(*shape)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from math import ceil, prod
 
@@ -187,7 +188,7 @@ class _Plan:
         """Batch, heads of keys, query heads of one of these, and queries of a tile."""
         return tile_extents(self.sizes, self.tiles)[:-1]
 
-    @property
+    @cached_property
     def cores(self) -> int:
         """The most cores that equal slices of a tile's rows give work."""
         most = self.spec.cores_per_card

@@ -54,7 +54,9 @@ _BYTES_PER_MB = 1e6
 
 def module_timeline(module: ModuleOp, profile: Profile = "calibrated") -> Timeline:
     """Build the timeline of a module at the superdsc level, with source lines of the model."""
-    return schedule_timeline(module, module_schedule(module), profile)
+    program, bundle, files = split_module(module)
+    host = host_times(program, profile)
+    return bundle_timeline(bundle, lambda name: describe(files[name]), profile, sources_of(files), host, program)
 
 
 def module_schedule(module: ModuleOp) -> Schedule:

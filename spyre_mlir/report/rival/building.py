@@ -67,13 +67,12 @@ def beside_rival(name: str, module: ModuleOp, options: CompileOptions, profile: 
     modules = lower(aten, context, options=fields, watch=taken, host_fallback=refuse).modules
     planned = PricedProgram.of(modules[LEVELS[2]], modules[LEVELS[-1]], profile)
     try:
-        ruled = _by_rules(aten, taken.modules[PlanPass.name], context, fields, options.spec)
-        rival = ruled.priced(profile)
+        rival = _by_rules(aten, taken.modules[PlanPass.name], context, fields, options.spec).priced(profile)
     except (LoweringError, UnsupportedError) as error:
         note = f"by torch-spyre's rules the program does not compile: {error.message}"
         return BesideRival(name, profile, planned.timeline, None, notes=(note,))
     operations = tuple(_folded(_pairs(origins, rival, planned)))
-    cut = (f"{ruled.tiles[n].text} for {origin.name}" for n, origin in origins.items() if n in ruled.tiles)
+    cut = (f"{rival.tiles[n].text} for {origin.name}" for n, origin in origins.items() if n in rival.tiles)
     notes = tuple(dict.fromkeys([*_notes(rival, origins, options.spec), *cut]))
     return BesideRival(name, profile, planned.timeline, rival.timeline, operations, notes)
 

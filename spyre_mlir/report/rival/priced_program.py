@@ -29,12 +29,14 @@ class PricedProgram:
         kernels: the operation of each, by number, what it is, and its time.
         divided: kernels that the planner divided one by one.
         timeline: of the program.
+        tiles: attentions that run in tiles, by number of the operation; those in loops of the program do not.
         modules: they hold the kernels.
     """
 
     kernels: Sequence[tuple[int, PlannedRow, TimedKernel]]
     divided: Sequence[KernelOp]
     timeline: Timeline
+    tiles: Mapping[int, TiledAttention]
     modules: Sequence[ModuleOp] = field(repr=False)
 
     @staticmethod
@@ -42,20 +44,21 @@ class PricedProgram:
         kernels: ModuleOp, files: ModuleOp, profile: Profile, tiles: Mapping[int, TiledAttention] | None = None
     ) -> PricedProgram:
         """Price a program at the last two levels, with loops over tiles in the place of some attentions, by number."""
-        flat = flat_copy(kernels)
-        schedule = module_schedule(files)
+        flat, schedule = flat_copy(kernels), module_schedule(files)
         own = _placed(schedule.items, kernels_in(flat))
-        placed = with_tiles(own, tiles or {})
+        tiles = {one.number: tiles[one.number] for one in own if tiles is not None and one.number in tiles}
+        placed = with_tiles(own, tiles)
         timeline = schedule_timeline(files, replace(schedule, items=tuple([one.item for one in placed])), profile)
-        modules = [flat, *(one.module for one in (tiles or {}).values())]
+        # Equal attentions share a module.
+        modules = list(dict.fromkeys([flat, *(one.module for one in tiles.values())]))
         texts = {value: name for module in modules for value, name in value_names(module).items()}
         ops = [(number, op) for one in placed for number, op in one.ops]
         rows = [
             (number, kernel_row(op, 0, texts, timed.launch.file.removesuffix(".json")), timed)
             for (number, op), timed in zip(ops, timeline.kernels, strict=True)
         ]
-        divided = [op for one in placed if one in own for _, op in one.ops]
-        return PricedProgram(rows, divided, timeline, modules)
+        divided = [op for one in own if one.number not in tiles for _, op in one.ops]
+        return PricedProgram(rows, divided, timeline, tiles, modules)
 
     def side(self, number: int) -> tuple[SideKernel, ...]:
         """Return the kernels that were made for an operation."""

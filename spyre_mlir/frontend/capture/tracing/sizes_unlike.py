@@ -32,10 +32,9 @@ _ATEN = torch.ops.aten
 _check = cast(Any, torch)._check
 # Files of torch through which a question about a number passes on its way from who asks it.
 _ON_THE_WAY = ("torch/__init__.py", "/fx/experimental/", "/utils/_stats.py", "/_subclasses/", "/fx/interpreter.py")
-
-
 # Functions of torch in Python, of which a trace has only what they call.
 _IN_PYTHON = ("torch/nn/", "torch/functional.py")
+
 # A size by name, and a number that torch compares it with: it is above 0, or other than this number.
 Unlike = tuple[str, int]
 

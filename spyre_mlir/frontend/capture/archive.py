@@ -27,6 +27,7 @@ from spyre_mlir.errors import ImportProgramError
 from spyre_mlir.frontend.capture.symbol_text import is_size
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
+from spyre_mlir.frontend.program.unknown_classes import modules_of_keys, names_of_classes, stand_ins_for
 from spyre_mlir.frontend.torch_private import SpecViolationError, pt2_records
 
 _HINT = "a program is a graph, its tensors and its example inputs; save the model again with torch.export.save"
@@ -54,8 +55,11 @@ _WEIGHTS_KEYS = frozenset({"parameter_name", "buffer_name", "tensor_constant_nam
 _FREE = frozenset({"metadata", "as_string", "as_strings", "guards_code"})  # never run: `module_of` drops the guards
 
 
-def check_archive(path: Path) -> None:
+def check_archive(path: Path) -> set[str]:
     """Refuse a saved program that holds more than a graph, its tensors and its example inputs.
+
+    Returns:
+        Names of the classes in the structures of its calls.
 
     Raises:
         ImportProgramError: names the member, and what is wrong with it.
@@ -66,7 +70,7 @@ def check_archive(path: Path) -> None:
             records = pt2_records(path)
             if records is None:
                 records = _old_records(archive)
-        _Look(path, *records).check()
+        return _Look(path, *records).check()
     except (zipfile.BadZipFile, RuntimeError, AssertionError, OSError, EOFError, UnicodeDecodeError) as error:
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise ImportProgramError(
@@ -99,9 +103,10 @@ class _Look:
 
     def __init__(self, path: Path, names: list[str], read: Callable[[str], bytes]) -> None:
         self._path, self._names, self._read = path, names, read
+        self._classes: set[str] = set()
 
-    def check(self) -> None:
-        """Refuses members that run code when they are loaded."""
+    def check(self) -> set[str]:
+        """Refuses members that run code when they are loaded, and returns the names of classes in calls."""
         for name in self._names:
             if name.startswith(_LIBRARIES):
                 raise _refusal(self._path, name, "is compiled code, which loading would run")
@@ -111,6 +116,7 @@ class _Look:
                 self._check_pickle(name)
             elif name.startswith(_MODELS) or name == _OLD_PROGRAM:
                 self._check_program(name)
+        return self._classes
 
     def _json(self, name: str) -> Any:
         try:
@@ -136,7 +142,7 @@ class _Look:
         if not data:
             return
         try:
-            with torch.serialization.safe_globals([(_stand_in, _FAKE_TENSOR)]):
+            with torch.serialization.safe_globals([(_without_values, _FAKE_TENSOR)]):
                 torch.load(io.BytesIO(data), weights_only=True)
         except pickle.UnpicklingError as error:
             said = re.search(r"GLOBAL (\S+)", str(error))
@@ -149,9 +155,12 @@ class _Look:
         program = self._json(name)
         for what in _wrong_texts(program):
             raise _refusal(self._path, name, what)
+        for module in modules_of_keys(program):
+            raise _refusal(self._path, name, f"has keys of an enumeration of {module}, which loading would import")
+        self._classes |= names_of_classes(program)
 
 
-def _stand_in(description: bytes, _is_parameter: bool) -> torch.Tensor:
+def _without_values(description: bytes, _is_parameter: bool) -> torch.Tensor:
     """Takes the place of what makes a tensor without values: looks at its description, and makes none."""
     for what in _wrong_texts(json.loads(description)):
         raise pickle.UnpicklingError(what)
@@ -219,13 +228,14 @@ def load_pt2(path: str | Path) -> ExportedProgram:
         hint += "; weights go after --weights, or to bind()"
         raise ImportProgramError("torch.save has written this file, not torch.export.save", where=str(file), hint=hint)
     with torch_noise_hidden() as hidden:
-        check_archive(file)
+        classes = check_archive(file)
         try:
-            program = torch.export.load(str(file))
+            with stand_ins_for(classes):
+                program = torch.export.load(str(file))
             if program.call_spec.out_spec is None:
                 raise ValueError("it does not say how it is called")
         except (*REFUSED, SpecViolationError, OSError, zipfile.BadZipFile) as error:
-            what = f"this is no .pt2 file that torch can read: {first_line(error)}"
+            what = f"this is no .pt2 file that torch can read: {_cause(error, hidden)}"
             if (operator := _unknown_operator(hidden)) is not None:
                 what = f"the program calls {operator}, which is not registered with torch"
                 hint = "import the module that registers it first; a plugin does so for the command line"
@@ -240,6 +250,13 @@ def _is_of_torch_save(file: Path) -> bool:
             return any(re.fullmatch(r"[^/]+/data\.pkl", name) for name in archive.namelist())
     except (zipfile.BadZipFile, OSError, UnicodeDecodeError):  # refused by name elsewhere
         return False
+
+
+def _cause(error: Exception, logged: list[logging.LogRecord]) -> str:
+    """What is wrong with a file, of which torch may raise only that a warning says it."""
+    said = first_line(error)
+    traces = [logging.Formatter().format(r).strip() for r in logged if r.name == torch.export.__name__ and r.exc_info]
+    return traces[-1].rpartition("\n")[2] if traces and "check the warnings" in said else said
 
 
 def _unknown_operator(logged: list[logging.LogRecord]) -> str | None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from typing import Any, cast
 
+from spyre_mlir.frontend.program.unknown_classes import is_stand_in
 from spyre_mlir.frontend.torch_private import (
     TreeSpec,
     names_of_parts,
@@ -49,12 +50,17 @@ def text_of_tree(tree: TreeSpec) -> str | None:
     except (NotImplementedError, TypeError, ValueError):
         return None
     text = ast.unparse(_expression(node))
-    if tree_of_text(text, tree.num_leaves) == tree:
+    if _has_stand_in(tree) or tree_of_text(text, tree.num_leaves) == tree:
         return text
     try:
         return treespec_dumps(tree)
     except (NotImplementedError, TypeError, ValueError):
         return text  # of a class of a function, which is nowhere to be found
+
+
+def _has_stand_in(tree: TreeSpec) -> bool:
+    kind, context, children = parts_of_tree(tree)
+    return is_stand_in(kind) or is_stand_in(context) or any(map(_has_stand_in, children))
 
 
 def tree_of_text(
@@ -83,6 +89,8 @@ def _node_of(tree: TreeSpec) -> Node:
         return _LEAF_NODE
     inside = [_node_of(child) for child in children]
     named = context if isinstance(context, type) else kind
+    if is_stand_in(context):  # of a named tuple, the names of whose parts no file has
+        return _named_node(named, None, inside)
     if (names := names_of_parts(named)) is not None:
         return _named_node(named, names, inside)
     try:

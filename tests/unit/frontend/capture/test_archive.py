@@ -172,6 +172,13 @@ def test_a_program_without_a_signature(program, tmp_path):
         import_program(path)
 
 
+def test_a_program_of_another_schema(program, tmp_path):
+    change = with_json(MODEL, lambda model: model["schema_version"].update(major=99))
+    path = written(tmp_path / "m.pt2", change(program, tmp_path))
+    with pytest.raises(ImportProgramError, match=r"that torch can read: .*(?i:version).*99"):
+        import_program(path)
+
+
 def test_names_of_members_that_are_no_text(program, tmp_path):
     path = written(tmp_path / "m.pt2", {"é": b""} | program)
     path.write_bytes(path.read_bytes().replace("é".encode(), b"\xff\xff"))

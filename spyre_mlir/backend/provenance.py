@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
 from spyre_mlir.dialects.ir.control import ControlOp, called_by_control
+from spyre_mlir.dialects.ir.functions import functions_by_name
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import CARRIED, PARAMETER
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
@@ -128,7 +129,7 @@ def _launched(module: ModuleOp, launches: int) -> list[tuple[int, KernelOp]] | N
 def _in_launch_order(module: ModuleOp) -> list[Operation]:
     """The functions of a module, that of a region in place of its first call."""
     called = {op.callee.root_reference.data for op in module.walk() if isinstance(op, func.CallOp)}
-    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
+    functions = functions_by_name(module)
     found: dict[Operation, None] = {}
     for function in functions.values():
         if function.sym_name.data in called:

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Region
 
 from spyre_mlir.dialects.ir.control import ControlOp
+from spyre_mlir.dialects.ir.functions import functions, functions_by_name
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, FromDeviceOp, KernelConstantOp, ToDeviceOp
@@ -30,10 +31,10 @@ def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp
     """
     sdscs = {op.file_name: op for op in module.ops if isinstance(op, SdscOp)}
     launched = [launch.sdsc_filename.data for launch in launches(module)]
-    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, func.FuncOp)}
-    if not sdscs and not launched and "main" in functions and _is_host_alone(functions["main"]):
-        functions.setdefault(BUNDLE_FUNCTION, _nothing())
-    bundles = [f for name, f in functions.items() if name.startswith(BUNDLE_FUNCTION)]
+    named = functions_by_name(module)
+    if not sdscs and not launched and "main" in named and _is_host_alone(named["main"]):
+        named.setdefault(BUNDLE_FUNCTION, _nothing())
+    bundles = [f for name, f in named.items() if name.startswith(BUNDLE_FUNCTION)]
     if not bundles or set(launched) != set(sdscs):
         lost = sorted(set(launched) ^ set(sdscs))
         raise EmitError(
@@ -42,7 +43,7 @@ def split_module(module: ModuleOp) -> tuple[ModuleOp, ModuleOp, dict[str, SdscOp
             + (f", and {lost[0]} is only one of the two" if lost else ""),
             hint="lower it to the superdsc level",
         )
-    host = [f.clone() for f in functions.values() if f not in bundles]
+    host = [f.clone() for f in named.values() if f not in bundles]
     program = ModuleOp(Region(Block(host)), attributes=dict(module.attributes), sym_name=module.sym_name)
     return program, module_like(module, [f.clone() for f in bundles]), sdscs
 
@@ -59,8 +60,8 @@ def _nothing() -> func.FuncOp:
 
 def launches(module: ModuleOp) -> list[SdscExecuteOp]:
     """Return the launches of a bundle in text order, those in a loop once."""
-    functions = [f for f in module.ops if isinstance(f, func.FuncOp)]  # SuperDSCs beside them hold none
-    return [op for function in functions for op in function.walk() if isinstance(op, SdscExecuteOp)]
+    # SuperDSCs beside the functions hold none.
+    return [op for function in functions(module) for op in function.walk() if isinstance(op, SdscExecuteOp)]
 
 
 def folder_of(function: str) -> str:
@@ -84,8 +85,8 @@ def public_parts(bundle: ModuleOp) -> dict[str, ModuleOp]:
 
     The function in a file is always called `sdsc_bundle`, as readers of these files expect.
     """
-    functions = bundle_functions(bundle)
-    parts = {"" if len(functions) == 1 else folder_of(f.sym_name.data): f.clone() for f in functions}
+    found = bundle_functions(bundle)
+    parts = {"" if len(found) == 1 else folder_of(f.sym_name.data): f.clone() for f in found}
     for function in parts.values():
         function.sym_name = StringAttr(BUNDLE_FUNCTION)
     return {folder: module_like(bundle, [function]) for folder, function in parts.items()}

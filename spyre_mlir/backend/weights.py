@@ -19,6 +19,7 @@ from xdsl.ir import BlockArgument
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.backend.tensors import StreamedTensor
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import LaunchOp, ToDeviceOp, device_tensor
 from spyre_mlir.hw import image
@@ -87,8 +88,9 @@ def argument_names(main: FuncOp) -> list[str]:
 
 def launched_buffers(program: ModuleOp) -> list[Any]:
     """Return the buffers of the host program's launch, in order."""
-    functions = [f for f in program.ops if isinstance(f, FuncOp)]
-    return [b for function in functions for op in function.walk() if isinstance(op, LaunchOp) for b in op.buffers]
+    return [
+        b for function in functions(program) for op in function.walk() if isinstance(op, LaunchOp) for b in op.buffers
+    ]
 
 
 def device_weights(program: ModuleOp, held: Collection[str]) -> list[DeviceWeight]:

@@ -147,11 +147,10 @@ def _read_module(path: str) -> ModuleOp:
 
 
 def _is_bundle(module: ModuleOp) -> bool:
-    from xdsl.dialects.func import FuncOp
-
     from spyre_mlir.backend.directory import BUNDLE_FUNCTION
+    from spyre_mlir.dialects.ir.functions import functions_by_name
 
-    return any(isinstance(op, FuncOp) and op.sym_name.data == BUNDLE_FUNCTION for op in module.ops)
+    return BUNDLE_FUNCTION in functions_by_name(module)
 
 
 def _write_bundle(module: ModuleOp, output: str, name: str) -> int:

@@ -17,6 +17,7 @@ from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.argument_notes import places_of
 from spyre_mlir.dialects.aten_sizes import SymbolRange
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dynamic.exported import choices_of
 from spyre_mlir.dynamic.files import Sizes, ToSave, write_sizes
 from spyre_mlir.dynamic.programs import specialized, symbols_of
@@ -32,7 +33,6 @@ from spyre_mlir.text.no_module import IsNoModule
 from spyre_mlir.text.notebook import ShownAsText
 from spyre_mlir.text.render import module_text
 from spyre_mlir.transforms.specialize_shapes import SpecializeShapesPass
-from spyre_mlir.transforms.utils.rebuild import functions
 
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, SymbolRange, declared_symbols
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.ir.modules import copy_of, take_apart
 from spyre_mlir.errors import InputError
 from spyre_mlir.transforms.specialize_shapes import SpecializeShapesPass
-from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:

@@ -24,6 +24,7 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.aten_sizes import number_at
 from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, WhileLoopOp, carried_inputs, returned_by
+from spyre_mlir.dialects.ir.functions import first_function
 from spyre_mlir.frontend.calling.current_values import with_current_values
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier
@@ -55,7 +56,7 @@ def static_program(symbolic: Program, module: ModuleOp, sizes: Mapping[str, int]
     """
     if symbolic.origin is None:
         raise ValueError(f"{symbolic.name} has no symbols")
-    main = next(op for op in module.ops if isinstance(op, func.FuncOp))
+    main = first_function(module)
     graph = _Graph(torch.nn.Module())
     pairs = zip(main.body.block.args, symbolic.arguments, strict=True)
     nodes = [graph.placeholder(value, argument.name) for value, argument in pairs]

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.padding.growth import Pair, refusal
 from spyre_mlir.padding.proof import prove
 from spyre_mlir.pipeline import OFF, QUICKER_FORMS, lower
-from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.universe import make_context
 
 if TYPE_CHECKING:

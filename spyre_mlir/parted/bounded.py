@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.aten_sizes import GuardOp
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.size_expressions import symbols_in
 from spyre_mlir.dynamic.programs import specialized
 from spyre_mlir.errors import ImportProgramError, InputError, SpyreError, UnsupportedError
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.padding.buckets import check_bucket
 from spyre_mlir.transforms.specialize_shapes import check_guards
-from spyre_mlir.transforms.utils.rebuild import functions
 
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program

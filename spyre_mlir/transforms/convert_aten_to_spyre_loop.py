@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import PLACED
 from spyre_mlir.dialects.ir.control import ControlOp, with_operands
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.places import placed
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, NestOp
@@ -49,7 +50,7 @@ from spyre_mlir.transforms.utils.host_support import is_marked, loop_step, mark
 from spyre_mlir.transforms.utils.nests.unread_parts import drop_unread_parts
 from spyre_mlir.transforms.utils.numerics.integer_ranges import is_integer
 from spyre_mlir.transforms.utils.open_symbols import check_closed
-from spyre_mlir.transforms.utils.rebuild import Emitter, functions, rebuild
+from spyre_mlir.transforms.utils.rebuild import Emitter, rebuild
 
 
 def lower_view(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:

@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.ir.control import refuse_control_flow
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
@@ -48,7 +49,7 @@ from spyre_mlir.transforms.kernel_to_ktdp.hardware_functions import folds, has_f
 from spyre_mlir.transforms.kernel_to_ktdp.operands import Operands, blank, converted
 from spyre_mlir.transforms.kernel_to_ktdp.tiles import kernel_in_tiles
 from spyre_mlir.transforms.kernel_to_ktdp.value_threading import Threads, threads_of
-from spyre_mlir.transforms.utils.rebuild import describe_location, functions
+from spyre_mlir.transforms.utils.rebuild import describe_location
 
 # What stands around kernels and needs no KTIR: it says what the buffers are.
 _AROUND = (

@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.choices import Addresses, LoopForm, SdscVersion
 from spyre_mlir.dialects.ir.control import called_by_control
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, launch_origin
@@ -35,7 +36,7 @@ from spyre_mlir.transforms.kernel_to_superdsc.launches import KernelLaunch, eras
 from spyre_mlir.transforms.kernel_to_superdsc.written_buffers import check_written
 from spyre_mlir.transforms.place_lx import check_placement
 from spyre_mlir.transforms.utils.kernels.launches import called_functions, launch_ops
-from spyre_mlir.transforms.utils.rebuild import Failures, describe_location, functions
+from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
 
 BUNDLE = "sdsc_bundle"
 

@@ -33,6 +33,7 @@ from spyre_mlir.dialects.aten_build import AtenBuild, spelled
 from spyre_mlir.dialects.aten_value import AtenValue, typed
 from spyre_mlir.dialects.ir.call_effects import draws_in, exchanges_in
 from spyre_mlir.dialects.ir.control import ForLoopOp, entry_type
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.ir.handed_notes import hand_down_notes
 from spyre_mlir.dialects.operator_calls import op_by_schema, results_of
 from spyre_mlir.dialects.places import named, placed
@@ -54,7 +55,7 @@ from spyre_mlir.transforms.utils.host_support import ReadOnHost, mark
 from spyre_mlir.transforms.utils.numerics.aten_ranges import AtenRanges
 from spyre_mlir.transforms.utils.open_symbols import check_closed
 from spyre_mlir.transforms.utils.patterns import apply_once
-from spyre_mlir.transforms.utils.rebuild import Emitter, functions
+from spyre_mlir.transforms.utils.rebuild import Emitter
 
 NO_ENTRY = "the op table has no entry for it"
 NO_LOWERING = "the op table says neither how it is lowered nor what it is made of"

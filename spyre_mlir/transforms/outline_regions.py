@@ -21,8 +21,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.transforms.regions.outlining import outline
-from spyre_mlir.transforms.utils.rebuild import functions
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.transforms.kernel_loops.group_loops import GroupLoops, PutNest
 from spyre_mlir.transforms.kernel_loops.hinted_loops import put_hinted_loops
@@ -47,7 +48,6 @@ from spyre_mlir.transforms.planned_loops.written_loops import note_loops, times_
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.hints import has_tile, hinted_place, refuse_untiled, settle_hints
 from spyre_mlir.transforms.utils.kernels.widened_weights import widens_any
-from spyre_mlir.transforms.utils.rebuild import functions
 
 NO_LOOPS = "options ask for no loops (tile=False, or concrete addresses without loops=unroll): change them or the hint"
 

@@ -41,10 +41,10 @@ from spyre_mlir.dialects.aten_sizes import (
     has_symbols,
     is_symbolic,
 )
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.size_expressions import evaluate
 from spyre_mlir.errors import InputError, LoweringError
-from spyre_mlir.transforms.utils.rebuild import functions
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ Decision: docs/decisions/0197-loops-over-slices-are-loops-of-the-bundle.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -42,6 +42,7 @@ from xdsl.irdl import (
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.ir.functions import functions, functions_by_name
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.tensors import as_tensor_type
 from spyre_mlir.errors import UnsupportedError
@@ -72,7 +73,7 @@ class ControlOp(IRDLOperation):
         module: Operation | None = self
         while module is not None and not isinstance(module, ModuleOp):
             module = module.parent_op()
-        found: Mapping[str, FuncOp] = {} if module is None else _functions(module)
+        found = {} if module is None else functions_by_name(module)
         names = [callee.root_reference.data for callee in self.callees]
         for name in names:
             if name not in found:
@@ -294,10 +295,6 @@ def with_types(op: ControlOp, inputs: Sequence[SSAValue], results: Sequence[Attr
     return made
 
 
-def _functions(module: ModuleOp) -> Mapping[str, FuncOp]:
-    return {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, FuncOp)}
-
-
 def check_truth(type_: Attribute, what: str) -> None:
     """Check that a type is that of one truth value on the host.
 
@@ -372,7 +369,7 @@ def refuse_control_flow(module: ModuleOp, what: str) -> None:
 
 
 def _control_flow(module: ModuleOp) -> Iterator[ControlOp]:
-    ops = (op for function in _functions(module).values() for op in function.walk())
+    ops = (op for function in functions(module) for op in function.walk())
     return (op for op in ops if isinstance(op, ControlOp))
 
 

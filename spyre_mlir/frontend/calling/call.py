@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch.export import ExportedProgram
 from xdsl.dialects.builtin import TensorType
-from xdsl.dialects.func import FuncOp
 
+from spyre_mlir.dialects.ir.functions import functions_by_name
 from spyre_mlir.frontend.calling.tensor_states import write
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.program.complex_tensors import as_complex
@@ -80,5 +80,5 @@ def _as_tensor(array: Array) -> torch.Tensor:
 def _result_dtypes(program: Program) -> list[torch.dtype]:
     """dtypes of the function's results, the new values of mutated arguments included."""
     dtypes = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
-    main = next(op for op in program.module.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+    main = functions_by_name(program.module)["main"]
     return [dtypes[t.get_element_type()] for t in main.function_type.outputs if isinstance(t, TensorType)]

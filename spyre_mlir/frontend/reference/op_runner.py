@@ -9,13 +9,13 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from xdsl.dialects import func
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_build import TypeBuild
 from spyre_mlir.dialects.host_call import HostCall, OperandSlot
+from spyre_mlir.dialects.ir.functions import first_function
 from spyre_mlir.dialects.tensors import TypedValue
 from spyre_mlir.errors import FaultKind, MachineFault, RegistrationError, UnsupportedError
 from spyre_mlir.frontend.arguments import DROPPED
@@ -50,7 +50,7 @@ def torch_values(module: ModuleOp, inputs: Sequence[Array]) -> dict[Operation, l
         module: at the aten level.
         inputs: one array per argument of `main`.
     """
-    main = next(op for op in module.ops if isinstance(op, func.FuncOp))
+    main = first_function(module)
     known: dict[SSAValue, Array] = dict(zip(main.body.block.args, inputs, strict=True))
     found: dict[Operation, list[Array]] = {}
     with generator_kept():

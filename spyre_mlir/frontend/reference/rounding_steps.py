@@ -18,7 +18,6 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects import func
 from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
@@ -26,6 +25,7 @@ from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.flips import NEAR, Flip
 from spyre_mlir.dialects.host_call import HostCall
 from spyre_mlir.dialects.ir.control import ControlOp
+from spyre_mlir.dialects.ir.functions import first_function
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.errors import SpyreError
@@ -86,7 +86,7 @@ class RoundingSteps:
 
         None if it has no steps, torch cannot run an op alone, or it is held against double precision anyway.
         """
-        main = next(op for op in module.ops if isinstance(op, func.FuncOp))
+        main = first_function(module)
         ops = [op for op in main.body.block.ops if isinstance(op, AtenOp)]
         if any(isinstance(op, ControlOp) for op in main.body.block.ops):
             return None  # which steps there are, values decide

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import torch
 from torch.fx import Node
-from xdsl.dialects import func
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.aten_sizes import SizeAttr, symbolic_extents
+from spyre_mlir.dialects.ir.functions import first_function
 from spyre_mlir.dialects.size_expressions import evaluate, solved
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.program.program import Argument, Program
@@ -95,7 +95,7 @@ def _met(program: Program, leaves: Sequence[object]) -> Iterator[_Met]:
 
 def argument_types(program: Program) -> dict[str, TensorType[Attribute]]:
     """Return the types of the arguments by name."""
-    main = next(op for op in program.module.ops if isinstance(op, func.FuncOp))
+    main = first_function(program.module)
     pairs = zip(program.arguments, main.body.block.args, strict=True)
     return {argument.name: cast("TensorType[Attribute]", value.type) for argument, value in pairs}
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import torch
-from xdsl.dialects import func
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.aten_sizes import extents_at, number_at
+from spyre_mlir.dialects.ir.functions import first_function
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import Argument, Program, TreeConstant
 from spyre_mlir.frontend.symbolic.call_sizes import argument_types
@@ -52,7 +52,7 @@ def first_elements(program: Program, outputs: Any, sizes: Sizes) -> Any:
         outputs: of a call for larger sizes.
         sizes: values of the symbols in the caller's call.
     """
-    main = next(op for op in program.module.ops if isinstance(op, func.FuncOp))
+    main = first_function(program.module)
     types = cast("Sequence[TensorType[Attribute]]", main.function_type.outputs.data)
     with flat_dataclasses(program.output_tree):
         leaves, _ = tree_flatten(outputs)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
+from spyre_mlir.dialects.ir.functions import functions, functions_by_name
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.places import Rebase
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
@@ -76,13 +76,12 @@ class DeviceProgram:
 
     @cached_property
     def _executes(self) -> dict[str, list[Operation]]:
-        functions = [f for f in self.bundle.ops if isinstance(f, FuncOp)]
-        return {f.sym_name.data: [op for op in f.walk() if isinstance(op, SdscExecuteOp)] for f in functions}
+        named = functions_by_name(self.bundle)
+        return {name: [op for op in f.walk() if isinstance(op, SdscExecuteOp)] for name, f in named.items()}
 
     @cached_property
     def _numbers(self) -> dict[SSAValue, int]:
-        functions = [f for f in self.host.ops if isinstance(f, FuncOp)]
-        buffers = [b for f in functions for op in f.walk() if isinstance(op, LaunchOp) for b in op.buffers]
+        buffers = [b for f in functions(self.host) for op in f.walk() if isinstance(op, LaunchOp) for b in op.buffers]
         return {buffer: number for number, buffer in reversed(list(enumerate(buffers)))}
 
 

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.ir.control import refuse_control_flow
+from spyre_mlir.dialects.ir.functions import functions_by_name
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel import LaunchOp
@@ -70,7 +71,7 @@ def python_text(name: str, program: ModuleOp, launches: Sequence[Launch], direct
         UnsupportedError: the host decides what runs, or a step is no transfer, launch or host step.
     """
     refuse_control_flow(program, "host code")
-    main = next(op for op in program.ops if isinstance(op, FuncOp) and op.sym_name.data == "main")
+    main = functions_by_name(program)["main"]
     names = _identifiers(value_names(main))
     *steps, last = main.body.block.ops
     body = [line for number, op in enumerate(steps) for line in _step(number, op, names)]

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 
+from spyre_mlir.dialects.ir.functions import functions_by_name
 from spyre_mlir.dialects.sdscbundle import (
     ArgField,
     DeviceMemAllocateOp,
@@ -178,7 +179,7 @@ def run_bundle(
         MachineFault: the program misbehaved.
         UnsupportedError: the machine has no rule for something the bundle asks.
     """
-    function = next((op for op in module.ops if isinstance(op, FuncOp) and op.sym_name.data == entry), None)
+    function = functions_by_name(module).get(entry)
     if function is None:
         raise InputError(f"a bundle has a func.func @{entry}, this module has none")
     expected = len(function.function_type.inputs)

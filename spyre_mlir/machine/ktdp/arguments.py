@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.ktdp.tiles import StoreOp
 from spyre_mlir.dialects.ktdp.views import ConstructDistributedMemoryViewOp, ConstructMemoryViewOp, view_type
 from spyre_mlir.errors import InputError
@@ -47,7 +48,7 @@ def kernels(module: ModuleOp) -> list[FuncOp]:
     Raises:
         InputError: there is none, or it is not known which of several to run.
     """
-    found = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
+    found = {op.sym_name.data: op for op in functions(module)}
     stem = next(iter(found), "").removesuffix("_0")
     if found and list(found) == [f"{stem}_{number}" for number in range(len(found))]:
         return list(found.values())
@@ -64,7 +65,7 @@ def find_kernel(module: ModuleOp, name: str | None = None) -> FuncOp:
     Raises:
         InputError: there is none, or a name is needed.
     """
-    found = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp) and not op.is_declaration}
+    found = {op.sym_name.data: op for op in functions(module)}
     if name is None:
         name = next(iter(found)) if len(found) == 1 else "main"
     if name not in found:

@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter
 from xdsl.ir import Attribute
 
+from spyre_mlir.dialects.ir.functions import functions_by_name
 from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, numpy_type
 from spyre_mlir.machine.faults import FaultKind
@@ -81,12 +82,10 @@ def find_function(module: ModuleOp, name: str) -> FuncOp:
     Raises:
         InputError: the module has none.
     """
-    functions = [op for op in module.ops if isinstance(op, FuncOp)]  # beside hundreds of files with symbols, too
-    found = next((op for op in functions if op.sym_name.data == name), None)
-    if found is None:
-        known = ", ".join(op.sym_name.data for op in functions)
-        raise InputError(f"no function '{name}' in the module", hint=f"its functions are {known or 'none'}")
-    return found
+    known = functions_by_name(module)  # beside hundreds of files with symbols, too
+    if name not in known:
+        raise InputError(f"no function '{name}' in the module", hint=f"its functions are {', '.join(known) or 'none'}")
+    return known[name]
 
 
 def argument_name(function: FuncOp, number: int) -> str:

@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation
 
 from spyre_mlir.choices import HostFallback
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.ir.modules import copy_of, ops_in
 from spyre_mlir.dialects.places import Rebase, Source, numbered, source_of
 from spyre_mlir.dialects.spyre.kernel import KernelOp
@@ -210,7 +211,7 @@ def named_kernels(module: ModuleOp, operations: Mapping[int, tuple[str, ...]], f
         files: how many there are.
     """
     called, texts = called_functions(module), value_names(module)
-    main = next(f for f in module.ops if isinstance(f, func.FuncOp) and f.sym_name.data not in called)
+    main = next(f for f in functions(module) if f.sym_name.data not in called)
     calls = {name: [op for op in ops_in(module) if _calls(op, name)] for name in called}
     found: list[tuple[KernelOp, list[Rebase]]] = []
     seen = set[str]()

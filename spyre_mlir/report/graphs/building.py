@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, Operation
 from spyre_mlir.choices import HostFallback
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.ir.control import refuse_control_flow
+from spyre_mlir.dialects.ir.functions import functions_by_name
 from spyre_mlir.dialects.ir.modules import copy_of
 from spyre_mlir.dialects.places import Source, numbered, source_of
 from spyre_mlir.dialects.spyre.host import HostOp
@@ -108,7 +109,7 @@ def group_of(source: Source) -> tuple[str, ...]:
 
 
 def _main(module: ModuleOp) -> func.FuncOp:
-    return next(op for op in module.ops if isinstance(op, func.FuncOp) and op.sym_name.data == "main")
+    return functions_by_name(module)["main"]
 
 
 def flat_copy(module: ModuleOp) -> ModuleOp:

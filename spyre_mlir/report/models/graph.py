@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.ir.functions import first_function
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.tensors import as_tensor_type
 
@@ -50,7 +50,7 @@ def graph_of(module: ModuleOp, support: Mapping[AtenOp, str]) -> Graph:
         module: the program.
         support: what becomes of every operation.
     """
-    main = next(op for op in module.ops if isinstance(op, func.FuncOp))
+    main = first_function(module)
     graph, makers = Graph(), dict[SSAValue, str]()
     for number, argument in enumerate(main.body.block.args):
         kind = main.arg_attrs.data[number].data.get("aten.kind") if main.arg_attrs is not None else None

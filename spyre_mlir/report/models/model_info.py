@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, cast
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
 from xdsl.ir import Attribute
 
+from spyre_mlir.dialects.ir.functions import first_function
 from spyre_mlir.ops.table import Support
 from spyre_mlir.report.models.graph import Graph, graph_of
 from spyre_mlir.report.models.op_support import support_of
@@ -151,7 +151,7 @@ def _outputs(program: Program) -> Iterable[TensorFacts]:
     from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 
     names = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
-    main = next(op for op in program.module.ops if isinstance(op, func.FuncOp))
+    main = first_function(program.module)
     named = cast("Sequence[DictionaryAttr]", (main.res_attrs or ArrayAttr[DictionaryAttr](())).data)
     for number, attribute in enumerate(main.function_type.outputs.data):
         type_ = cast("TensorType[Attribute]", attribute)

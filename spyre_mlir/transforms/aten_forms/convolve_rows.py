@@ -29,6 +29,7 @@ from xdsl.passes import ModulePass
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments, placed_results
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.ir.control import called_by_control
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.cost_parameters import CALIBRATED
@@ -40,7 +41,6 @@ from spyre_mlir.ops.helpers.depthwise import keeps_columns
 from spyre_mlir.ops.helpers.sliding_windows import spread
 from spyre_mlir.ops.table import Family
 from spyre_mlir.transforms.utils.aten_ops import arguments_of, is_open, replace
-from spyre_mlir.transforms.utils.rebuild import functions
 
 _LANES, _BYTES = DL16.elements_per_stick(), DL16.bits // 8
 # Normalisations by known statistics: they multiply and add a number for each channel.

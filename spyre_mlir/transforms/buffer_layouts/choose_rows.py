@@ -25,6 +25,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
@@ -37,7 +38,6 @@ from spyre_mlir.transforms.buffer_layouts.order_batches import takes_any_order
 from spyre_mlir.transforms.kernel_plans.kernel_choices import KernelChoices
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.kernels.loops import row_loops
-from spyre_mlir.transforms.utils.rebuild import functions
 
 CLEAR_GAIN = 0.1  # part of its time that a product has to save: neighbours are divided as the present loops are
 

@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.target import spec_of
@@ -32,7 +33,6 @@ from spyre_mlir.hw.sticks import StickError, StickLayout
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import kernel_work
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.kernels.loops import batch_loops, footprints, loops_of
-from spyre_mlir.transforms.utils.rebuild import functions
 
 
 @dataclass(frozen=True)

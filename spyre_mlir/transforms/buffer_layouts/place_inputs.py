@@ -29,6 +29,7 @@ from spyre_mlir.choices import InputLayouts
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, WEIGHT, kind_of, new_values, note_of, note_placed
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.ir.control import called_by_control
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import as_tensor_type, integer_bits, shape_of
 from spyre_mlir.hw.formats import DL16
@@ -36,7 +37,6 @@ from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import StickLayout
 from spyre_mlir.ops.composed.nn.paged_attention import COMPUTE, COMPUTE_WITH_SINKS, STORE
 from spyre_mlir.ops.table import Family
-from spyre_mlir.transforms.utils.rebuild import functions
 
 _ATTENTION = "scaled_dot_product_attention"
 # Where an operator takes a cache in pages.

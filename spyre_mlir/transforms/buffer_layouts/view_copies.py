@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, SpaceAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
@@ -37,7 +38,6 @@ from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import kernel_work
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.kernels.launches import Launches, launch_numbers, one_launch
-from spyre_mlir.transforms.utils.rebuild import functions
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.argument_notes import is_prepared
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.ir.modules import copy_of, take_apart
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, NestOp, YieldOp
@@ -43,7 +44,6 @@ from spyre_mlir.transforms.cut_nests.cut_rows import CutRowsPass
 from spyre_mlir.transforms.loop_to_kernel.conversion import PlansLayouts
 from spyre_mlir.transforms.utils.nests.nest_parts import nest_like, part_of
 from spyre_mlir.transforms.utils.nests.shared_rows import SharedRows, filled_parts, shared_rows
-from spyre_mlir.transforms.utils.rebuild import functions
 
 # Reductions of rows have to take so many times less time, or nothing is tried.
 CLEAR_GAIN = 1.2

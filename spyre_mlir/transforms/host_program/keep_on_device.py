@@ -25,10 +25,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of
 from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, carried_inputs, varying_inputs, with_types
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel_loop import is_written, uses_with_tiles
-from spyre_mlir.transforms.utils.rebuild import functions
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, overwritten, placed_arguments
 from spyre_mlir.dialects.ir.control import ControlOp, ForLoopOp, carried_arguments
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.hints import hint_of
@@ -42,7 +43,7 @@ from spyre_mlir.transforms.loop_to_kernel.region_plans import PlannedRegion, che
 from spyre_mlir.transforms.loop_to_kernel.slice_loops import PlannedLoop, fits_bundle
 from spyre_mlir.transforms.utils.numerics.integer_origins import Origins
 from spyre_mlir.transforms.utils.numerics.kept_float32 import check_names, kept_ops
-from spyre_mlir.transforms.utils.rebuild import Emitter, describe_location, functions, install, try_each
+from spyre_mlir.transforms.utils.rebuild import Emitter, describe_location, install, try_each
 
 
 @dataclass

@@ -11,9 +11,10 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.places import Rebase
 from spyre_mlir.errors import LoweringError
-from spyre_mlir.transforms.utils.rebuild import describe_location, functions
+from spyre_mlir.transforms.utils.rebuild import describe_location
 
 
 def inline_all(module: ModuleOp) -> None:

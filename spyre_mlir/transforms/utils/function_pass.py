@@ -11,9 +11,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.hw.spec import SpyreSpec
-from spyre_mlir.transforms.utils.rebuild import functions
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.aten_sizes import SYMBOLS, declared_symbols
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.errors import InputError
-from spyre_mlir.transforms.utils.rebuild import functions
 
 
 def check_closed(module: ModuleOp) -> None:

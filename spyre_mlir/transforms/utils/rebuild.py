@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from spyre_mlir.dialects.aten_arguments import ORIGIN, TERMS, WIDENED
@@ -16,11 +16,6 @@ from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.errors import SpyreError, UnsupportedError
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.transforms.utils.hints import inherit_hint
-
-
-def functions(module: ModuleOp) -> list[func.FuncOp]:
-    """Return the functions of a module that have a body."""
-    return [op for op in module.body.block.ops if isinstance(op, func.FuncOp) and op.body.blocks]
 
 
 class Emitter:

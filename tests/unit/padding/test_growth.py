@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.func import FuncOp
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.padding.growth import Growth, Pair, growth
 from spyre_mlir.text.render import parse_module
-from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.universe import make_context
 
 ROWS = """

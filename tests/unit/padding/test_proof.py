@@ -11,12 +11,12 @@ from torch import nn
 from torch.export import Dim
 
 import spyre_mlir
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.padding.growth import Pair
 from spyre_mlir.padding.proof import prove
 from spyre_mlir.text.render import parse_module
-from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.universe import make_context
 
 LENGTH = {1: Dim("length", min=8, max=512)}

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 
 from spyre_mlir.dialects.ir.control import ControlOp
+from spyre_mlir.dialects.ir.functions import functions_by_name
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel import KernelOp
@@ -18,7 +19,7 @@ Launches = Mapping[Operation, int]
 
 def called_functions(module: ModuleOp) -> dict[str, func.FuncOp]:
     """Return the functions of a module that it calls, by name, in the order of their first calls."""
-    known = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
+    known = functions_by_name(module)
     names = dict.fromkeys(op.callee.root_reference.data for op in ops_in(module) if isinstance(op, func.CallOp))
     return {name: known[name] for name in names if name in known}
 

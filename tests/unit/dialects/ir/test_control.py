@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from xdsl.dialects.builtin import TensorType, f32
-from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.ir.control import (
@@ -17,6 +16,7 @@ from spyre_mlir.dialects.ir.control import (
     varying_inputs,
     with_types,
 )
+from spyre_mlir.dialects.ir.functions import functions_by_name
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import module_text, parse_module, verify_module
@@ -153,10 +153,10 @@ def test_what_needs_one_order_of_ops_is_refused() -> None:
 
 def test_a_body_gives_the_next_values_of_what_it_carries() -> None:
     parsed = parse_module(module(LOOP), make_context())
-    functions = {op.sym_name.data: op for op in parsed.ops if isinstance(op, FuncOp)}
+    named = functions_by_name(parsed)
     for name, number in (("step", 0), ("go", None)):
-        assert carried_arguments(functions[name]) == {functions[name].body.block.args[0]: number}
-    assert carried_arguments(functions["same"]) == carried_arguments(functions["main"]) == {}
+        assert carried_arguments(named[name]) == {named[name].body.block.args[0]: number}
+    assert carried_arguments(named["same"]) == carried_arguments(named["main"]) == {}
 
 
 def test_an_op_with_other_types_stands_where_it_stood() -> None:

@@ -9,10 +9,10 @@ from xdsl.dialects.test import TestOp
 from xdsl.interpreter import Interpreter
 from xdsl.ir import Attribute
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.machine.bundle.addresses import AddressFunctions, address_rules
 from spyre_mlir.machine.levels.calls import FunctionRules
 from spyre_mlir.text.render import parse_module
-from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.universe import make_context
 
 INDEX = IndexType()

@@ -7,9 +7,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.transforms.aten_to_loop.legality import check_not_empty, check_supported
-from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.levels import passed
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import ModuleOp
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre.hints import Hint
 from spyre_mlir.dialects.spyre.kernel import ConvertOp, KernelOp, device_tensor
 from spyre_mlir.hw.spec import SPYRE
@@ -13,7 +14,6 @@ from spyre_mlir.transforms.kernel_loops.repeated_weights import copies_of, repea
 from spyre_mlir.transforms.kernel_plans.divided_blocks import kernels_in
 from spyre_mlir.transforms.plan_notes.kernel_forms import KernelForms
 from spyre_mlir.transforms.utils.kernels.widened_weights import is_widened
-from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.kernel_loops.test_row_blocks import product
 from tests.unit.transforms.levels import ops
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow, reads_beside, row_loops
-from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.levels import ops, passed
 
 # Rows of two sticks: 64 x 2 x 128 bytes are 16384; one value per row in a stick of its own: 64 x 128 are 8192.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.scf import ForOp
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
@@ -16,7 +17,6 @@ from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow
 from spyre_mlir.transforms.kernel_loops.tiled_body import TiledBody, install
-from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.kernel_loops.test_row_blocks import product
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
 from spyre_mlir.transforms.kernel_to_ktdp.buffer_names import (
     describe_buffers,
@@ -14,7 +15,6 @@ from spyre_mlir.transforms.kernel_to_ktdp.buffer_names import (
     is_written,
     named_buffers,
 )
-from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.machine.modules import device
 from tests.unit.transforms.kernel_to_ktdp.kernels import matrix
 from tests.unit.transforms.levels import ops, passed

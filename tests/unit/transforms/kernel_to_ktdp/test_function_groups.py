@@ -6,6 +6,7 @@ import pytest
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_loop import buffer_behind
 from spyre_mlir.errors import UnsupportedError
@@ -16,7 +17,6 @@ from spyre_mlir.transforms.kernel_to_ktdp.function_groups import (
     kernels_of,
     spill,
 )
-from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.kernel_to_ktdp.kernels import matrix, sparse
 from tests.unit.transforms.levels import ops, passed
 

@@ -8,12 +8,12 @@ import pytest
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.transforms.kernel_to_ktdp.function_groups import FunctionGroup
 from spyre_mlir.transforms.kernel_to_ktdp.slices import SliceForm
 from spyre_mlir.transforms.kernel_to_ktdp.value_threading import Threads, threads_of
-from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.kernel_to_ktdp.kernels import matrix
 from tests.unit.transforms.levels import passed
 

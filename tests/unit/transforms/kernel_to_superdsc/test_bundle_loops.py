@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.dialects.test import TestOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds
 from spyre_mlir.transforms.kernel_to_superdsc.bundle_loops import LoopNest, Trip, schedule
-from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.levels import passed
 
 

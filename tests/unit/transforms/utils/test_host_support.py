@@ -6,9 +6,9 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import said_arguments
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.transforms.utils.host_support import ReadOnHost, is_marked, loop_step, mark
 from spyre_mlir.transforms.utils.patterns import apply_once
-from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.transforms.levels import ops, passed
 
 X = "tensor<4x8xf32>"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from xdsl.dialects import func
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, ModuleOp, StringAttr, f32, i64
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, StringAttr, f32, i64
 from xdsl.dialects.test import TestOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -17,7 +17,6 @@ from spyre_mlir.transforms.utils.rebuild import (
     Emitter,
     Failures,
     describe_location,
-    functions,
     origin_of_aten,
     rebuild,
     tell_origin,
@@ -38,11 +37,6 @@ def function(*ops: Operation) -> func.FuncOp:
 def at_line(op: Operation, line: int) -> Operation:
     op.location = FileLineColLoc(StringAttr("model.py"), IntAttr(line), IntAttr(2))
     return op
-
-
-def test_functions_without_a_body_are_left_out() -> None:
-    main, declared = function(), func.FuncOp.external("declared", [], [])
-    assert functions(ModuleOp([declared, TestOp(), main])) == [main]
 
 
 def test_new_ops_take_location_and_number_of_the_one_at_hand() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from xdsl.ir import Operation
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.transforms.utils.kernels.launches import called_functions, launch_numbers, launch_ops, one_launch
-from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.levels import ops, passed
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre.loop import NestOp
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.transforms.utils.nests.shared_rows import SharedRows, filled_parts, shared_rows
-from spyre_mlir.transforms.utils.rebuild import functions
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.levels import ops
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre.host import LoopHostOp
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.transforms.utils.nests.unread_parts import drop_unread_parts
-from spyre_mlir.transforms.utils.rebuild import functions
 from tests.unit.dialects.texts import lines_of, read
 from tests.unit.transforms.levels import ops
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 import torch
 
-from tests.graphs import compounds as _compounds  # noqa: F401 - declares operators
-from tests.graphs.operators import FLOATS, OPERATORS, Call, Kinds, Tensor, fitting
+# Both declare operators; a seed draws from them in the order of these imports.
+from tests.graphs import basic_layers as _basic_layers  # noqa: F401
+from tests.graphs import compounds as _compounds  # noqa: F401
+from tests.graphs.operators import FLOATS, OPERATORS, Call, Kinds, Tensor
 
 EXTENTS = (1, 2, 3, 4, 5, 7, 8, 13, 16, 31, 33, 64, 65, 70)
 MOST_ELEMENTS = 6_000
@@ -122,7 +125,7 @@ def random_program(seed: int) -> tuple[Program, tuple[Tensor, ...]]:
 
 def _random_step(random: Random, values: Sequence[Tensor]) -> Step | None:
     name = random.choice(list(OPERATORS))
-    choices = fitting(OPERATORS[name].takes, values)
+    choices = _fitting(OPERATORS[name].takes, values)
     if not all(choices):
         return None
     # Any value may be read again; the newest is taken more often, so that programs are deep too.
@@ -136,3 +139,19 @@ def _result(step: Step, values: Sequence[Tensor]) -> Tensor | None:
     made = step.call(*(values[n] for n in step.reads), kinds=Kinds())
     usable = 0 < made.numel() <= 20_000 and bool(torch.isfinite(made).all())
     return made if usable and float(made.double().abs().max()) <= LARGEST else None
+
+
+def _fitting(takes: str, tensors: Sequence[Tensor]) -> list[list[int]]:
+    """For each operand, the numbers of the tensors of its kind."""
+
+    def is_kind(kind: str, x: Any) -> bool:
+        whole = not x.is_floating_point() and x.dtype != torch.bool
+        return {
+            "f": x.is_floating_point(),
+            "i": whole,
+            "b": x.dtype == torch.bool,
+            "n": x.dtype != torch.bool,
+            "a": True,
+        }[kind]
+
+    return [[n for n, x in enumerate(tensors) if is_kind(kind, x)] for kind in takes]

@@ -7,27 +7,10 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.errors import InputError, MachineFault, UnsupportedError
 from spyre_mlir.machine.ktdp import run_ktir
+from tests.end_to_end.ktir.fault_programs import BARRIER, BOTH, V, W, copy_program, fails, starts
 from tests.unit.machine.ktdp.ktir_programs import box, copy, function, halves, load, run, store, tile, view
 
 HALF = np.float16
-
-
-def fails(module: ModuleOp, kind: str, says: str, **arrays: object) -> None:
-    with pytest.raises(MachineFault, match=says) as caught:
-        run(module, **arrays)  # type: ignore[arg-type]
-    assert caught.value.kind == kind
-
-
-def copy_program(source: str, target: str, *between: str, grid: str = "[1]", shape: tuple[int, ...] = (8,)) -> ModuleOp:
-    """Copy eight elements from x to y: the views are given, the tiles start at %p and %q."""
-    return function("%x: index, %y: index", source, target, *between, copy("s", "t", shape), grid=grid)
-
-
-def starts(p: str, q: str) -> str:
-    return tile("s", "v", [p], (8,), (16,)) + tile("t", "w", [q], (8,), (16,))
-
-
-V, W = view("v", "x", (16,)), view("w", "y", (16,))
 
 
 def test_a_right_copy() -> None:
@@ -151,132 +134,6 @@ def test_points_that_the_set_leaves_out() -> None:
 
 
 # --- cores --------------------------------------------------------------------------------------------------------
-
-EIGHTH = "%mine = arith.muli %core, %c8 : index\n"
-
-
-def test_two_cores_write_one_place() -> None:
-    arrays = {"x": np.zeros(16, HALF), "y": np.zeros(16, HALF)}
-    run(copy_program(V, W, EIGHTH, starts("mine", "mine"), grid="[2]"), **arrays)
-    program = copy_program(V, W, EIGHTH, starts("mine", "c0"), grid="[2]")
-    fails(program, "double-write", "core 1 writes 8 elements of y that core 0 writes", **arrays)
-
-
-@pytest.mark.parametrize("reader", [0, 1])
-def test_a_core_reads_what_another_writes(reader: int) -> None:
-    """In either order: nothing makes one wait for the other."""
-    x = halves(0, 16)
-    program = function(
-        "%x: index, %y: index",
-        V,
-        W,
-        tile("s", "v", ["c0"], (8,), (16,)) + tile("t", "w", ["c0"], (8,), (16,)) + load("d", "s", (8,)),
-        f"%reads = arith.cmpi eq, %core, %c{reader} : index\n%writes = arith.cmpi ne, %core, %c{reader} : index\n",
-        "scf.if %writes {\n" + store("d", "t", (8,)) + "}\n",
-        "scf.if %reads {\n" + load("e", "t", (8,)) + "}\n",
-        grid="[2]",
-    )
-    fails(program, "read-write-race", "elements of y that core", x=x, y=np.zeros(16, HALF))
-
-
-BARRIER = """
-%zero = arith.constant dense<0.0> : tensor<1xf16>
-%fut = ktdp.inter_tile_produce producer_tiles_per_group = TEAM : tensor<1xf16> -> !ktdp.tile_future<tensor<1xf16>, groups = affine_set<(g) : (g == 0)>> {
-^bb0(%g: index):
-  ktdp.yield_partial %zero : tensor<1xf16>
-}
-%done = ktdp.inter_tile_reduce(%fut) consumer_tiles_per_group = TEAM, identity(%zero : tensor<1xf16>) : !ktdp.tile_future<tensor<1xf16>, groups = affine_set<(g) : (g == 0)>> -> tensor<1xf16> {
-^bb0(%l: tensor<1xf16>, %r: tensor<1xf16>):
-  %sum = arith.addf %l, %r : tensor<1xf16>
-  ktdp.yield_reduced %sum : tensor<1xf16>
-}
-"""
-BOTH, ZERO = "affine_set<(i)[g] : (i - 2 * g >= 0, -i + 2 * g + 1 >= 0)>", "affine_set<(i)[g] : (i - 2 * g == 0)>"
-
-
-def test_a_reduction_makes_cores_wait() -> None:
-    """Each core writes its half, and after the barrier reads the other's."""
-    x = halves(0, 16)
-    other = "%other = arith.subi %c8, %mine : index\n"
-    body = [
-        V,
-        W,
-        EIGHTH,
-        other,
-        starts("mine", "mine"),
-        copy("s", "t", (8,)),
-        BARRIER.replace("TEAM", BOTH),
-        tile("u", "w", ["other"], (8,), (16,)) + load("e", "u", (8,)),
-    ]
-    run(function("%x: index, %y: index", *body, grid="[2]"), x=x, y=np.zeros(16, HALF))
-    del body[6]
-    fails(
-        function("%x: index, %y: index", *body, grid="[2]"),
-        "read-write-race",
-        "elements of y",
-        x=x,
-        y=np.zeros(16, HALF),
-    )
-
-
-@pytest.mark.parametrize("consumers", ["- 2 * g >= 0, -i + 2 * g + 1 >= 0", "- 2 * g - 1 == 0"])
-def test_a_barrier_orders_only_what_came_before(consumers: str) -> None:
-    """Core 0 writes again after it; core 1 may or may not see that. Core 0 need not receive anything."""
-    barrier = BARRIER.replace("TEAM", BOTH, 1).replace("TEAM", f"affine_set<(i)[g] : (i {consumers})>")
-    x = halves(0, 16)
-    again = "%first = arith.cmpi eq, %core, %c0 : index\nscf.if %first {\n" + store("data", "t", (8,)) + "}\n"
-    late = "%second = arith.cmpi eq, %core, %c1 : index\nscf.if %second {\n" + load("e", "u", (8,)) + "}\n"
-    body = [
-        V,
-        W,
-        EIGHTH,
-        starts("mine", "mine"),
-        copy("s", "t", (8,)),
-        barrier,
-        tile("u", "w", ["c0"], (8,), (16,)),
-    ]
-    run(function("%x: index, %y: index", *body, late, grid="[2]"), x=x, y=np.zeros(16, HALF))
-    program = function("%x: index, %y: index", *body, again, late, grid="[2]")
-    fails(program, "read-write-race", "elements of y that core (0 writes|1 reads)", x=x, y=np.zeros(16, HALF))
-
-
-def test_overwriting_after_a_barrier_what_another_has_read() -> None:
-    x = halves(0, 16)
-    other = "%other = arith.subi %c8, %mine : index\n"
-    after = tile("u", "v", ["other"], (8,), (16,)) + store("data", "u", (8,))
-    body = [
-        V,
-        EIGHTH,
-        other,
-        tile("s", "v", ["mine"], (8,), (16,)),
-        load("data", "s", (8,)),
-        BARRIER.replace("TEAM", BOTH),
-        after,
-    ]
-    found = run(function("%x: index", *body, grid="[2]"), x=x)["x"]
-    assert np.array_equal(found, np.concatenate([x[8:], x[:8]]))
-    del body[5]
-    fails(
-        function("%x: index", *body, grid="[2]"),
-        "read-write-race",
-        "core 1 writes elements of x that core 0 reads|core 1 reads",
-        x=x,
-    )
-
-
-def test_a_partial_result_that_nobody_sends() -> None:
-    """Core 1 never reaches the op that produces: it is inside of a condition."""
-    guarded = "%first = arith.cmpi eq, %core, %c0 : index\nscf.if %first {\n" + BARRIER.replace("TEAM", BOTH) + "}\n"
-    fails(
-        function("%x: index", guarded, grid="[2]"), "deadlock", "cores 0 wait for partial results", x=np.zeros(1, HALF)
-    )
-    run(function("%x: index", BARRIER.replace("TEAM", ZERO), grid="[2]"), x=np.zeros(1, HALF))
-
-
-def test_who_is_no_consumer_gets_nothing() -> None:
-    uses = view("w", "y", (2,)) + tile("t", "w", ["core"], (1,), (2,)) + store("done", "t", (1,))
-    program = function("%y: index", BARRIER.replace("TEAM", ZERO), uses, grid="[2]")
-    fails(program, "uninitialised-read", "1 of 1 elements that are stored have no value.*", y=np.zeros(2, HALF))
 
 
 # --- scratchpads --------------------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from spyre_mlir.frontend.element_types import tensor_type
 from spyre_mlir.ops.table import OpEntry, Sample
 from tests.end_to_end.ops import cases
 from tests.end_to_end.ops.forms import checked
-from tests.end_to_end.ops.thresholds import THRESHOLDS, distinct
+from tests.end_to_end.ops.threshold_inputs import distinct
+from tests.end_to_end.ops.thresholds import THRESHOLDS
 from tests.functions import FunctionModel
 from tests.opinfo.compare import SELECTING
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -39,16 +35,9 @@ from spyre_mlir.universe import make_context
 from tests.emitted import check_bundle
 from tests.end_to_end.models import llama, mlp, softmax
 from tests.paths import ROOT
+from tests.unit.backend.llama_layers import llama_layer
 
 DEVICE = MachineOptions(numerics="device")
-
-
-@cache
-def llama_layer() -> tuple[CompiledModel, tuple[torch.Tensor, ...]]:
-    model, inputs = llama(tokens=5)
-    compiled = spyre_mlir.compile(model, inputs)
-    assert isinstance(compiled, CompiledModel)
-    return compiled, inputs
 
 
 def program_names(stored: StoredBundle) -> list[str]:
@@ -205,63 +194,6 @@ def test_a_fault_names_the_line_of_the_model(tmp_path: Path) -> None:
         run_from_disk(directory, {"x": inputs[0].numpy()}, DEVICE)
     assert fault.value.where is not None
     assert fault.value.where.endswith(f"{ROOT}/tests/end_to_end/models.py:{number}")
-
-
-@pytest.fixture(scope="module")
-def layer_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A Llama layer at the superdsc level, and its values, as files that need no torch."""
-    compiled, _ = llama_layer()
-    folder = tmp_path_factory.mktemp("layer")
-    (folder / "module.mlir").write_text(compiled.mlir("superdsc"))
-    values = {name: value.detach().numpy() for name, value in compiled._program.values.items()}
-    np.savez(folder / "values.npz", **values)
-    return folder / "module.mlir", folder / "values.npz"
-
-
-def killed(files: tuple[Path, Path], folder: Path, times: int, seed: int) -> list[str]:
-    words = [*map(str, files), str(folder), str(times), str(seed)]
-    command = [sys.executable, "-m", "tests.unit.backend.killed_writer", *words]
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
-
-
-def test_a_killed_writer_leaves_no_bundle_or_a_whole_one(layer_files: tuple[Path, Path], tmp_path: Path) -> None:
-    left = killed(layer_files, tmp_path, 6, 0)
-    assert len(left) == 6
-    assert set(left) <= {"none", "old", "new"}
-
-
-@pytest.mark.slow(reason="fifty processes; the default run kills three")
-def test_a_writer_killed_at_fifty_points(layer_files: tuple[Path, Path], tmp_path: Path) -> None:
-    left = killed(layer_files, tmp_path, 50, 1)
-    assert len(left) == 50
-    assert set(left) == {"none", "old", "new"}  # early, late, and in place of an older one
-
-
-WRITE = """
-import sys
-from pathlib import Path
-import numpy as np
-from spyre_mlir.backend.directory import write_bundle
-from spyre_mlir.pipeline import lower
-from spyre_mlir.text.render import parse_module
-from spyre_mlir.universe import make_context
-module = parse_module(Path(sys.argv[1]).read_bytes(), make_context(), "layer.mlir")
-with np.load(sys.argv[2]) as stored:
-    values = {name: stored[name] for name in stored.files}
-write_bundle(Path(sys.argv[3]), lower(module, make_context()).modules["superdsc"], values)
-"""
-
-
-def test_two_processes_write_the_same_bytes(layer_files: tuple[Path, Path], tmp_path: Path) -> None:
-    """Lowered from aten and written under two orders of sets."""
-    (tmp_path / "aten.mlir").write_text(llama_layer()[0].mlir("aten"))
-    for seed in ("1", "4242"):
-        words = [str(tmp_path / "aten.mlir"), str(layer_files[1]), str(tmp_path / seed)]
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        subprocess.run([sys.executable, "-c", WRITE, *words], cwd=ROOT, env=environment, check=True)
-    first, second = ({p.name: p.read_bytes() for p in (tmp_path / seed).iterdir()} for seed in ("1", "4242"))
-    assert sorted(first) == sorted(second)
-    assert [name for name in first if first[name] != second[name]] == []
 
 
 class Mapped(Mapping[str, Any]):

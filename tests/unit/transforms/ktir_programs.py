@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import torch
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import BlockArgument
 
@@ -14,8 +15,9 @@ from spyre_mlir.dialects.spyre.kernel import AllocOp, FromDeviceOp, KernelConsta
 from spyre_mlir.hw.moves import moved
 from spyre_mlir.machine.ktdp import run_ktir
 from spyre_mlir.machine.levels.loop import known_numbers
+from spyre_mlir.pipeline import lower_to_ktir
 from spyre_mlir.text.ktir import ktir_text
-from spyre_mlir.text.ktir_program import function_texts
+from spyre_mlir.text.ktir_program import function_texts, program_text
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms.kernel_to_ktdp.buffer_names import named_buffers
 from spyre_mlir.universe import make_context
@@ -23,6 +25,7 @@ from tests.oracles.ktir_lines import problems
 
 DTYPES = {"SEN169_FP16": np.float16, "IEEE_FP32": np.float32, "SENUINT32": np.int32, "IEEE_INT32": np.int32}
 STICK_BYTES = 128
+TOLERANCE = 3e-3  # of the largest number: some ulps of an f16
 GARBAGE = 77  # what the host leaves in padding that it was not asked to clear
 
 
@@ -138,3 +141,17 @@ def program_of(kernels: str, ktir: str) -> Program:
     """A program from the text of its kernels and of its KTIR."""
     module = parse_module(kernels.encode(), make_context(), "kernels")
     return Program(ktir, next(op for op in module.ops if isinstance(op, FuncOp)))
+
+
+def half(*shape: int) -> torch.Tensor:
+    """Random numbers, the same ones for a shape."""
+    generator = torch.Generator().manual_seed(sum(shape) + len(shape))
+    return torch.randn(shape, dtype=torch.float16, generator=generator)
+
+
+def ktir_of(kernels: str) -> str:
+    """The KTIR of a program at the kernel level."""
+    context = make_context()
+    module = parse_module(kernels.encode(), context, "kernels")
+    verify_module(module)
+    return program_text(lower_to_ktir(module, context))

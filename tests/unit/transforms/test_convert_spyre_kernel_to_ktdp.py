@@ -16,7 +16,6 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.ktdp import ConstructMemoryViewOp, LoadOp, StoreOp
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.ops import ATEN
-from spyre_mlir.pipeline import lower_to_ktir
 from spyre_mlir.text.ktir_program import program_text
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms.convert_spyre_kernel_to_ktdp import ConvertSpyreKernelToKtdpPass
@@ -24,15 +23,9 @@ from spyre_mlir.transforms.kernel_to_ktdp.hardware_functions import known_functi
 from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
 from tests.ktir_cpu.interpreter import checkout, run
-from tests.unit.transforms.ktir_programs import Program, program_of
+from tests.unit.transforms.ktir_programs import TOLERANCE, Program, half, ktir_of, program_of
 
 functional = nn.functional
-TOLERANCE = 3e-3  # of the largest number: some ulps of an f16
-
-
-def half(*shape: int) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(sum(shape) + len(shape))
-    return torch.randn(shape, dtype=torch.float16, generator=generator)
 
 
 def rows(count: int, *shape: int) -> torch.Tensor:
@@ -163,13 +156,6 @@ def test_small_tiles_make_loops_and_change_nothing(
     expect(program_of(kernels, text), name)
 
 
-def ktir_of(kernels: str) -> str:
-    context = make_context()
-    module = parse_module(kernels.encode(), context, "kernels")
-    verify_module(module)
-    return program_text(lower_to_ktir(module, context))
-
-
 SPLIT = """
 !a = !spyre.tensor<[8, 512] x SEN169_FP16, order [1, 0], stick 1, hbm>
 !b = !spyre.tensor<[512, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
@@ -266,76 +252,6 @@ def test_what_is_between_kernels_is_a_tensor(compiled: Callable[[str], CompiledM
     views = [op for op in function.walk() if isinstance(op, ConstructMemoryViewOp)]
     assert len(views) == 2 and not any(v.memory_space.is_local for v in views)
     assert sum(isinstance(op, LoadOp | StoreOp) for op in function.walk()) == 2
-
-
-CLASH = """
-!t = !spyre.tensor<[64, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>
-func.func @main(%x: tensor<64x128xf16>) -> tensor<64x128xf16> {
-  %a = spyre.kernel.to_device %x : tensor<64x128xf16> to !t
-  %b = spyre.kernel.alloc : !t
-  %c = spyre.kernel.alloc : !t
-  spyre.kernel.compute "exp" [m = 64 over 2, n = 128] ins(%a[m, n] : !t) outs(%b[m, n] : !t)
-  spyre.kernel.compute "neg" [m = 64, n = 128 over 2] ins(%b[m, n] : !t) outs(%c[m, n] : !t)
-  %r = spyre.kernel.from_device %c : !t to tensor<64x128xf16>
-  func.return %r : tensor<64x128xf16>
-}
-"""
-
-
-def test_a_function_ends_where_cores_must_wait() -> None:
-    """Rows, then columns: the second kernel needs what other cores wrote."""
-    assert ktir_of(CLASH).count("func.func") == 2
-    alike = CLASH.replace("[m = 64, n = 128 over 2]", "[m = 64 over 2, n = 128]")
-    assert ktir_of(alike).count("func.func") == 1
-    for text in (CLASH, alike):
-        (got,) = program_of(text, ktir_of(text)).run([half(64, 128).numpy()])
-        np.testing.assert_allclose(got, -np.exp(half(64, 128).double().numpy()), rtol=2e-3)
-
-
-def test_a_scratchpad_buffer_of_two_functions_goes_through_device_memory() -> None:
-    function = lambda a: (a.sum(-1), a.sum(0), a.amax(-1))  # noqa: E731
-    x = half(128, 200)
-    model = spyre_mlir.compile(FunctionModel(function), (x,))
-    text = model.ktir()
-    assert text.count("func.func") > 1
-    for one, other in zip(
-        program_of(model.mlir("spyre.kernel"), text).run([x.numpy()]), function(x.double()), strict=True
-    ):
-        assert np.abs(one - other.numpy()).max() <= TOLERANCE * np.abs(other.numpy()).max()
-
-
-TURN = """
-!t = !spyre.tensor<[512, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>
-!rows = !spyre.tensor<[128, 128] x SEN169_FP16, order [1, 0], stick 1, extents [512, 128], hbm>
-func.func @main(%x: tensor<512x128xf16>) -> tensor<512x128xf16> {
-  %d = spyre.kernel.to_device %x : tensor<512x128xf16> to !t
-  %b = spyre.kernel.alloc : !t
-  %o = spyre.kernel.alloc : !t
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %c4 = arith.constant 4 : index
-  scf.for %i = %c0 to %c4 step %c1 {
-    %dt = spyre.kernel.tile %d dim 0 at %i * 128 : !t to !rows
-    %bt = spyre.kernel.tile %b dim 0 at %i * 128 : !t to !rows
-    %ot = spyre.kernel.tile %o dim 0 at %i * 128 : !t to !rows
-    spyre.kernel.compute "exp" [m = 128 over 2, n = 128] ins(%dt[m, n] : !rows) outs(%bt[m, n] : !rows)
-    spyre.kernel.compute "neg" [m = 128, n = 128 over 2] ins(%bt[m, n] : !rows) outs(%ot[m, n] : !rows)
-  }
-  %r = spyre.kernel.from_device %o : !t to tensor<512x128xf16>
-  func.return %r : tensor<512x128xf16>
-}
-"""
-
-
-def test_a_loop_in_which_cores_wait_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="a loop in which cores wait for one another: neg touches") as raised:
-        ktir_of(TURN)
-    assert "unroll" in str(raised.value)
-
-
-def test_a_loop_of_several_numbers_of_cores_is_refused() -> None:
-    with pytest.raises(UnsupportedError, match="a loop whose kernels run on 2 and 4 cores"):
-        ktir_of(TURN.replace("m = 128, n = 128 over 2", "m = 128 over 2, n = 128 over 2"))
 
 
 def test_every_function_of_the_op_table_has_ktir() -> None:

@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import IsTerminator
 
-from spyre_mlir.dialects.ir.control import ControlOp, called_by_control
+from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.ir.functions import functions_by_name
+from spyre_mlir.dialects.ir.module_control import called_by_control
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import CARRIED, PARAMETER
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType

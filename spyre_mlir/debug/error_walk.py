@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.choices import Numerics
 from spyre_mlir.debug.stored_runs import own_draws
-from spyre_mlir.dialects.ir.control import has_control_flow
+from spyre_mlir.dialects.ir.module_control import has_control_flow
 from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import InputError

@@ -23,8 +23,8 @@ from spyre_mlir.dialects.argument_notes import PLACES, note_of
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.aten_sizes import number_at
-from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, WhileLoopOp, carried_inputs, returned_by
-from spyre_mlir.dialects.ir.functions import first_function
+from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, WhileLoopOp
+from spyre_mlir.dialects.ir.functions import first_function, returned_by
 from spyre_mlir.frontend.calling.current_values import with_current_values
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier
@@ -212,7 +212,7 @@ class _Graph:
         if isinstance(op, CondOp):
             self.control(op, _COND, (self.nodes[op.predicate], *graphs, tuple(given)))
         else:
-            carried = carried_inputs(op)
+            carried = op.carried_inputs
             self.control(op, _WHILE, (*graphs, tuple(given[:carried]), tuple(given[carried:])))
 
     def loop(self, op: ForLoopOp) -> None:

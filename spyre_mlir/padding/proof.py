@@ -25,15 +25,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
-from spyre_mlir.dialects.ir.control import (
-    CondOp,
-    ControlOp,
-    ForLoopOp,
-    WhileLoopOp,
-    carried_inputs,
-    returned_by,
-    varying_inputs,
-)
+from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, WhileLoopOp
+from spyre_mlir.dialects.ir.functions import returned_by
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.loop import (
     EmptyOp,
@@ -159,9 +152,9 @@ class _Walk:
 
     def _loop(self, op: ForLoopOp | WhileLoopOp) -> None:
         """Follow padding through a loop with a body of its own, until what it carries holds the same each trip."""
-        functions, carried = op.functions(), carried_inputs(op)
+        functions, carried = op.functions(), op.carried_inputs
         for function in functions:
-            self._hand(function, op, carried, varying_inputs(op))
+            self._hand(function, op, carried, op.varying_inputs)
         *conditions, body = functions
         block, returned = body.body.block, returned_by(body)
         pairs, changes = list(zip(block.args, returned[:carried], strict=False)), True

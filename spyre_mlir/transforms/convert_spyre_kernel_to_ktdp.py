@@ -18,8 +18,8 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from spyre_mlir.dialects.ir.control import refuse_control_flow
 from spyre_mlir.dialects.ir.functions import functions
+from spyre_mlir.dialects.ir.module_control import refuse_control_flow
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.host import HostOp
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp

@@ -18,8 +18,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from spyre_mlir.choices import Addresses, LoopForm, SdscVersion
-from spyre_mlir.dialects.ir.control import called_by_control
 from spyre_mlir.dialects.ir.functions import functions
+from spyre_mlir.dialects.ir.module_control import called_by_control
 from spyre_mlir.dialects.ir.modules import take_apart
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, launch_origin

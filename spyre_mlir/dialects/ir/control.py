@@ -15,8 +15,7 @@ Decision: docs/decisions/0197-loops-over-slices-are-loops-of-the-bundle.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import cast
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
     I64,
@@ -28,7 +27,7 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -42,10 +41,8 @@ from xdsl.irdl import (
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.ir.functions import functions, functions_by_name
-from spyre_mlir.dialects.places import source_of
+from spyre_mlir.dialects.ir.functions import functions_by_name
 from spyre_mlir.dialects.tensors import as_tensor_type
-from spyre_mlir.errors import UnsupportedError
 
 
 class ControlOp(IRDLOperation):
@@ -63,6 +60,16 @@ class ControlOp(IRDLOperation):
     def callees(self) -> tuple[SymbolRefAttr, ...]:
         """The functions that it may call."""
         raise NotImplementedError
+
+    @property
+    def carried_inputs(self) -> int:
+        """How many of the first inputs it carries from trip to trip; branches carry nothing."""
+        return 0
+
+    @property
+    def varying_inputs(self) -> int:
+        """How many of the first inputs are others in each trip: what it carries, and what it slices."""
+        return self.carried_inputs
 
     def functions(self) -> list[FuncOp]:
         """Return the functions that it may call.
@@ -83,13 +90,13 @@ class ControlOp(IRDLOperation):
     def _check(self, function: FuncOp, results: Sequence[Attribute], inputs: Sequence[Attribute] | None = None) -> None:
         """Raises VerifyException unless a function takes the inputs, or these types, and gives these results."""
         name, given = function.sym_name.data, [v.type for v in self.inputs] if inputs is None else inputs
-        for what, got, wanted in (
+        for verb, got, wanted in (
             ("takes", function.function_type.inputs.data, given),
             ("gives", function.function_type.outputs.data, results),
         ):
             if list(got) != list(wanted):
                 texts = [", ".join(map(str, types)) for types in (got, wanted)]
-                raise VerifyException(f"@{name} {what} ({texts[0]}), {self.name} expects ({texts[1]})")
+                raise VerifyException(f"@{name} {verb} ({texts[0]}), {self.name} expects ({texts[1]})")
 
 
 @irdl_op_definition
@@ -128,7 +135,7 @@ class CondOp(ControlOp):
 
     def verify_(self) -> None:
         """Checks C1 and the functions."""
-        check_truth(self.predicate.type, "the predicate of control.cond")
+        _check_truth(self.predicate.type, "the predicate of control.cond")
         for function in self.functions():
             self._check(function, [r.type for r in self.outputs])
 
@@ -162,6 +169,11 @@ class WhileLoopOp(ControlOp):
         """The functions that it may call."""
         return self.condition, self.body
 
+    @property
+    def carried_inputs(self) -> int:
+        """How many of the first inputs it carries: one for each result."""
+        return len(self.outputs)
+
     def verify_(self) -> None:
         """Checks C1, C2 and the functions."""
         results, given = [r.type for r in self.outputs], [v.type for v in self.inputs]
@@ -172,7 +184,7 @@ class WhileLoopOp(ControlOp):
         outputs = condition.function_type.outputs.data
         if len(outputs) != 1:
             raise VerifyException(f"@{condition.sym_name.data} gives {len(outputs)} values, expected a truth value")
-        check_truth(outputs[0], f"what @{condition.sym_name.data} gives")
+        _check_truth(outputs[0], f"what @{condition.sym_name.data} gives")
         self._check(condition, list(outputs))
         self._check(body, results)
 
@@ -231,6 +243,16 @@ class ForLoopOp(ControlOp):
     def callees(self) -> tuple[SymbolRefAttr, ...]:
         """The function that it calls."""
         return (self.body,)
+
+    @property
+    def carried_inputs(self) -> int:
+        """How many of the first inputs it carries."""
+        return self.carried.value.data
+
+    @property
+    def varying_inputs(self) -> int:
+        """How many of the first inputs it carries or slices."""
+        return self.carried_inputs + self.sliced.value.data
 
     @property
     def order(self) -> range:
@@ -295,82 +317,11 @@ def with_types(op: ControlOp, inputs: Sequence[SSAValue], results: Sequence[Attr
     return made
 
 
-def check_truth(type_: Attribute, what: str) -> None:
-    """Check that a type is that of one truth value on the host.
-
-    Raises:
-        VerifyException: it is another one.
-    """
+def _check_truth(type_: Attribute, value: str) -> None:
+    """Raises VerifyException unless a value, as the message calls it, has the type of one truth value on the host."""
     tensor = as_tensor_type(type_)
     if tensor is None or tensor.get_shape() != () or str(tensor.get_element_type()) != "i1":
-        raise VerifyException(f"{what} is {type_}, expected tensor<i1>")
-
-
-def called_by_control(module: ModuleOp) -> set[str]:
-    """Return the names of the functions of a module that its control flow calls."""
-    return {callee.root_reference.data for op in _control_flow(module) for callee in op.callees}
-
-
-def carried_arguments(function: FuncOp) -> dict[SSAValue, int | None]:
-    """Return the arguments of a function that loops carry, with the numbers of their next values among its results.
-
-    The condition of a loop gives no next values: the number is None.
-    """
-    module, found = function.parent_op(), dict[SSAValue, "int | None"]()
-    for op in _control_flow(module) if isinstance(module, ModuleOp) else ():
-        if not isinstance(op, CondOp) and function.sym_name.data in {c.root_reference.data for c in op.callees}:
-            is_body = op.callees[-1].root_reference.data == function.sym_name.data
-            found |= {function.body.block.args[n]: n if is_body else None for n in range(carried_inputs(op))}
-    return found
-
-
-def carried_inputs(op: ControlOp) -> int:
-    """Return how many of the first inputs of an op it carries from trip to trip; branches carry nothing."""
-    match op:
-        case WhileLoopOp():
-            return len(op.outputs)
-        case ForLoopOp():
-            return op.carried.value.data
-        case _:
-            return 0
-
-
-def varying_inputs(op: ControlOp) -> int:
-    """Return how many of the first inputs of an op are others in each trip: what it carries, and what it slices."""
-    return carried_inputs(op) + (op.sliced.value.data if isinstance(op, ForLoopOp) else 0)
-
-
-def returned_by(function: FuncOp) -> Sequence[SSAValue]:
-    """Return the values that a function of one block returns."""
-    return cast(ReturnOp, function.body.block.last_op).arguments
-
-
-def has_control_flow(module: ModuleOp) -> bool:
-    """Return whether the host decides anything in a program."""
-    return next(_control_flow(module), None) is not None
-
-
-def refuse_control_flow(module: ModuleOp, what: str) -> None:
-    """Check that the host decides nothing in a program.
-
-    Args:
-        module: the program, at any level.
-        what: cannot be had otherwise.
-
-    Raises:
-        UnsupportedError: it decides something.
-    """
-    for op in _control_flow(module):
-        raise UnsupportedError(
-            f"{op.name}: {what} is for programs in which the host decides nothing",
-            where=str(source_of(op.location)) or None,
-            hint="compile the branches and bodies as models of their own",
-        )
-
-
-def _control_flow(module: ModuleOp) -> Iterator[ControlOp]:
-    ops = (op for function in functions(module) for op in function.walk())
-    return (op for op in ops if isinstance(op, ControlOp))
+        raise VerifyException(f"{value} is {type_}, expected tensor<i1>")
 
 
 Control = Dialect("control", [CondOp, WhileLoopOp, ForLoopOp])
@@ -381,15 +332,7 @@ __all__ = [
     "ControlOp",
     "ForLoopOp",
     "WhileLoopOp",
-    "called_by_control",
-    "carried_arguments",
-    "carried_inputs",
-    "check_truth",
     "entry_type",
-    "has_control_flow",
-    "refuse_control_flow",
-    "returned_by",
-    "varying_inputs",
     "with_operands",
     "with_types",
 ]

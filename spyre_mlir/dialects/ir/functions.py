@@ -1,9 +1,13 @@
-"""Functions of a module: those that have a body, those of a name, and the one that a program begins with."""
+"""Functions of a module: those with a body, those of a name, the one that a program begins with, and their results."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import cast
+
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
 
 
 def functions(module: ModuleOp) -> list[FuncOp]:
@@ -28,4 +32,9 @@ def first_function(module: ModuleOp) -> FuncOp:
     return found[0]
 
 
-__all__ = ["first_function", "functions", "functions_by_name"]
+def returned_by(function: FuncOp) -> Sequence[SSAValue]:
+    """Return the values that a function of one block returns."""
+    return cast(ReturnOp, function.body.block.last_op).arguments
+
+
+__all__ = ["first_function", "functions", "functions_by_name", "returned_by"]

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.ir import BlockArgument, SSAValue
 
 from spyre_mlir.dialects.argument_notes import BITS, BOUNDS, KIND, PREPARED_KINDS, kind_of, note_of
-from spyre_mlir.dialects.ir.control import ControlOp, varying_inputs
+from spyre_mlir.dialects.ir.control import ControlOp
 
 
 def hand_down_notes(module: ModuleOp) -> None:
@@ -20,7 +20,7 @@ def hand_down_notes(module: ModuleOp) -> None:
         for op in caller.body.block.ops:
             if isinstance(op, ControlOp):
                 notes = [_handed_down(caller, value) for value in op.inputs]
-                varying = varying_inputs(op)
+                varying = op.varying_inputs
                 notes[:varying] = [DictionaryAttr({})] * varying
                 for function in op.functions():
                     function.arg_attrs = ArrayAttr(notes)

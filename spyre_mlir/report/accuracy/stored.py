@@ -15,7 +15,7 @@ from spyre_mlir.backend.stored import StoredBundle
 from spyre_mlir.choices import Numerics
 from spyre_mlir.debug.error_walk import KernelError, kernel_errors, launches_of
 from spyre_mlir.debug.stored_runs import own_draws, stored_program
-from spyre_mlir.dialects.ir.control import refuse_control_flow
+from spyre_mlir.dialects.ir.module_control import refuse_control_flow
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.hw.formats import DL16

@@ -10,7 +10,7 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from spyre_mlir.dialects.ir.control import refuse_control_flow
+from spyre_mlir.dialects.ir.module_control import refuse_control_flow
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor

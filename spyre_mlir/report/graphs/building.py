@@ -14,8 +14,8 @@ from xdsl.ir import Attribute, Block, Operation
 
 from spyre_mlir.choices import HostFallback
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.ir.control import refuse_control_flow
 from spyre_mlir.dialects.ir.functions import functions_by_name
+from spyre_mlir.dialects.ir.module_control import refuse_control_flow
 from spyre_mlir.dialects.ir.modules import copy_of
 from spyre_mlir.dialects.places import Source, numbered, source_of
 from spyre_mlir.dialects.spyre.host import HostOp

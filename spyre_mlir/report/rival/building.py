@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.choices import HostFallback
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.ir.control import refuse_control_flow
+from spyre_mlir.dialects.ir.module_control import refuse_control_flow
 from spyre_mlir.dialects.ir.modules import copy_of, ops_in
 from spyre_mlir.dialects.places import numbered, source_of
 from spyre_mlir.dialects.spyre.kernel import ComputeOp

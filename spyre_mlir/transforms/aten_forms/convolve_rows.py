@@ -28,8 +28,8 @@ from xdsl.passes import ModulePass
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, new_values, placed_arguments, placed_results
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.ir.control import called_by_control
 from spyre_mlir.dialects.ir.functions import functions
+from spyre_mlir.dialects.ir.module_control import called_by_control
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.cost_parameters import CALIBRATED

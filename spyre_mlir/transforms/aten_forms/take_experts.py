@@ -26,7 +26,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.aten import AtenOp, make_op
 from spyre_mlir.dialects.aten_arguments import PLACED, spell_arguments
-from spyre_mlir.dialects.ir.control import called_by_control
+from spyre_mlir.dialects.ir.module_control import called_by_control
 from spyre_mlir.dialects.spyre.host import SAYS_WHERE
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.hw.cost_parameters import CALIBRATED, LAUNCH_US

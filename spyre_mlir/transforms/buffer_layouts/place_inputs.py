@@ -28,8 +28,8 @@ from xdsl.passes import ModulePass
 from spyre_mlir.choices import InputLayouts
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, WEIGHT, kind_of, new_values, note_of, note_placed
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.ir.control import called_by_control
 from spyre_mlir.dialects.ir.functions import functions
+from spyre_mlir.dialects.ir.module_control import called_by_control
 from spyre_mlir.dialects.target import spec_of
 from spyre_mlir.dialects.tensors import as_tensor_type, integer_bits, shape_of
 from spyre_mlir.hw.formats import DL16

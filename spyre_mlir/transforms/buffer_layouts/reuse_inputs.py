@@ -32,8 +32,8 @@ from spyre_mlir.dialects.argument_notes import (
     placed_arguments,
     placed_results,
 )
-from spyre_mlir.dialects.ir.control import called_by_control
 from spyre_mlir.dialects.ir.functions import functions
+from spyre_mlir.dialects.ir.module_control import called_by_control
 from spyre_mlir.transforms.utils.kernels.launches import called_functions
 from spyre_mlir.transforms.utils.stored_entries import only_reader, stored_entries, unshaped
 

@@ -24,7 +24,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of
-from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, carried_inputs, varying_inputs, with_types
+from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, with_types
 from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
@@ -66,10 +66,10 @@ class _Handing:
 
     def keep(self) -> None:
         """Carry and give back on the device what can be, then send in the caller what functions only send."""
-        kept = carried_inputs(self._op) if isinstance(self._op, ForLoopOp) else len(self._op.outputs)
+        kept = self._op.carried_inputs if isinstance(self._op, ForLoopOp) else len(self._op.outputs)
         for number in range(kept):
             self._result(number)
-        for number in reversed(range(varying_inputs(self._op), len(self._op.inputs))):
+        for number in reversed(range(self._op.varying_inputs, len(self._op.inputs))):
             self._argument(number)
         for function, block in zip(self._functions, self._blocks, strict=True):
             types = [a.type for a in block.args], [v.type for v in _returned(block).operands]
@@ -215,14 +215,14 @@ def _is_written_by_others(use: Use) -> bool:
     if not isinstance(op, ControlOp):
         return False
     number = use.index - len(op.operands) + len(op.inputs)
-    if number < carried_inputs(op):
+    if number < op.carried_inputs:
         return True
     return any(_is_written(function.body.block.args[number]) for function in op.functions())
 
 
 def _is_carried(op: kernel.ToDeviceOp) -> bool:
     users = ((u.operation, u.index) for u in op.result.uses)
-    return any(isinstance(user, ControlOp) and number < carried_inputs(user) for user, number in users)
+    return any(isinstance(user, ControlOp) and number < user.carried_inputs for user, number in users)
 
 
 def _is_prepared(value: SSAValue) -> bool:

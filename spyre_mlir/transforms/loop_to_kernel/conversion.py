@@ -17,8 +17,9 @@ from xdsl.rewriter import Rewriter
 from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.argument_notes import PREPARED_KINDS, kind_of, overwritten, placed_arguments
-from spyre_mlir.dialects.ir.control import ControlOp, ForLoopOp, carried_arguments
+from spyre_mlir.dialects.ir.control import ControlOp, ForLoopOp
 from spyre_mlir.dialects.ir.functions import functions
+from spyre_mlir.dialects.ir.module_control import carried_arguments
 from spyre_mlir.dialects.spyre import host, loop
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.hints import hint_of

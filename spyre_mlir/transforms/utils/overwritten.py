@@ -8,8 +8,8 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.argument_notes import overwritten
-from spyre_mlir.dialects.ir.control import called_by_control
 from spyre_mlir.dialects.ir.functions import functions
+from spyre_mlir.dialects.ir.module_control import called_by_control
 from spyre_mlir.transforms.utils.kernels.launches import called_functions
 
 Pairs = set[tuple[int, int]]

@@ -6,18 +6,7 @@ import pytest
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.ir.control import (
-    CondOp,
-    ForLoopOp,
-    carried_arguments,
-    carried_inputs,
-    has_control_flow,
-    refuse_control_flow,
-    varying_inputs,
-    with_types,
-)
-from spyre_mlir.dialects.ir.functions import functions_by_name
-from spyre_mlir.errors import UnsupportedError
+from spyre_mlir.dialects.ir.control import CondOp, ControlOp, ForLoopOp, with_types
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import module_text, parse_module, verify_module
 from spyre_mlir.universe import make_context
@@ -117,9 +106,10 @@ def test_a_loop_calls_its_body_with_entries(backwards: bool) -> None:
 def test_inputs_that_vary_come_first() -> None:
     parsed = parse_module(SUMS, make_context())
     (op,) = (o for o in parsed.walk() if isinstance(o, ForLoopOp))
-    assert (carried_inputs(op), varying_inputs(op)) == (1, 2)
-    (body,) = op.functions()
-    assert carried_arguments(body) == {body.body.block.args[0]: 0}
+    assert (op.carried_inputs, op.varying_inputs) == (1, 2)
+    for text, carried in ((LOOP, 1), (COND, 0)):
+        other = next(o for o in parse_module(module(text), make_context()).walk() if isinstance(o, ControlOp))
+        assert (other.carried_inputs, other.varying_inputs) == (carried, carried)
 
 
 @pytest.mark.parametrize(
@@ -139,24 +129,6 @@ def test_inputs_that_vary_come_first() -> None:
 def test_loops_that_do_not_fit(old: str, new: str, message: str) -> None:
     with pytest.raises(VerifyException, match=message):
         verify_module(parse_module(SUMS.replace(old, new, 1), make_context()))
-
-
-def test_what_needs_one_order_of_ops_is_refused() -> None:
-    with pytest.raises(
-        UnsupportedError, match=r"control\.while_loop: a graph is for programs in which the host decides"
-    ):
-        refuse_control_flow(parse_module(module(LOOP), make_context()), "a graph")
-    plain = parse_module(module("%0 = aten.neg(%x) : (tensor<2xf32>) -> tensor<2xf32>"), make_context())
-    refuse_control_flow(plain, "a graph")
-    assert not has_control_flow(plain)
-
-
-def test_a_body_gives_the_next_values_of_what_it_carries() -> None:
-    parsed = parse_module(module(LOOP), make_context())
-    named = functions_by_name(parsed)
-    for name, number in (("step", 0), ("go", None)):
-        assert carried_arguments(named[name]) == {named[name].body.block.args[0]: number}
-    assert carried_arguments(named["same"]) == carried_arguments(named["main"]) == {}
 
 
 def test_an_op_with_other_types_stands_where_it_stood() -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.test import TestOp
 from xdsl.ir import Block, Region
 
-from spyre_mlir.dialects.ir.functions import first_function, functions, functions_by_name
+from spyre_mlir.dialects.ir.functions import first_function, functions, functions_by_name, returned_by
 
 
 def function(name: str) -> FuncOp:
@@ -21,6 +21,12 @@ def test_functions_without_a_body_have_a_name_alone() -> None:
     assert functions(module) == [main, step]
     assert list(functions_by_name(module).items()) == [("declared", declared), ("main", main), ("step", step)]
     assert first_function(module) is main
+
+
+def test_results_are_those_of_the_end() -> None:
+    made = TestOp(result_types=[f32, f32])
+    block = Block([made, ReturnOp(made.results[1], made.results[0])])
+    assert list(returned_by(FuncOp("main", ([], [f32, f32]), Region(block)))) == [made.results[1], made.results[0]]
 
 
 def test_a_module_of_declarations_begins_with_nothing() -> None:

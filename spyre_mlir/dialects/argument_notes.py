@@ -99,6 +99,13 @@ def is_prepared(function: FuncOp, value: SSAValue) -> bool:
     return number >= 0 and kind_of(function, number) in PREPARED_KINDS and number not in new_values(function)
 
 
+def counts_up(value: SSAValue) -> bool:
+    """Return whether a value is an argument with the note that it has the integers 0, 1, 2, and so on."""
+    function = value.owner.parent_op() if isinstance(value, BlockArgument) else None
+    number = value.index if isinstance(value, BlockArgument) else -1
+    return isinstance(function, FuncOp) and note_of(function, number, COUNTS) is not None
+
+
 def placed_arguments(function: FuncOp) -> set[int]:
     """Return the numbers of arguments that have the default layout."""
     return _placed(function.arg_attrs)
@@ -218,7 +225,9 @@ __all__ = [
     "BITS",
     "BOUNDS",
     "COUNTS",
+    "DEFAULT",
     "KIND",
+    "LAYOUT",
     "MUTATES",
     "NAME",
     "PLACES",
@@ -227,11 +236,16 @@ __all__ = [
     "WEIGHT",
     "ZERO",
     "NamedPlaces",
+    "counts_up",
+    "is_prepared",
     "kind_of",
     "new_values",
     "note_of",
+    "note_placed",
     "note_reuses",
     "overwritten",
+    "placed_arguments",
+    "placed_results",
     "places_attribute",
     "places_of",
 ]

@@ -33,14 +33,13 @@ from spyre_mlir.dialects.spyre.loop_blocks import BLOCK
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.hw.formats import EXACT_INTEGERS, FP32
 from spyre_mlir.ops.native.entries import PUT_ENTRY
-from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread
+from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread, unshaped
 from spyre_mlir.transforms.utils.overwritten import overwritten_arguments
 from spyre_mlir.transforms.utils.stored_entries import (
     StoredEntries,
     host_positions,
     only_reader,
     stored_entries,
-    unshaped,
 )
 
 # Each entry has kernels of its own: more would take seconds to plan.

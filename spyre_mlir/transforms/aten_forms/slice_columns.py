@@ -151,15 +151,11 @@ def _slice(layer: AtenOp, selected: _Selected) -> None:
     result, writer = selected.reader.results[0], AtenWriter(selected.reader)
     width, first = prod(selected.parts[1:]), selected.place * prod(selected.parts[1:])
     value = writer.call("slice.Tensor", self=layer.results[0], dim=-1, start=first, end=first + width, step=1)
-    value = _viewed(writer, value, (*shape_of(value)[:-1], *selected.parts[1:]))
+    value = writer.viewed(value, (*shape_of(value)[:-1], *selected.parts[1:]))
     if (order := selected.order) != sorted(order):
         value = writer.call("permute", self=value, dims=order)
-    result.replace_all_uses_with(_viewed(writer, value, shape_of(result)))
+    result.replace_all_uses_with(writer.viewed(value, shape_of(result)))
     erase_unread(selected.reader)
-
-
-def _viewed(writer: AtenWriter, value: SSAValue, size: tuple[int, ...]) -> SSAValue:
-    return value if shape_of(value) == size else writer.call("view", self=value, size=size)
 
 
 __all__ = ["SliceColumnsPass"]

@@ -35,12 +35,11 @@ from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.ops.composed.nn.expert_mm import EXPERT_MM
 from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM
 from spyre_mlir.transforms.aten_forms.recognition.sorted_rows import SortedRows, has_rows, sorted_rows
-from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread, is_open
+from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, erase_unread, is_open, unshaped
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
 from spyre_mlir.transforms.utils.host_support import mark
 
 _TURNS = ("permute", "transpose.int")
-_SAME_ORDER = ("view", "reshape", "flatten.using_ints", "unsqueeze", "squeeze.dim")
 _BYTES = DL16.bits // 8
 # Each row has kernels of its own: more would take seconds to plan.
 _MOST_ROWS = 64
@@ -226,7 +225,7 @@ def _take_copied(ops: Sequence[AtenOp]) -> None:
     by_numbers = dict[SSAValue, list[_Copied]]()
     for op in ops:
         if (found := _copied(op) or _expert_mm(op)) is not None:
-            by_numbers.setdefault(_unshaped(found.numbers), []).append(found)
+            by_numbers.setdefault(unshaped(found.numbers), []).append(found)
     for source, products in by_numbers.items():
         if not _pays(prod(shape_of(source)), [p.weight for p in products]):
             continue
@@ -242,19 +241,12 @@ def _take_copied(ops: Sequence[AtenOp]) -> None:
                 _replace(op, _stacked(writer, [_own(writer, table, number) for number in numbers]))
 
 
-def _unshaped(numbers: SSAValue) -> SSAValue:
-    """What numbers are views of, in the same order."""
-    while isinstance(op := numbers.owner, AtenOp) and op.overload in _SAME_ORDER and not op.on_host:
-        numbers = op.operands[0]
-    return numbers
-
-
 def _expert_mm(op: AtenOp) -> _Copied | None:
     if op.overload != EXPERT_MM or not is_open(op):
         return None
     args = arguments_of(op)
     numbers, weight = args["token_expert_mapping"], args["moe_matrix"]
-    if isinstance(_unshaped(numbers), BlockArgument) or integer_bits(element_of(numbers)) < _LEAST_BITS:
+    if isinstance(unshaped(numbers), BlockArgument) or integer_bits(element_of(numbers)) < _LEAST_BITS:
         return None
     return _Copied(op, numbers, weight, (), args["input"], left=True, each=args["topk"])
 
@@ -268,7 +260,7 @@ def _copied(op: AtenOp) -> _Copied | None:
             turns.append(turn)
             value = turn.operands[0]
         numbers = _numbers(turn)
-        weight = None if numbers is None or not isinstance(turn, AtenOp) else _copy_of(turn, _unshaped(numbers))
+        weight = None if numbers is None or not isinstance(turn, AtenOp) else _copy_of(turn, unshaped(numbers))
         if numbers is None or weight is None or len(shape_of(weight)) != 3:
             continue
         if shape_of(rows)[2 if number == 0 else 1] == 1:
@@ -293,7 +285,7 @@ def _numbers(op: object) -> SSAValue | None:
 def _copy_of(op: AtenOp, source: SSAValue) -> SSAValue | None:
     """The tensor of which an op copies the entries that a vector of some numbers names; None for other ops."""
     numbers = _numbers(op)
-    return arguments_of(op)["self"] if numbers is not None and _unshaped(numbers) is source else None
+    return arguments_of(op)["self"] if numbers is not None and unshaped(numbers) is source else None
 
 
 def _with_matrices(product: _Copied, numbers: Sequence[SSAValue]) -> SSAValue:

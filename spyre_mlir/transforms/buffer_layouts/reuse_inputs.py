@@ -34,8 +34,9 @@ from spyre_mlir.dialects.argument_notes import (
 )
 from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.ir.module_control import called_by_control
+from spyre_mlir.transforms.utils.aten_ops import unshaped
 from spyre_mlir.transforms.utils.kernels.launches import called_functions
-from spyre_mlir.transforms.utils.stored_entries import only_reader, stored_entries, unshaped
+from spyre_mlir.transforms.utils.stored_entries import only_reader, stored_entries
 
 
 @dataclass(frozen=True)

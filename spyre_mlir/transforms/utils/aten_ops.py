@@ -14,7 +14,11 @@ from spyre_mlir.dialects.aten_arguments import WIDENED
 from spyre_mlir.dialects.aten_build import result_types, spelled
 from spyre_mlir.dialects.ir.call_effects import keeps_order
 from spyre_mlir.dialects.spyre.hints import hint_of
+from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.ops import ATEN
+
+# Overloads whose result has the elements of their tensor in the same order.
+SAME_ORDER = ("view", "reshape", "flatten.using_ints", "unsqueeze", "squeeze.dim")
 
 
 def is_open(op: AtenOp) -> bool:
@@ -44,6 +48,10 @@ class AtenWriter:
         Rewriter.insert_op(op, InsertPoint.before(self._before))
         return op.results[0]
 
+    def viewed(self, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
+        """Return a tensor in another shape of as many elements: itself if it has this one, else a view."""
+        return value if shape_of(value) == shape else self.call("view", self=value, size=shape)
+
     def moved(self, overload: str, weight: SSAValue, **given: Any) -> SSAValue:
         """Insert a move of a weight that the host makes at load, whatever room it takes, and return its result.
 
@@ -56,6 +64,13 @@ class AtenWriter:
         if isinstance(made.owner, AtenOp):
             made.owner.attributes[WIDENED] = UnitAttr()
         return made
+
+
+def unshaped(value: SSAValue) -> SSAValue:
+    """Return the tensor of which another one has all elements, in the same order."""
+    while isinstance(op := value.owner, AtenOp) and op.overload in SAME_ORDER and not op.on_host:
+        value = op.operands[0]
+    return value
 
 
 def arguments_of(op: AtenOp) -> dict[str, Any]:
@@ -124,4 +139,4 @@ def erase_unread(op: Operation) -> None:
         Rewriter.erase_op(unread)
 
 
-__all__ = ["AtenWriter", "arguments_of", "aten_op", "erase_unread", "is_open", "replace"]
+__all__ = ["SAME_ORDER", "AtenWriter", "arguments_of", "aten_op", "erase_unread", "is_open", "replace", "unshaped"]

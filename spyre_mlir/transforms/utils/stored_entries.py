@@ -11,9 +11,8 @@ from xdsl.ir import BlockArgument, SSAValue
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.ops.composed.nn.paged_attention import STORE
-from spyre_mlir.transforms.utils.aten_ops import AtenWriter, arguments_of, is_open
+from spyre_mlir.transforms.utils.aten_ops import SAME_ORDER, AtenWriter, arguments_of, is_open, unshaped
 
-_SAME_ORDER = ("view", "reshape", "flatten.using_ints", "unsqueeze", "squeeze.dim")
 _LEAST_BITS = 32  # of integers that number places
 
 
@@ -53,23 +52,12 @@ class StoredEntries:
         """Write what is stored, entry by entry, in the shape of the tensor with 1 for the dimensions of places."""
         shape, before, each = shape_of(self.old), self.dim, 1 if self.per == 1 else 2
         behind = shape[before + each :]
-        source = _shaped(writer, self.source, (*shape[:before], self.count, *behind))
+        source = writer.viewed(self.source, (*shape[:before], self.count, *behind))
         made = list[SSAValue]()
         for n in range(self.count):
             one = writer.call("slice.Tensor", self=source, dim=before, start=n, end=n + 1, step=1)
-            made.append(_shaped(writer, one, (*shape[:before], *(1,) * each, *behind)))
+            made.append(writer.viewed(one, (*shape[:before], *(1,) * each, *behind)))
         return made
-
-
-def _shaped(writer: AtenWriter, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
-    return value if shape_of(value) == shape else writer.call("view", self=value, size=shape)
-
-
-def unshaped(value: SSAValue) -> SSAValue:
-    """Return the tensor of which another one has all elements, in the same order."""
-    while isinstance(op := value.owner, AtenOp) and op.overload in _SAME_ORDER and not op.on_host:
-        value = op.operands[0]
-    return value
 
 
 def stored_entries(value: SSAValue) -> StoredEntries | None:
@@ -119,10 +107,10 @@ def only_reader(value: SSAValue) -> bool:
     while value.has_one_use():
         (use,) = value.uses
         op = use.operation
-        if not isinstance(op, AtenOp) or op.overload not in _SAME_ORDER:
+        if not isinstance(op, AtenOp) or op.overload not in SAME_ORDER:
             return True
         value = op.results[0]
     return False
 
 
-__all__ = ["StoredEntries", "host_positions", "only_reader", "stored_entries", "unshaped"]
+__all__ = ["StoredEntries", "host_positions", "only_reader", "stored_entries"]

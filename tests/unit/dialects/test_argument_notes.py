@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 from spyre_mlir.dialects.argument_notes import (
     NAME,
     NamedPlaces,
+    counts_up,
     kind_of,
     new_values,
     note_of,
@@ -33,6 +34,13 @@ def test_kinds_and_names() -> None:
     main = function(f'%x: {T} {{aten.name = "x", aten.kind = "input"}}, %y: {T}')
     assert (kind_of(main, 0), kind_of(main, 1)) == ("input", None)
     assert note_of(main, 0, NAME) == StringAttr("x")
+
+
+def test_a_note_says_that_a_vector_counts_up() -> None:
+    main = function("%x: tensor<3xi64> {aten.counts}, %y: tensor<3xi64>")
+    assert [counts_up(argument) for argument in main.body.block.args] == [True, False]
+    module = parse_module(f"func.func @f(%x: {T}) {{\n%0 = aten.neg(%x) : ({T}) -> {T}\nfunc.return }}", make_context())
+    assert not any(counts_up(result) for op in module.walk() for result in op.results)
 
 
 def test_a_function_without_notes() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects import func
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import SSAValue
 
-from spyre_mlir.dialects.argument_notes import COUNTS, note_of
+from spyre_mlir.dialects.argument_notes import counts_up
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.transforms.utils.aten_ops import arguments_of, is_open
@@ -97,15 +96,7 @@ def _reader(op: object, rank: int) -> Reader | None:
     if op.overload == _SLICE:
         start = args["start"] or 0
         return (op, start, start + taken) if args["step"] == 1 and start >= 0 else None
-    return (op, 0, taken) if _counts(args["index"]) else None
-
-
-def _counts(index: SSAValue) -> bool:
-    """Whether a vector has the integers 0, 1, 2, and so on."""
-    if not isinstance(index, BlockArgument):
-        return False
-    function = index.owner.parent_op()
-    return isinstance(function, func.FuncOp) and note_of(function, index.index, COUNTS) is not None
+    return (op, 0, taken) if counts_up(args["index"]) else None
 
 
 def _behind_one_column(op: AtenOp) -> SSAValue | None:

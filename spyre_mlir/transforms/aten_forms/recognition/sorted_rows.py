@@ -13,10 +13,9 @@ from math import prod
 from typing import Any
 
 from typing_extensions import override
-from xdsl.dialects import func
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from spyre_mlir.dialects.argument_notes import COUNTS, note_of
+from spyre_mlir.dialects.argument_notes import counts_up
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.ops.composed.nn.grouped_mm import GROUPED_MM
@@ -124,7 +123,7 @@ def sorted_rows(total: AtenOp) -> SortedRows | None:
 def _routing(gather: AtenOp) -> SortedRouting | None:
     """The routing behind a gather that puts sorted rows back in order; None if it is not recognised."""
     inverse = producer(index_of(gather), "index_put")
-    if inverse is None or arguments_of(inverse)["accumulate"] or not _counts(arguments_of(inverse)["values"]):
+    if inverse is None or arguments_of(inverse)["accumulate"] or not counts_up(arguments_of(inverse)["values"]):
         return None
     order = arguments_of(inverse)["indices"]
     sort = producer(order[0], "sort") if len(order) == 1 else None
@@ -277,14 +276,6 @@ def _without_copies(value: SSAValue) -> SSAValue:
     while (op := producer(value, *COPIES)) is not None:
         value = op.operands[0]
     return value
-
-
-def _counts(value: SSAValue) -> bool:
-    """Whether a vector is an argument with the values 0, 1, 2, and so on."""
-    if not isinstance(value, BlockArgument):
-        return False
-    function = value.owner.parent_op()
-    return isinstance(function, func.FuncOp) and note_of(function, value.index, COUNTS) is not None
 
 
 def index_of(op: AtenOp) -> SSAValue | None:

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from spyre_mlir.dialects.aten import AtenOp
+from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.frontend import import_program
-from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread, replace
+from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread, replace, unshaped
 
 
 def layer() -> AtenOp:
@@ -27,6 +28,15 @@ def test_ops_have_the_place_of_their_source() -> None:
 def test_an_unknown_op_is_refused() -> None:
     with pytest.raises(ValueError, match="nothing is not in the op table"):
         AtenWriter(layer()).call("nothing")
+
+
+def test_views_are_seen_through_and_written_where_they_are_needed() -> None:
+    op = layer()
+    writer, source = AtenWriter(op), op.operands[0]
+    assert writer.viewed(source, (2, 4)) is source
+    turned = writer.call("permute", self=writer.viewed(source, (4, 2)), dims=(1, 0))
+    assert shape_of(turned) == (2, 4)
+    assert unshaped(writer.call("unsqueeze", self=writer.viewed(turned, (8,)), dim=0)) is turned
 
 
 def test_what_is_read_by_nothing_is_erased() -> None:

@@ -173,4 +173,12 @@ def random_argument(
     return random.integers(low, high + 1, shape)
 
 
-__all__ = ["argument_names", "argument_types", "bound_inputs", "converted", "place_limits", "random_argument"]
+__all__ = [
+    "argument_names",
+    "argument_types",
+    "bound_inputs",
+    "check_names",
+    "converted",
+    "place_limits",
+    "random_argument",
+]

@@ -104,6 +104,7 @@ __all__ = [
     "group_called",
     "group_names",
     "guard_codes",
+    "hint_of_symbol",
     "holders",
     "is_composite",
     "is_differentiated",

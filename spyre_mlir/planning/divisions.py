@@ -372,4 +372,14 @@ _NOTHING_OWED: Mapping[int, float] = {}
 _NONE_OWED = frozenset[tuple[int, float]]()
 
 
-__all__ = ["OUTSIDE", "DividedKernel", "Division", "Kernel", "Prices", "divide_together", "divide_within", "with_local"]
+__all__ = [
+    "OUTSIDE",
+    "WIDTH",
+    "DividedKernel",
+    "Division",
+    "Kernel",
+    "Prices",
+    "divide_together",
+    "divide_within",
+    "with_local",
+]

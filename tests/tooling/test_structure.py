@@ -93,6 +93,29 @@ def test_public_classes_have_one_meaning() -> None:
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}
 
 
+def listed_names(tree: ast.Module) -> set[str] | None:
+    """The names in `__all__` of a module; None if it has none, or makes it up."""
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name("__all__")], value=ast.List(elts=names)):
+                return {name.value for name in names if isinstance(name, ast.Constant) and isinstance(name.value, str)}
+            case _:
+                continue
+    return None
+
+
+def test_lists_of_public_names_have_what_other_modules_import() -> None:
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+    dotted = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in MODULES}
+    missing = defaultdict[str, set[str]](set)
+    for tree in trees.values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module in dotted:
+                listed = listed_names(trees[dotted[node.module]])
+                missing[node.module] |= {a.name for a in node.names if listed is not None and a.name not in listed}
+    assert {module: sorted(names) for module, names in missing.items() if names} == {}
+
+
 def test_values_in_ops_are_typed() -> None:
     modules = [path for path in MODULES if path.is_relative_to(PACKAGE / "ops")]
     nodes = [node for path in modules for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]

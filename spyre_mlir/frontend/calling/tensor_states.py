@@ -156,4 +156,5 @@ __all__ = [
     "reader_of",
     "storage_of",
     "version_of",
+    "write",
 ]

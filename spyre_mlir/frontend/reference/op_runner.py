@@ -316,4 +316,4 @@ def in_torch(parameter: Any, value: object) -> object:
     return getattr(torch, value) if "MemoryFormat" in kind or "Layout" in kind else value
 
 
-__all__ = ["run_host_step", "torch_values"]
+__all__ = ["Array", "in_torch", "operator_of", "run_host_step", "torch_name", "torch_values"]

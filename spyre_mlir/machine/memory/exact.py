@@ -337,4 +337,4 @@ class ExactMemory(Memory):
         return values
 
 
-__all__ = ["Bools", "ExactMemory", "Floats", "Ints", "Memory", "Stored", "Tags", "element_bytes"]
+__all__ = ["Bools", "ExactMemory", "Floats", "Ints", "Memory", "MemoryRegion", "Stored", "Tags", "element_bytes"]

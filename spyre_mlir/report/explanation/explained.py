@@ -284,4 +284,5 @@ __all__ = [
     "ExplainedPlan",
     "Explanation",
     "RefusedDivisions",
+    "divided_text",
 ]

@@ -102,4 +102,4 @@ def asked_for(layout: LayoutChoice, chosen: LayoutChoice) -> str:
     return f"hint(layout={{{said}}})"
 
 
-__all__ = ["LayoutPrices", "asked_for", "priced"]
+__all__ = ["MOST_KERNELS", "LayoutPrices", "asked_for", "priced"]

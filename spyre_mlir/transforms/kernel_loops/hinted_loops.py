@@ -203,4 +203,4 @@ def _possible(op: kernel.KernelOp, spec: SpyreSpec) -> str:
     return "; ".join(found) or "none over any of its loops"
 
 
-__all__ = ["put_hinted_loops"]
+__all__ = ["MOST_SHOWN", "put_hinted_loops"]

@@ -111,4 +111,4 @@ class PlanRecord:
         return [loop for loop in self.loops if op in loop.ops]
 
 
-__all__ = ["PlanRecord", "PlannedBlock", "TriedLoop"]
+__all__ = ["Loops", "PlanRecord", "PlannedBlock", "TriedLoop"]

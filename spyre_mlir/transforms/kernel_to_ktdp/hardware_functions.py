@@ -192,4 +192,4 @@ def fold(code: Code, name: str, value: SSAValue, dims: Sequence[int]) -> SSAValu
     return code.add(linalg.ReduceOp(value, start, DenseArrayBase.from_list(i64, list(dims)), Region(block)))
 
 
-__all__ = ["TensorArithmetic", "apply", "combined", "fold", "folds", "has_form", "known_functions", "neutral"]
+__all__ = ["TensorArithmetic", "adds", "apply", "combined", "fold", "folds", "has_form", "known_functions", "neutral"]

@@ -205,4 +205,4 @@ def _definition(buffer: PlannedBuffer, hosts: Mapping[SSAValue, SSAValue]) -> Op
     )
 
 
-__all__ = ["Emission", "planned_results", "returned_buffer", "returned_form", "settled", "write_program"]
+__all__ = ["Emission", "drop_unread", "planned_results", "returned_buffer", "returned_form", "settled", "write_program"]

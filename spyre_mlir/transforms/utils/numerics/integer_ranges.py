@@ -272,6 +272,7 @@ def _checked(bounds: IntegerBounds, value: SSAValue) -> IntegerBounds:
 
 __all__ = [
     "BOUNDS",
+    "MOST_SHORT_BITS",
     "NARROW",
     "WIDE",
     "FloatBounds",

@@ -146,6 +146,19 @@ def test_output_belongs_to_the_block_before_it(tmp_path: Path) -> None:
     assert (second.language, second.text) == ("text", "stray\n")
 
 
+@pytest.mark.parametrize("start", ["README.md", "docs/index.md"])
+def test_links_lead_to_every_page(start: str) -> None:
+    """But to the page of signatures, which has its text on the site alone, and to the front page of the site."""
+    waiting, found = [ROOT / start], set[Path]()
+    while waiting:
+        page = waiting.pop()
+        if page not in found and page.suffix == ".md":
+            found.add(page)
+            waiting += [(page.parent / link).resolve() for link in LINK.findall(page.read_text(encoding="utf-8"))]
+    pages = {*(ROOT / "docs").rglob("*.md")} - {ROOT / "docs" / "index.md", ROOT / "docs" / "reference" / "python.md"}
+    assert sorted(str(page.relative_to(ROOT)) for page in pages - found) == []
+
+
 @pytest.mark.parametrize(
     "page",
     [

@@ -20,7 +20,7 @@ from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
 from spyre_mlir.frontend.capture.unsupported import op_name
 from spyre_mlir.frontend.data_sizes.branches import draws, note_sizes_of_branches
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall, divided, evaluated
-from spyre_mlir.frontend.data_sizes.equal_sizes import size_expression
+from spyre_mlir.frontend.data_sizes.equal_sizes import note_lengths_of_attentions, size_expression
 from spyre_mlir.frontend.data_sizes.failed_checks import failed_check
 from spyre_mlir.frontend.data_sizes.whole_runs import results_of_torch
 from spyre_mlir.frontend.element_types import describe
@@ -54,6 +54,7 @@ def import_divided(name: str, exported: ExportedProgram) -> DividedProgram:
     with flat_dataclasses(spec.in_spec, spec.out_spec):
         _, functional = functional_form(unrolled_export(exported, symbolic=True))
         note_sizes_of_branches(functional.graph)
+        note_lengths_of_attentions(functional.graph)
         sizes = Sizes.of(exported)
         guards = guards_of(exported, sizes) if sizes.names else ()
         return divided(name, functional, sizes, guards, assumed_by(exported))

@@ -46,6 +46,12 @@ def attention_to_rows(x: Tensor, _i: Tensor) -> Any:
     return torch.softmax(x @ rows.t(), -1) @ rows
 
 
+def attention_to_two_selections(x: Tensor, _i: Tensor) -> Any:
+    """Keys and values of a mask that is made twice."""
+    keys, values = (rows[x.sum(-1) > 0].view(-1, 2, 3).transpose(0, 1)[None] for rows in (x, x * 2))
+    return nn.functional.scaled_dot_product_attention(x.view(1, 2, 4, 3), keys, values)
+
+
 def means(x: Tensor, _i: Tensor) -> Any:
     rows = positive(x)
     return rows.mean(0), rows.sum() / rows.shape[0], rows.amax(0)
@@ -221,7 +227,8 @@ PROGRAMS = (
     mean_of_each_group, branches, divided_by_a_size, windows, attention_by_groups,
     parted_by_counts, losses, masked_twice, each_second, spread,
     parts, padded, steps, multiplied, overwritten, put_by_a_mask, in_order, extremes,
-    rows_by_a_weight, softmax_over_rows, attention_to_rows, means, selected, places, different_values, repeated,
+    rows_by_a_weight, softmax_over_rows, attention_to_rows, attention_to_two_selections, means, selected,
+    places, different_values, repeated,
     first_rows, counted_to, written_rows, two_sizes, sorted_numbers, sorted_rows, order_of_integers,
 )  # fmt: skip
 

@@ -109,12 +109,20 @@ def test_two_sizes_of_one_mask_are_equal() -> None:
         close(results(compiled, call(count)), results(distances, call(count)))
 
 
-def test_two_sizes_that_differ_are_an_error_of_the_call() -> None:
-    def distance(x: Tensor, i: Tensor) -> Any:
-        return nn.functional.l1_loss(x[i > 0], x[x[:, 0] < -0.2])
+def distance(x: Tensor, i: Tensor) -> Any:
+    return nn.functional.l1_loss(x[i > 0], x[x[:, 0] < -0.2])
 
-    compiled = spyre_mlir.compile(FunctionModel(distance), call(2), numerics="exact")
-    close(results(compiled, call(2)), results(distance, call(2)))
+
+def attention_to_other_values(x: Tensor, i: Tensor) -> Any:
+    keys, values = (rows[None, None] for rows in (x[i > 0], x[x[:, 0] < -0.2]))
+    return nn.functional.scaled_dot_product_attention(x[None, None], keys, values)
+
+
+@pytest.mark.parametrize("program", [distance, attention_to_other_values], ids=lambda p: p.__name__)
+def test_two_sizes_that_differ_are_an_error_of_the_call(program: Callable[..., Any]) -> None:
+    """Eager reads values that are not there, in attention to more keys."""
+    compiled = spyre_mlir.compile(FunctionModel(program), call(2), numerics="exact")
+    close(results(compiled, call(2)), results(program, call(2)))
     with pytest.raises(
         InputError, match=r"gives a size of \d in this call, and aten\.index\.Tensor at .* expected equal"
     ):

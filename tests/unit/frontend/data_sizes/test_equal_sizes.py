@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
 
 from spyre_mlir.frontend.data_sizes.dividing import Piece
 from spyre_mlir.frontend.data_sizes.padded import PaddedPiece
@@ -23,6 +24,15 @@ def test_a_mask_that_is_made_twice_has_one_size() -> None:
     ones = [torch.ones(3)] * 3
     assert piece.sizes_of(ones) == {piece.symbols[0]: 3}
     assert piece.sizes_of([*ones[1:], torch.ones(2)]) is None
+
+
+def test_keys_and_values_of_attention_have_one_size() -> None:
+    def attention(x: Tensor) -> Tensor:
+        key, value = (x.reshape(-1, 2)[x[::2] > 0][None, None] for _ in range(2))
+        return scaled_dot_product_attention(x.reshape(1, 1, -1, 2), key, value)
+
+    piece = PaddedPiece(last_piece(X, attention), "Attention", masked=False)
+    assert [str(symbol) for symbol in piece.symbols] == ["u0"]
 
 
 def test_sizes_of_different_masks_stay_apart() -> None:

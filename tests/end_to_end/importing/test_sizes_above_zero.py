@@ -42,6 +42,12 @@ def differences(x: Tensor, i: Tensor) -> Any:
     return torch.nonzero(i)[:, 0].diff(), torch.cdist(x[i > 0], x)
 
 
+def attention_by_a_mask(x: Tensor, i: Tensor) -> Any:
+    """Which keys are seen, is selected by a mask that is made again."""
+    rows, seen = x[i > 0][None, None], (x[:, 1] < 0)[i > 0][None]
+    return nn.functional.scaled_dot_product_attention(x[None, None], rows, rows, attn_mask=seen)
+
+
 PROGRAMS = (loss, attention, rolled, differences)
 
 
@@ -58,7 +64,9 @@ def norm(x: Tensor, i: Tensor) -> Any:
     return nn.functional.batch_norm(x[i > 0], torch.zeros(6), torch.ones(6)), torch.logsumexp(x[i > 0], 1)
 
 
-@pytest.mark.parametrize("program", [attention, rolled, differences, norm], ids=lambda p: p.__name__)
+@pytest.mark.parametrize(
+    "program", [attention, attention_by_a_mask, rolled, differences, norm], ids=lambda p: p.__name__
+)
 def test_a_call_without_elements_is_eager(program: Callable[..., Any], tmp_path: Path) -> None:
     compiled = spyre_mlir.compile(FunctionModel(program), call(3), numerics="exact")
     loaded = spyre_mlir.load(compiled.save(tmp_path / "saved"), numerics="exact")

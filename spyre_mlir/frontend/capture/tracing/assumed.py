@@ -8,6 +8,7 @@ Decision: docs/decisions/0231-the-host-runs-calls-of-sizes-that-a-trace-left-out
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 import torch
@@ -19,6 +20,7 @@ from spyre_mlir.frontend.torch_private import expression_of
 
 # What the check of such a condition says, before the condition; a file of torch keeps it.
 ASSUMED = "the trace takes for granted that "
+_EQUAL = re.compile(r"Eq\((\w+), (\w+)\)")
 
 
 def note_assumed(exported: ExportedProgram, conditions: Collection[str]) -> None:
@@ -28,9 +30,21 @@ def note_assumed(exported: ExportedProgram, conditions: Collection[str]) -> None
         exported: the program, which is changed.
         conditions: as torch writes them, `u0 >= 1`.
     """
+    noted = _of_equal_sizes(conditions)
     for check in _checks(exported):
-        if (condition := condition_of(check)) in conditions:
+        if (condition := condition_of(check)) in noted:
             check.args = (check.args[0], f"{ASSUMED}{condition}")
+
+
+def _of_equal_sizes(conditions: Collection[str]) -> set[str]:
+    """Conditions, and the same ones of sizes that are taken for equal: torch checks each of both sizes."""
+    pairs = [found.groups() for condition in conditions if (found := _EQUAL.fullmatch(condition))]
+    noted = set(conditions)
+    for _ in pairs:  # two sizes may be equal by way of others
+        single = [condition for condition in noted if not _EQUAL.fullmatch(condition)]
+        ways = [way for pair in pairs for way in (pair, pair[::-1])]
+        noted |= {re.sub(rf"\b{size}\b", other, condition) for condition in single for size, other in ways}
+    return noted
 
 
 def assumed_by(exported: ExportedProgram) -> frozenset[str]:

@@ -42,3 +42,15 @@ def test_other_checks_stay() -> None:
     assert "u0 >= 1" in conditions(exported) and assumed_by(free) == frozenset()
     assert conditions(free) == [said for said in conditions(exported) if said != "u0 >= 1"] != []
     assert free.module()(-X).numel() == 0
+
+
+def test_sizes_that_are_taken_for_equal_have_each_others_conditions() -> None:
+    def sums(x: Tensor) -> tuple[Tensor, ...]:
+        first, second, third, fourth = (x[x > place] for place in range(4))
+        torch._check(first.shape[0] >= 1)
+        torch._check(fourth.shape[0] >= 1)
+        return first + second, second * third, fourth
+
+    exported = torch.export.export(FunctionModel(sums), (X + 4,))
+    note_assumed(exported, {"u0 >= 1", "Eq(u0, u1)", "Eq(u1, u2)"})
+    assert assumed_by(exported) == {"u0 >= 1", "u1 >= 1", "u2 >= 1", "Eq(u0, u1)", "Eq(u1, u2)"}

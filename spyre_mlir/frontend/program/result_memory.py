@@ -230,8 +230,14 @@ class _BySchema(TorchDispatchMode):
 
 
 def _carried(value: Any) -> Any:
-    """What a loop ends with that carries a value: of a number, data decides it."""
-    return torch.empty_like(value) if isinstance(value, torch.Tensor) else torch.empty((), dtype=torch.int64).item()
+    """What a loop ends with that carries a value: of a number, data decides it.
+
+    Not `empty_like`: of a constant, torch knows the numbers of what that gives, which are any.
+    """
+    if not isinstance(value, torch.Tensor):
+        return torch.empty((), dtype=torch.int64).item()
+    like = torch.empty_like(value)
+    return torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device=like.device)
 
 
 def _unwritable(value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch._higher_order_ops.while_loop import while_loop
 from torch.nn import functional
 
 import spyre_mlir
@@ -346,3 +347,19 @@ def test_batch_norm_in_training_writes_its_statistics(training: bool) -> None:
 
     found = ResultMemories(run)([torch.ones(2, 3, 4), torch.zeros(3), torch.ones(3)])
     assert found.writes == (frozenset({1, 2}) if training else frozenset())
+
+
+def test_where_a_loop_ends_data_decides() -> None:
+    """Also if it begins with a constant, whose number torch knows: the row that it names is none of the input's."""
+
+    class Counted(nn.Module):
+        def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+            (place,) = while_loop(lambda i: i < x[0, 0], lambda i: (i + 1,), (torch.tensor(0),))
+            return place, x[place % 3]
+
+    compiled = spyre_mlir.compile(Counted(), (torch.zeros(3, 2),), numerics="exact")
+    for count in (2.0, 0.0, 1.0):
+        x = torch.tensor([[count, 7.0], [3.0, 4.0], [5.0, 6.0]])
+        place, row = compiled(x)
+        assert place == count and torch.equal(row, x[int(count)])
+        assert row.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()

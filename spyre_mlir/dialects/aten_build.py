@@ -16,6 +16,7 @@ from spyre_mlir.dialects.aten_value import AtenValue, Raw, raw_of, typed, value_
 from spyre_mlir.dialects.tensors import ELEMENTS, TypedValue
 from spyre_mlir.errors import RegistrationError, UnsupportedError
 from spyre_mlir.ops import ATEN
+from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.build import LoopBody
 from spyre_mlir.ops.parameters import ArgKind
 from spyre_mlir.ops.table import Family, OpEntry
@@ -41,6 +42,10 @@ class AtenBuild(ABC):
         """Return the bounds of a number; nothing is known of tensors here, see `ops.build.Build`."""
         number = value.number
         return (number, number) if isinstance(number, int) else None
+
+    def repeated(self, value: Value) -> Ints:
+        """Return the dimensions of one entry; no more is known of tensors here, see `ops.build.Build`."""
+        return tuple(d for d, extent in enumerate(value.shape) if extent == 1)
 
     def call(self, overload: str, *tensors: Operand, **attributes: Argument) -> Value:
         """Add an op of the table, or its decomposition; see `ops.value.Caller`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.value import Argument, Caller, Operand, Value
 
 
@@ -35,6 +36,10 @@ class Build(Caller, Protocol):
 
     def bounds(self, value: Value) -> tuple[int, int] | None:
         """Return the least and the largest integer that a value may be, if anything is known but its type."""
+        ...
+
+    def repeated(self, value: Value) -> Ints:
+        """Return the dimensions along which all entries are known to be equal, in ascending order."""
         ...
 
     def rounded(self, value: Value) -> Value:

@@ -39,6 +39,7 @@ from spyre_mlir.dialects.operator_calls import op_by_schema, results_of
 from spyre_mlir.dialects.places import named, placed
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import RegistrationError, UnsupportedError
+from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.build import LoopBody
 from spyre_mlir.ops.call_info import called_for
 from spyre_mlir.ops.draws import DRAWN
@@ -56,6 +57,7 @@ from spyre_mlir.transforms.utils.numerics.aten_ranges import AtenRanges
 from spyre_mlir.transforms.utils.open_symbols import check_closed
 from spyre_mlir.transforms.utils.patterns import apply_once
 from spyre_mlir.transforms.utils.rebuild import Emitter
+from spyre_mlir.transforms.utils.repeated_dims import repeated_dims
 
 NO_ENTRY = "the op table has no entry for it"
 NO_LOWERING = "the op table says neither how it is lowered nor what it is made of"
@@ -170,6 +172,12 @@ class _Builder(AtenBuild):
         """Return the least and the largest integer that a value may be."""
         raw = typed(value)
         return self.ranges.of(raw) if isinstance(raw, SSAValue) else super().bounds(value)
+
+    @override
+    def repeated(self, value: Value) -> Ints:
+        """Return the dimensions along which all entries are known to be equal."""
+        raw = typed(value)
+        return repeated_dims(raw) if isinstance(raw, SSAValue) else super().repeated(value)
 
     def _kernels(self) -> int:
         """Return the number of kernels of the decomposition: its ops, without those that move nothing."""

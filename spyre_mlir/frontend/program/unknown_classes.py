@@ -29,12 +29,12 @@ _names = cast("dict[str, type]", _pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE)
 _changes = Lock()
 
 
-class StandIn(tuple[Any, ...]):
+class UnknownClass(tuple[Any, ...]):
     """Parts of an instance of a class that is not registered, in order, and what the class keeps beside them."""
 
     kept: object = None
 
-    def __new__(cls, *values: object) -> StandIn:
+    def __new__(cls, *values: object) -> UnknownClass:
         """Take the parts one by one, as a named tuple does."""
         return super().__new__(cls, values)
 
@@ -105,28 +105,28 @@ def stand_ins_for(names: Iterable[str]) -> Generator[None]:
 
 def is_stand_in(kind: object) -> bool:
     """Return whether a class, or what torch keeps of a named tuple, stands for one that is not registered."""
-    return isinstance(kind, type) and issubclass(kind, StandIn)
+    return isinstance(kind, type) and issubclass(kind, UnknownClass)
 
 
 @cache
-def _stand_in(name: str) -> type[StandIn]:
+def _stand_in(name: str) -> type[UnknownClass]:
     """The class that stands for the one of a name; it stays registered, so that its structures can be written."""
     module, _, word = name.rpartition(".")
-    kind = type(word, (StandIn,), {"__module__": module})
+    kind = type(word, (UnknownClass,), {"__module__": module})
 
-    def made(values: Iterable[object], kept: object) -> StandIn:
+    def made(values: Iterable[object], kept: object) -> UnknownClass:
         instance = kind(*values)
         instance.kept = kept
         return instance
 
-    def with_keys(instance: StandIn) -> tuple[list[tuple[Any, Any]], object]:
+    def with_keys(instance: UnknownClass) -> tuple[list[tuple[Any, Any]], object]:
         names = _names_of_parts(instance.kept, len(instance))
         keys: list[Any] = [SequenceKey(n) for n in range(len(instance))]
         if names is not None:
             keys = [MappingKey(name) for name in names]
         return list(zip(keys, instance, strict=True)), instance.kept
 
-    def parted(instance: StandIn) -> tuple[list[Any], object]:
+    def parted(instance: UnknownClass) -> tuple[list[Any], object]:
         return list(instance), instance.kept
 
     cast(Any, _pytree)._private_register_pytree_node(

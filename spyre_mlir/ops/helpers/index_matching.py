@@ -29,6 +29,12 @@ def from_end(index: Value, count: int) -> Value:
     return index.lt(0).where(index + count, index)
 
 
+def is_inside(b: Build, index: Value, count: int) -> bool:
+    """Return whether every index is known to name one of `count` places, none counted from the end."""
+    known = b.bounds(index)
+    return known is not None and known[0] >= 0 and known[1] < count
+
+
 def named(b: Build, index: Value, count: int) -> Value:
     """[…, m, n]: 1 where the m-th index names place n."""
     total = prod(index.shape) * count
@@ -70,19 +76,34 @@ def folded(b: Build, hits: Value, values: Value, *, transposed: bool = False) ->
     """[…, n]: the sum of the values […, m] whose index names place n; transposed, [..., m] of values […, n]."""
     axis = -1 if transposed else -2
     shape, several = hits.shape, values.shape
-    if len(shape) == 2 and not values.is_whole and prod(shape) * prod(several[:-1]) > MOST_SELECTED:
-        ones = b.cast(hits, like=values)
-        return _summed(b, values, ones.transpose(0, 1) if transposed else ones)
+    alike = len(shape) > 2 and shape[-3] == 1 < several[-2]  # for all columns of a batch
+    if (alike or len(shape) == 2) and not values.is_whole and prod(shape[-2:]) * prod(several[:-1]) > MOST_SELECTED:
+        ones = b.cast(hits.squeeze(-3) if alike else hits, like=values)
+        if alike:  # columns lie in the lanes, and stay there
+            summed = _summed(b, values.transpose(-2, -1), ones if transposed else ones.transpose(-2, -1), lead=True)
+            return summed.transpose(-2, -1)
+        return _summed(b, values, ones.transpose(-2, -1) if transposed else ones)
     return hits.where(values.unsqueeze(-1 if axis == -2 else -2), 0).sum(axis)
 
 
-def _summed(b: Build, values: Value, ones: Value) -> Value:
-    """A product with zeros and ones. What is not finite goes beside it: 0 times infinity is no 0."""
+def _summed(b: Build, values: Value, ones: Value, *, lead: bool = False) -> Value:
+    """A product with zeros and ones. What is not finite goes beside it: 0 times infinity is no 0.
+
+    Args:
+        b: what builds.
+        values: […, m].
+        ones: […, m, n]; or […, n, m] in front of values […, m, columns].
+        lead: whether zeros and ones stand in front.
+    """
+
+    def product(numbers: Value) -> Value:
+        return ones @ numbers if lead else numbers @ ones
+
     number = values.eq(values)
     up, down = (number.where(values.eq(end), True) for end in (INF, -INF))
     finite = up.where(0.0, down.where(0.0, values))
-    total = finite @ ones
-    rises, falls = ((b.cast(end, like=values) @ ones).gt(0.0) for end in (up, down))
+    total = product(finite)
+    rises, falls = (product(b.cast(end, like=values)).gt(0.0) for end in (up, down))
     out = falls.where(-INF, total)
     both = falls.where(nan, b.full((), INF, values.element))
     return rises.where(both, out)

@@ -9,8 +9,9 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.helpers.index_matching import all_named, chosen, from_end, named
-from spyre_mlir.ops.helpers.slicing import cut_to, moved, permuted, reshaped, widened
+from spyre_mlir.ops.helpers.index_matching import all_named, chosen, from_end, is_inside, named
+from spyre_mlir.ops.helpers.indexed_lines import IndexedLines
+from spyre_mlir.ops.helpers.slicing import cut_to, permuted, reshaped, widened
 from spyre_mlir.ops.ignored_arguments import SPARSE_GRAD
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
@@ -26,9 +27,10 @@ def gather(b: Build, self: Value, index: Value, *, dim: int) -> Value:
     if rank == 0 or not shape:
         return reshaped(b.call("gather", reshaped(self, (-1,)), reshaped(index, (-1,)), dim=0), shape)
     at = dim % rank
-    table = moved(cut_to(b, self, shape, at), at, -1)
-    hits = named(b, moved(index, at, -1), self.shape[at])
-    return moved(chosen(b, hits, table), -1, at)
+    lines = IndexedLines.of(b, index, at)
+    table = lines.laid(cut_to(b, self, shape, at))
+    hits = named(b, lines.narrowed(b, index), self.shape[at])
+    return lines.restored(chosen(b, hits, table, inside=is_inside(b, index, self.shape[at])))
 
 
 @ATEN.composed(aten=["take_along_dim"], ulps=1)

@@ -11,20 +11,24 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composed.indexing.gathering import Indexed
 from spyre_mlir.ops.helpers.index_matching import covered, folded, from_end, multiplied, named, written
+from spyre_mlir.ops.helpers.indexed_lines import IndexedLines
 from spyre_mlir.ops.helpers.numbers import known
 from spyre_mlir.ops.helpers.reduction_dims import without_nan
 from spyre_mlir.ops.helpers.slicing import along, cut_to, joined, moved, part, reshaped, widened
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
-Change = Callable[[Value, Value], Value]
 Lay = Callable[[Value], Value]
+Change = Callable[[Value, Value, Lay], Value]
 Combination = Callable[[Build, Value, Value, Value, bool], Value]
 _REDUCTIONS = {"add": "sum", "multiply": "prod"}
 
 
 def _on_part(b: Build, self: Value, index: Value, dim: int, change: Change) -> Value:
-    """`self` with the part that an index tensor reaches changed: `change(part, hits)`, `dim` last in both."""
+    """`self` with the part that an index tensor reaches changed: `change(part, hits, lay)`, `dim` last in both.
+
+    `lay` cuts a source to the shape of the index, and lays it out as the part.
+    """
     if not index.shape:
         return _on_part(b, self, index.view(1), dim, change)
     if not self.shape:
@@ -32,10 +36,14 @@ def _on_part(b: Build, self: Value, index: Value, dim: int, change: Change) -> V
     shape, at = index.shape, dim % self.rank
     if 0 in shape:
         return self
-    reached = cut_to(b, self, shape, at)
-    hits = named(b, moved(index, at, -1), self.shape[at])
-    out = moved(change(moved(reached, at, -1), hits), -1, at)
-    return _put_back(b, self, out, at)
+    lines = IndexedLines.of(b, index, at)
+
+    def lay(source: Value) -> Value:
+        return lines.laid(cut_to(b, source if source.shape else source.view(1), shape, -1))
+
+    reached = lines.laid(cut_to(b, self, shape, at))
+    hits = named(b, lines.narrowed(b, index), self.shape[at])
+    return _put_back(b, self, lines.restored(change(reached, hits, lay)), at)
 
 
 def _put_back(b: Build, self: Value, changed: Value, at: int) -> Value:
@@ -47,27 +55,19 @@ def _put_back(b: Build, self: Value, changed: Value, at: int) -> Value:
     return changed
 
 
-def _as_line(b: Build, values: Value, index: Value, dim: int) -> Value:
-    """Values cut to the index's shape, `dim` last."""
-    shape = index.shape or (1,)
-    values = values if values.shape else values.view(1)
-    return moved(cut_to(b, values, shape, -1), dim % len(shape), -1)
-
-
 @ATEN.composed(aten=["scatter.src"], ulps=1)
 def scatter_src(b: Build, self: Value, index: Value, src: Value, *, dim: int) -> Value:
     """`self` with the elements of `src` at the places along `dim` that `index` names; the last one stays.
 
     An index outside `self` writes nothing: the device has no way to refuse it.
     """
-    values = _as_line(b, src, index, dim)
-    return _on_part(b, self, index, dim, lambda part, hits: written(b, part, hits, values))
+    return _on_part(b, self, index, dim, lambda part, hits, lay: written(b, part, hits, lay(src)))
 
 
 @ATEN.composed(aten=["scatter.value"], promote=True, ulps=1)
 def scatter_value(b: Build, self: Value, index: Value, value: Value, *, dim: int) -> Value:
     """`self` with a number at the places along `dim` that `index` names."""
-    return _on_part(b, self, index, dim, lambda part, hits: covered(b, hits).where(value, part))
+    return _on_part(b, self, index, dim, lambda part, hits, _: covered(b, hits).where(value, part))
 
 
 @ATEN.composed(aten=["scatter.reduce"])
@@ -98,8 +98,11 @@ def scatter_reduce(
 
 
 def _reduced(b: Build, self: Value, index: Value, src: Value, dim: int, reduce: str, *, include_self: bool) -> Value:
-    values = _as_line(b, src, index, dim)
-    return _on_part(b, self, index, dim, lambda part, hits: combined(b, part, hits, values, reduce, include_self))
+
+    def change(part: Value, hits: Value, lay: Lay) -> Value:
+        return combined(b, part, hits, lay(src), reduce, include_self)
+
+    return _on_part(b, self, index, dim, change)
 
 
 def combined(b: Build, self: Value, hits: Value, values: Value, reduce: str, include_self: bool) -> Value:
@@ -152,7 +155,7 @@ _COMBINED: dict[str, Combination] = {
 }
 
 
-def _along(b: Build, self: Value, index: Value, dim: int, change: Callable[[Value, Value, Lay], Value]) -> Value:
+def _along(b: Build, self: Value, index: Value, dim: int, change: Change) -> Value:
     """`self` as [other elements, dim] changed by `change(table, hits, lay)`; `lay` lays out a source likewise."""
     shape = self.shape or (1,)
     at, count = dim % len(shape), (index.shape or (1,))[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from spyre_mlir.ops.helpers.index_matching import (
     covered,
     folded,
     from_end,
+    is_inside,
     multiplied,
     named,
     written,
@@ -23,6 +26,16 @@ INDEX = np.array([2, 0, 2])
 HITS = np.array([[False, False, True, False], [True, False, False, False], [False, False, True, False]])
 NONE = np.array([[False, True, False], [False, False, False]])
 TABLE = np.array([[1.0, -2.0, 3.0, INF], [5.0, NAN, -7.0, 8.0]])
+
+
+class Bounded:
+    """What knows bounds of integers."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self.known = low, high
+
+    def bounds(self, value: object) -> tuple[int, int]:
+        return self.known
 
 
 def test_negative_places_count_from_the_end() -> None:
@@ -86,6 +99,29 @@ def test_many_selections_become_a_product(monkeypatch: pytest.MonkeyPatch) -> No
     same(run(folded, HITS, FOLDED)[0], SUMS)
     (got,) = run(lambda b, h, v: folded(b, h, v, transposed=True), HITS, TABLE)
     same(got, TABLE[:, INDEX])
+
+
+def test_columns_of_a_batch_become_a_product() -> None:
+    hits = np.stack([HITS, HITS[::-1]])[:, None]
+    several = np.stack([TABLE, 2 * TABLE])
+    wide = np.zeros((2, 1, 256, 256), np.bool_), np.zeros((2, 3, 256))
+    assert "matmul" in made(folded, *wide)
+    assert "matmul" not in made(folded, wide[0], wide[1][:, :1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index_matching, "MOST_SELECTED", 2 * 2 * 12 - 1)
+        assert "matmul" in made(folded, hits, several[..., :3])
+        (got,) = run(lambda b, h, v: folded(b, h, v, transposed=True), hits, several)
+        same(got, np.stack([TABLE[:, INDEX], 2 * TABLE[:, INDEX[::-1]]]))
+        same(run(folded, hits[:1], FOLDED[None])[0], [SUMS])
+
+
+def test_what_is_known_of_an_index_says_whether_it_is_inside() -> None:
+    def inside(b: Any, index: Any) -> Any:
+        assert not is_inside(b, index, 9)  # nothing is known of a tensor
+        return index
+
+    run(inside, INDEX)
+    assert [is_inside(Bounded(*span), None, 4) for span in ((0, 3), (0, 4), (-1, 3))] == [True, False, False]  # type: ignore[arg-type]
 
 
 def test_what_is_not_finite_stays_where_it_is_in_a_product(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,6 +85,11 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
         """The first tensor of the model that has been replaced since compilation, as by ``model.half()``, if any."""
         return self._values.replaced()
 
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Other changes of the model since, as of modes, modules and hooks; a call warns of each once."""
+        return self._values.changed()
+
     def bind(
         self,
         source: Any,
@@ -155,9 +160,8 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
     def bundle_directory(self) -> Path:
         """Directory of the files that calls run from now on; written again after a weight has been modified."""
         if self._directory is None or self._owner != os.getpid():  # a fork writes to a folder of its own
-            folder = Path(tempfile.mkdtemp(prefix="spyre-"))
+            self._directory, self._owner = (folder := Path(tempfile.mkdtemp(prefix="spyre-"))) / BUNDLE, os.getpid()
             weakref.finalize(self, remove_folder, folder, os.getpid())
-            self._directory, self._owner = folder / BUNDLE, os.getpid()
         if CARD.finds_changes(self._values) or not self._directory.exists():
             # Exact numerics get the weights from here, not from the files.
             self._write(self._directory, wide=False)
@@ -176,7 +180,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
     @override
     def _compiled_again(self, options: CompileOptions, program: Program | None = None) -> CompiledModel:
         """The same program with other options, or in another form."""
-        program = self._program if program is None else program
+        program = program or self._program
         made = lower_once(program.module, make_context(options.spec), options)
         made.free_at_once(program.module)
         return CompiledModel(program, made, options)
@@ -366,8 +370,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
 
     def _prepared(self) -> tuple[StoredBundle | HeldBundle, DeviceProgram]:
         """The bundle that calls run: in memory until its files are asked for, as these may be edited."""
-        stored = self._files()
-        if stored is None and CARD.finds_changes(self._values):
+        if (stored := self._files()) is None and CARD.finds_changes(self._values):
             self._drop()
         if self._runnable is None and stored is not None:
             self._runnable = stored, stored_program(stored)

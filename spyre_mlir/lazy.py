@@ -78,10 +78,11 @@ class LazyModel(ShownAsText, CopiedAsItIs):
 
     def compiled_for(self, *args: Any, **kwargs: Any) -> CompiledModel:
         """Return the compiled program for inputs of this signature."""
-        from spyre_mlir.frontend import signature_of
+        from spyre_mlir.frontend import autocast_now, signature_of
 
-        signature = f"{_modes(self._model)} {signature_of(args, kwargs)}"
-        if (known := self._compiled.get(signature)) is None or known.replaced is not None:
+        signature = f"{_modes(self._model)} {autocast_now()} {signature_of(args, kwargs)}"
+        known = self._compiled.get(signature)
+        if known is None or known.replaced is not None or known.changed:
             self._compiled[signature] = self._compile(self._model, args, kwargs, self._options)
         return self._compiled[signature]
 

@@ -13,6 +13,7 @@ except ModuleNotFoundError as absent:
 from spyre_mlir.dialects import operator_calls
 from spyre_mlir.frontend.calling.call import finish_call, is_complete, signature_of
 from spyre_mlir.frontend.calling.given_values import GivenValues
+from spyre_mlir.frontend.calling.model_state import ModelChangedWarning, autocast_now
 from spyre_mlir.frontend.calling.program_tensors import HostValues
 from spyre_mlir.frontend.calling.random_inputs import random_inputs
 from spyre_mlir.frontend.calling.tensor_states import (
@@ -60,6 +61,7 @@ __all__ = [
     "Argument",
     "GivenValues",
     "HostValues",
+    "ModelChangedWarning",
     "OwnDraws",
     "Program",
     "RoundingSteps",
@@ -67,6 +69,7 @@ __all__ = [
     "TensorState",
     "TreeConstant",
     "assign",
+    "autocast_now",
     "bind",
     "copied_as_numpy",
     "described_program",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from torch.export import ExportedProgram
 from spyre_mlir.errors import DataSizesError, ImportProgramError, InputError, UnsupportedError
 from spyre_mlir.frontend.calling.call import is_complete
 from spyre_mlir.frontend.calling.current_values import with_current_values
+from spyre_mlir.frontend.calling.model_state import ModelState
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.archive import load_pt2
 from spyre_mlir.frontend.capture.complex_pairs.rewriting import in_pairs
@@ -101,7 +103,8 @@ def _imported(
             exported = export_model(
                 model, tuple(args or ()), dict(kwargs or {}), see, dynamic_shapes, specialize_values=specialize_values
             )
-            return _import_or_name_sizes(exported, identifier(type(model).__name__), model)
+            made = _import_or_name_sizes(exported, identifier(type(model).__name__), model)
+            return replace(made, changes=ModelState(model).changes)
     if given or dynamic_shapes is not None:
         raise InputError("an exported program knows its example arguments", hint="pass the program alone")
     if specialize_values:

@@ -75,7 +75,7 @@ def static_program(symbolic: Program, module: ModuleOp, sizes: Mapping[str, int]
     )
     if made.in_calls is None:  # it would be made of them
         _forget(graph.graph, made)
-    return with_current_values(replace(made, stored=symbolic.stored))
+    return with_current_values(replace(made, stored=symbolic.stored, changes=symbolic.changes))
 
 
 def _forget(graph: Graph, made: Program) -> None:

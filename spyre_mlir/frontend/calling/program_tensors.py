@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -9,11 +10,13 @@ import ml_dtypes
 import torch
 from numpy.typing import NDArray
 
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, frames_of_ours
+from spyre_mlir.frontend.calling.model_state import ModelChangedWarning
 from spyre_mlir.frontend.calling.tensor_states import glances, version_of
 from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.program import Program
 from spyre_mlir.frontend.reference.eager import shown_as_numpy, to_numpy
+from spyre_mlir.sizes import counted
 
 Array = NDArray[Any]
 _BITS = {1: torch.uint8, 2: torch.int16}
@@ -38,6 +41,7 @@ class HostValues(Mapping[str, Array]):
         self._program = program
         self._tensors = program.values
         self._versions: tuple[object, ...] | None = None
+        self._told = set[str]()
 
     def __getitem__(self, name: str) -> Array:
         """The tensor as it is now."""
@@ -88,7 +92,12 @@ class HostValues(Mapping[str, Array]):
             return None
         now = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
         held = {name: self._tensors[name] for name in self._tensors if name in now} | dict(self._program.read_ahead)
+        held |= {name: held[first] for name, first in self._program.ties.items() if first in held}
         return next((name for name, t in held.items() if name in now and not _same_memory(t, now[name])), None)
+
+    def changed(self) -> tuple[str, ...]:
+        """Say what else of the model is no longer what the program was made of, as its modes and hooks."""
+        return () if self._program.changes is None else self._program.changes()
 
     def check(self, held: Collection[str], *, hint: str) -> None:
         """Check that a call can have the model's own tensors.
@@ -103,13 +112,27 @@ class HostValues(Mapping[str, Array]):
         if (name := self.replaced()) is not None:
             raise InputError(
                 f"the model has another tensor '{name}' than the program was made with",
-                hint="compile the model again after .half(), .to() or load_state_dict(assign=True)",
+                hint="compile the model again after .half(), .to(), load_state_dict(assign=True) or another new tensor",
             )
+        self._tell_changes()
         own = (a.name for a in self._program.arguments if a.kind != "input")
         missing = [name for name in own if name not in self and name not in held]
         if missing:
             text = f"the program has no values for {', '.join(missing[:3])}{' …' if len(missing) > 3 else ''}"
             raise InputError(text, hint=hint)
+
+    def _tell_changes(self) -> None:
+        """Warn of each change of the model once."""
+        new = [text for text in self.changed() if text not in self._told]
+        self._told.update(new)
+        if new:
+            more = f", and {counted(len(new) - 1, 'other change')}" if len(new) > 1 else ""
+            warnings.warn(
+                f"the model has changed since compilation, and the program computes what it was: {new[0]}{more}\n"
+                "  try: compile the model again, or compile(model) without inputs, which does so at calls",
+                ModelChangedWarning,
+                stacklevel=frames_of_ours(),
+            )
 
 
 class _Shared(Mapping[str, Array]):

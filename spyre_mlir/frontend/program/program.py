@@ -140,6 +140,7 @@ class Program(ShownAsText):
         names: names of all tensors of the model, also of those that the program does not read.
         stored: whether the weights lie in files that somebody keeps.
         complex_results: numbers of outputs that are complex tensors, in a last dimension of two.
+        changes: says how the model, if it is a module, differs from what it was at its import.
     """
 
     module: ModuleOp
@@ -162,6 +163,7 @@ class Program(ShownAsText):
     stored: bool = False
     origin: Origin | None = field(default=None, repr=False)
     complex_results: frozenset[int] = frozenset()
+    changes: Callable[[], tuple[str, ...]] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         """One line: name, operations, inputs and outputs."""

@@ -99,6 +99,7 @@ def _with(program: Program, found: Tensors, *, stored: bool) -> Program:
         values=made,
         read_ahead=read,
         reference=model,
+        changes=None,  # the weights are no longer those of the module that was imported
         stored=stored,
         in_calls=None if in_calls is None else lambda: _with(in_calls(), found, stored=stored),
     )

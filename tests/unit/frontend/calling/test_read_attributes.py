@@ -1,0 +1,53 @@
+"""Attributes that the forward of a class reads, found in its code."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+import torch
+
+from spyre_mlir.frontend.calling.read_attributes import read_attributes
+
+
+def wrapped(function: Any) -> Any:
+    @wraps(function)
+    def call(*args: Any) -> Any:
+        return function(*args)
+
+    return call
+
+
+class Base(torch.nn.Module):
+    inherited: float
+    inner: float
+
+    def helper(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.inherited
+
+
+class Model(Base):
+    first: float
+    seen: int
+    nested: float
+    never: float
+
+    @wrapped
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.seen = self.seen + 1
+        return self.helper(x) + sum(self.nested for _ in range(2)) + self.property_of_it
+
+    @property
+    def property_of_it(self) -> float:
+        return self.first
+
+    def not_called(self) -> float:
+        return self.never
+
+
+def test_functions_behind_the_forward_count_and_what_they_write_does_not() -> None:
+    found = read_attributes(Model)
+    assert {"inherited", "nested", "first"} <= set(found)
+    assert not {"seen", "never", "inner"} & set(found)
+    assert "training" in read_attributes(torch.nn.Dropout)
+    assert "training" not in read_attributes(torch.nn.Linear)

@@ -1,11 +1,9 @@
-"""From a model to a functional ATen graph: `torch.export`, then decomposition that keeps composites."""
+"""From a model to an exported program: traces by `torch.export`, each with more answers to what torch asks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
-from traceback import extract_tb
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 import torch
@@ -13,116 +11,17 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
-from spyre_mlir.frontend.capture.indices.writes import IndexWrites
-from spyre_mlir.frontend.capture.python_state import python_state_kept, unset_buffers_as_attributes
-from spyre_mlir.frontend.capture.random_draws.seeding import check_settings, settings_noted
-from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
-from spyre_mlir.frontend.capture.tracing.assumed import note_assumed
 from spyre_mlir.frontend.capture.tracing.call_state import CallState, is_same
-from spyre_mlir.frontend.capture.tracing.collectives import collectives_in_place
-from spyre_mlir.frontend.capture.tracing.constant_values import ConstantValues
-from spyre_mlir.frontend.capture.tracing.derivatives import (
-    DerivativesSought,
-    DerivativeTakenError,
-    Differentiated,
-    draws_when_mapped,
-    takes_derivatives,
-)
+from spyre_mlir.frontend.capture.tracing.derivatives import DerivativeTakenError, draws_when_mapped, takes_derivatives
 from spyre_mlir.frontend.capture.tracing.given import check_dense, check_model, check_shapes
 from spyre_mlir.frontend.capture.tracing.given_containers import GivenContainers
-from spyre_mlir.frontend.capture.tracing.known_counts import KnownCounts, length_asked
-from spyre_mlir.frontend.capture.tracing.sizes_alike import SizesAlike, sizes_compared
-from spyre_mlir.frontend.capture.tracing.sizes_alike import conditions_of as conditions_alike
-from spyre_mlir.frontend.capture.tracing.sizes_unlike import SizesUnlike, Unlike, asked_by_operator, sizes_asked
-from spyre_mlir.frontend.capture.tracing.sizes_unlike import conditions_of as conditions_unlike
-from spyre_mlir.frontend.capture.tracing.specialized_values import Noted, specialized, values_of
+from spyre_mlir.frontend.capture.tracing.specialized_values import values_of
 from spyre_mlir.frontend.capture.tracing.strange_results import check_results
-from spyre_mlir.frontend.capture.tracing.torch_errors import (
-    NEEDS_VALUES,
-    REFUSED,
-    SPECIALIZED,
-    decided_by_values,
-    of_sizes,
-    without_form,
-    without_values,
-)
-from spyre_mlir.frontend.capture.unsupported import DATA
-from spyre_mlir.frontend.locations import place_of, raised_at, raised_by_torch
-from spyre_mlir.frontend.torch_private import (
-    FakeTensorMode,
-    GuardOnDataDependentSymNode,
-    Operator,
-    OpOverload,
-    PendingUnbackedSymbolNotFound,
-    holders,
-    is_fake,
-    schema_of,
-    tree_map,
-)
-from spyre_mlir.frontend.torch_tracing import bodies_as_written
+from spyre_mlir.frontend.capture.tracing.torch_errors import SPECIALIZED, decided_by_values
+from spyre_mlir.frontend.capture.tracing.traced import TraceRequest, clone_examples, traced
+from spyre_mlir.frontend.locations import place_of
+from spyre_mlir.frontend.torch_private import GuardOnDataDependentSymNode, Operator, OpOverload, schema_of
 
-
-def clone_examples(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Copy every example tensor with its strides: export merges inputs that are the same object."""
-
-    def fresh(leaf: object) -> object:
-        if not isinstance(leaf, torch.Tensor):
-            return leaf
-        copy = leaf.detach().clone()
-        if _lies_apart(leaf) and copy.stride() != leaf.stride():
-            copy = copy.new_empty_strided(leaf.shape, leaf.stride()).copy_(copy)
-        return torch.nn.Parameter(copy, leaf.requires_grad) if isinstance(leaf, torch.nn.Parameter) else copy
-
-    return tree_map(fresh, args), tree_map(fresh, dict(kwargs))
-
-
-def _lies_apart(tensor: torch.Tensor) -> bool:
-    """Return whether every element of a tensor, which may have gaps, has a place of its own."""
-    if tensor.layout is not torch.strided:
-        return False
-    sizes: list[object] = [*tensor.stride(), *tensor.shape]
-    if not all(isinstance(size, int) for size in sizes):  # symbols
-        return False
-    reached = 0
-    for stride, extent in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
-        if extent > 1 and stride <= reached:
-            return False
-        reached += stride * (extent - 1)
-    return True
-
-
-@contextmanager
-def _fake_instead_of_meta(model: torch.nn.Module) -> Generator[Callable[[object], object]]:
-    """Lets a model on the meta device trace as one on the CPU; gives what turns meta tensors into fake ones.
-
-    On meta, torch chooses other strides (extra clones) and refuses to mix in constants made on the CPU.
-    """
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
-    fakes: dict[torch.Tensor, torch.Tensor] = {}  # one per tensor: shared parameters stay shared
-
-    def fake(value: object) -> object:
-        if not isinstance(value, torch.Tensor) or is_fake(value) or value.device.type != "meta":
-            return value
-        if value not in fakes:
-            with mode:
-                made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="cpu")
-            fakes[value] = (
-                torch.nn.Parameter(made, value.requires_grad) if isinstance(value, torch.nn.Parameter) else made
-            )
-        return fakes[value]
-
-    places = [(holder, name, value) for holder in holders(model) for name, value in holder.items() if value is not None]
-    try:
-        for holder, name, value in places:
-            holder[name] = cast(torch.Tensor, fake(value))
-        yield fake
-    finally:
-        for holder, name, value in places:
-            holder[name] = value
-
-
-# The file of torch with recurrent layers, and what it says of packed sequences.
-_RECURRENT, _SIZE_OF_TENSOR = "torch/nn/modules/rnn.py", "argument 'size' failed"
 # What torch says of what Dynamo alone captures: a `while_loop` in a `scan`, an `autograd.Function` in `vmap`.
 _FOR_DYNAMO = ("Cannot access data pointer of Tensor", "ProxyTorchDispatchMode")
 
@@ -131,7 +30,7 @@ _FOR_DYNAMO = ("Cannot access data pointer of Tensor", "ProxyTorchDispatchMode")
 def _calls_seen(
     model: torch.nn.Module, see: Callable[[tuple[Any, ...], Mapping[str, Any], object], None]
 ) -> Generator[None]:
-    """Shows what a model is given and returns to somebody while it is traced."""
+    """Shows `see` what a model is given and returns while it is traced; refuses tensors put into its inputs."""
     given = GivenContainers()
 
     def take(_: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -185,7 +84,7 @@ def export_model(
     check_dense(args=args, kwargs=dict(kwargs))
     check_shapes(model, args, kwargs, dynamic_shapes)
     noted = values_of(model, *clone_examples(args, kwargs)) if specialize_values else None
-    asked = _Asked(model, args, kwargs, dynamic_shapes, noted)
+    request = TraceRequest(model, args, kwargs, dynamic_shapes, noted)
     state, returned = CallState(model), list[object]()
 
     def look(args: tuple[Any, ...], kwargs: Mapping[str, Any], output: object) -> None:
@@ -196,16 +95,16 @@ def export_model(
 
     with _calls_seen(model, look):
         try:
-            exported = _export(asked, strict=strict)
+            exported = _export(request, strict=strict)
         except ImportProgramError as error:
             check_results(error, returned)
             raise
     if names := state.changed():
         with state.left():
-            _check_next_call(asked, exported, names)
+            _check_next_call(request, exported, names)
     if (node := _mutated_constant(exported)) is not None:
         # Buffers reached through a Python object look like constants; strict export finds the buffers.
-        exported = _export(asked, strict=True)
+        exported = _export(request, strict=True)
         node = _mutated_constant(exported)
     if node is not None:
         raise ImportProgramError(
@@ -216,123 +115,59 @@ def export_model(
     return exported
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """What is to be traced: a module, its example arguments, and what is known of them and of sizes."""
-
-    model: torch.nn.Module
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    dynamic_shapes: Any
-    noted: Noted | None
-    unlike: frozenset[Unlike] = frozenset()
-    alike: frozenset[frozenset[str]] = frozenset()
-    assumed: frozenset[str] = frozenset()  # conditions of these that operators ask about
-    counts: frozenset[str] = frozenset()  # lengths that Python asks for
-
-    def answered(self, error: GuardOnDataDependentSymNode) -> _Asked | None:
-        """The same with an answer to what torch asks of sizes; None if there is none, or it was given in vain."""
-        if counts := length_asked(error) - self.counts:
-            return replace(self, counts=self.counts | counts)
-        alike = sizes_compared(error) - self.alike
-        unlike = frozenset[Unlike]() if alike else sizes_asked(error) - self.unlike
-        if not alike and not unlike:
-            return None
-        taken = conditions_alike(alike) | conditions_unlike(unlike) if asked_by_operator(error) else frozenset[str]()
-        return replace(self, alike=self.alike | alike, unlike=self.unlike | unlike, assumed=self.assumed | taken)
-
-
-def _check_next_call(asked: _Asked, exported: ExportedProgram, names: Sequence[str]) -> None:
+def _check_next_call(request: TraceRequest, exported: ExportedProgram, names: Sequence[str]) -> None:
     """Refuse a model of which another call, from the Python state that this one leaves, is another program."""
     with suppress(UnsupportedError, ImportProgramError):
-        if is_same(exported, _export(asked, strict=False)):
+        if is_same(exported, _export(request, strict=False)):
             return
     raise UnsupportedError(
-        f"a call of {type(asked.model).__name__} changes what the next one computes: it writes to {', '.join(names)}",
+        f"a call of {type(request.model).__name__} changes what the next one computes: it writes to {', '.join(names)}",
         hint="call the model once before you compile it, if only the first call differs; or keep it in a buffer",
     )
 
 
-def _export(asked: _Asked, *, strict: bool) -> ExportedProgram:
+def _export(request: TraceRequest, *, strict: bool) -> ExportedProgram:
+    """The program of the first trace that succeeds: as asked for, by Dynamo, or with answers about sizes."""
     try:
-        return _with_derivatives(asked, strict=strict)
+        return _with_derivatives(request, strict=strict)
     except GuardOnDataDependentSymNode as error:
-        if not strict and SPECIALIZED in str(error):
-            # `int` gives a number of Python, but Dynamo reads the code, and takes `int(n)` for `n.item()`.
-            with suppress(Exception):
-                return _traced(asked, strict=True)
-        if not strict and (answered := asked.answered(error)) is not None:
+        # `int` gives a number of Python, but Dynamo reads the code, and takes `int(n)` for `n.item()`.
+        if not strict and SPECIALIZED in str(error) and (exported := _by_dynamo(request)) is not None:
+            return exported
+        if not strict and (answered := request.answered(error)) is not None:
             return _export(answered, strict=False)
-        raise decided_by_values(type(asked.model).__name__, error) from error
+        raise decided_by_values(type(request.model).__name__, error) from error
     except ImportProgramError as error:
-        if not strict and any(said in error.message for said in _FOR_DYNAMO):
-            with suppress(Exception):
-                return _traced(asked, strict=True)
+        known = not strict and any(said in error.message for said in _FOR_DYNAMO)
+        if known and (exported := _by_dynamo(request)) is not None:
+            return exported
         raise
 
 
-def _with_derivatives(asked: _Asked, *, strict: bool) -> ExportedProgram:
+def _by_dynamo(request: TraceRequest) -> ExportedProgram | None:
+    """The program that Dynamo finds where another trace has failed; None if it finds none."""
+    # Dynamo fails in errors of many classes; that of the other trace, which is raised then, is of the model.
+    with suppress(Exception):
+        return traced(request, strict=True)
+    return None
+
+
+def _with_derivatives(request: TraceRequest, *, strict: bool) -> ExportedProgram:
     """The program of a model, its derivatives written out if it takes some, as are maps in which numbers are drawn."""
     mapped = False
-    if not takes_derivatives(asked.model):
+    if not takes_derivatives(request.model):
         with suppress(DerivativeTakenError):
-            exported = _traced(asked, strict=strict)
+            exported = traced(request, strict=strict)
             mapped = draws_when_mapped(exported.graph_module)
             if not mapped and not takes_derivatives(exported.graph_module):
                 return exported
-    if asked.dynamic_shapes is not None:
+    if request.dynamic_shapes is not None:
         does = "draws random numbers inside of vmap" if mapped else "takes derivatives"
         raise UnsupportedError(
-            f"{type(asked.model).__name__} {does}, and has symbolic sizes",
+            f"{type(request.model).__name__} {does}, and has symbolic sizes",
             hint="compile it without dynamic_shapes: each size then has a program of its own",
         )
-    return _traced(asked, strict=False, derivatives=True)
-
-
-def _traced(asked: _Asked, *, strict: bool, derivatives: bool = False) -> ExportedProgram:
-    model = asked.model
-    name = type(model).__name__
-    try:
-        kept = unset_buffers_as_attributes(model), python_state_kept(model)
-        with torch_noise_hidden(), torch.no_grad(), kept[0], kept[1], _fake_instead_of_meta(model) as fake:
-            fresh_args, fresh_kwargs = tree_map(fake, clone_examples(asked.args, asked.kwargs))
-            known, writes = (nullcontext(), nullcontext()) if strict else (ConstantValues(), IndexWrites())
-            exchanged = nullcontext() if strict else collectives_in_place()
-            given, sought = model, nullcontext() if strict else DerivativesSought()
-            if derivatives:
-                given, sought = Differentiated(model, *clone_examples(fresh_args, fresh_kwargs)), nullcontext()
-            answered, bodies = specialized(asked.noted), bodies_as_written()
-            checked = SizesUnlike(asked.unlike) if asked.unlike else nullcontext()
-            alike = SizesAlike(asked.alike) if asked.alike else nullcontext()
-            counted = KnownCounts(asked.counts) if asked.counts else nullcontext()
-            with known, writes, exchanged, sought, answered, bodies, checked, alike, counted, settings_noted() as noted:
-                exported = torch.export.export(
-                    given, fresh_args, fresh_kwargs, dynamic_shapes=asked.dynamic_shapes, strict=strict
-                )
-    except NEEDS_VALUES as error:
-        raise without_values(error) from error
-    except PendingUnbackedSymbolNotFound as error:
-        raise UnsupportedError(
-            f"{name} has a shape that depends on the data", where=raised_at(error), hint=DATA
-        ) from error
-    except GuardOnDataDependentSymNode:
-        raise
-    except REFUSED as error:  # among them what Dynamo raises
-        if not raised_by_torch(error):
-            raise  # an error of the model's own says best what it means
-        if (known := without_form(name, error)) is not None:
-            raise known from error
-        does, hint = "torch.export cannot trace", "see if model(*args) and torch.export.export(model, args) work alone"
-        if derivatives:
-            does = "torch cannot take the derivatives of"
-            hint = "see if model(*args) works alone; take derivatives inside of torch.cond and loops, not of them"
-        said, fixes = of_sizes(error)
-        if _SIZE_OF_TENSOR in said and any(f.filename.endswith(_RECURRENT) for f in extract_tb(error.__traceback__)):
-            hint = "packed sequences take sizes from tensors: give the layer padded ones, and mask what is behind them"
-        raise ImportProgramError(f"{does} {name}: {said}", where=raised_at(error), hint=fixes or hint) from error
-    check_settings(exported, noted)
-    note_assumed(exported, asked.assumed)
-    return exported
+    return traced(request, strict=False, derivatives=True)
 
 
 def _mutated_constant(exported: ExportedProgram) -> torch.fx.Node | None:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from torch.export import ExportedProgram
 
 from spyre_mlir.dialects.ir.call_effects import draws_numbers
-from spyre_mlir.frontend.capture.export import clone_examples
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED
+from spyre_mlir.frontend.capture.tracing.traced import clone_examples
 from spyre_mlir.frontend.process_groups import groups_to_share
 from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses

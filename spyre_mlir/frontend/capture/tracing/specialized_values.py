@@ -18,8 +18,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.frontend.capture.python_state import python_state_kept
 from spyre_mlir.frontend.capture.tracing import python_assertions
+from spyre_mlir.frontend.capture.tracing.python_state import python_state_kept
 from spyre_mlir.frontend.locations import calls_of_model
 from spyre_mlir.frontend.torch_private import is_fake, is_functional, is_wrapped, tree_flatten, tree_map
 from spyre_mlir.ops.checks import REMEDY

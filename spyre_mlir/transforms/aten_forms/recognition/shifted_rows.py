@@ -101,10 +101,8 @@ def _reader(op: object, rank: int) -> Reader | None:
 
 def _behind_one_column(op: AtenOp) -> SSAValue | None:
     """The tensor that a concatenation puts one column in front of, which no reader of shifted rows takes."""
-    if (
-        len(op.operands) != 2
-        or arguments_of(op)["dim"] % len(shape_of(op.results[0])) != len(shape_of(op.results[0])) - 1
-    ):
+    rank = len(shape_of(op.results[0]))
+    if len(op.operands) != 2 or arguments_of(op)["dim"] % rank != rank - 1:
         return None
     return op.operands[1] if shape_of(op.operands[0])[-1] == 1 else None
 

@@ -92,7 +92,10 @@ class Patches:
             case name if name == _UNFOLD:
                 window = PatchWindow(args["size"], args["step"])
                 dim: int = args["dimension"] % len(self.dims)
-                return self._slid(dim, window, shape[dim]) and self._taps_last(dim)
+                if not self._slid(dim, window, shape[dim]):
+                    return False
+                self._append_taps(self.dims[dim][0].axis)
+                return True
             case _:
                 return self._columns(op, shape)
 
@@ -105,11 +108,9 @@ class Patches:
         self.dims[dim] = [PatchPart(axis, Role.PLACE, places)]
         return True
 
-    def _taps_last(self, dim: int) -> bool:
-        """Put the taps of places in a dimension behind all others."""
-        axis = self.dims[dim][0].axis
+    def _append_taps(self, axis: int) -> None:
+        """Put the taps of an axis in a dimension behind all others."""
         self.dims.append([PatchPart(axis, Role.TAP, self.windows[axis].size)])
-        return True
 
     def _columns(self, op: AtenOp, shape: Sequence[int]) -> bool:
         """Follow `im2col`: channels and taps of both axes, then places of both."""

@@ -8,34 +8,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch._higher_order_ops.while_loop import while_loop
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 import spyre_mlir
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
-from spyre_mlir.frontend.capture.export import clone_examples, export_model
+from spyre_mlir.frontend.capture.export import export_model
 from tests.functions import FunctionModel
 from tests.unit.frontend.graphs import exported
 
 X = torch.ones(2, 3)
-
-
-def test_examples_are_copied_apart() -> None:
-    (first, second, number), named = clone_examples((X, X, 3), {"y": X})
-    assert len({id(t) for t in (X, first, second, named["y"])}) == 4
-    assert first.equal(X)
-    assert number == 3
-
-
-def test_copies_of_examples_have_their_strides() -> None:
-    wide = torch.arange(24.0).reshape(4, 6)
-    given = (wide[:, ::2], wide.t(), wide[::2, 1:3].t(), wide[:1].expand(3, 6))
-    copies, _ = clone_examples(given, {})
-    assert [c.stride() for c in copies[:3]] == [(6, 2), (1, 6), (1, 12)]
-    assert copies[3].is_contiguous()  # elements that share a place cannot be written
-    assert all(c.equal(g) for c, g in zip(copies, given, strict=True))
-    with FakeTensorMode() as mode:
-        (fake,), _ = clone_examples((mode.from_tensor(wide)[:, ::2],), {})
-    assert (type(fake), fake.stride()) == (FakeTensor, (6, 2))
 
 
 def test_strides_over_the_gaps_of_an_input_are_refused() -> None:

@@ -23,7 +23,7 @@ from spyre_mlir.backend.levels import write_levels
 from spyre_mlir.backend.manifest import manifest_text
 from spyre_mlir.backend.provenance import Levels
 from spyre_mlir.backend.rendered import RenderedBundle, render
-from spyre_mlir.backend.split import BUNDLE_FUNCTION, split_module
+from spyre_mlir.backend.split import split_module
 from spyre_mlir.backend.stored import (
     BUNDLE_FILE,
     DATA_FILE,
@@ -186,7 +186,6 @@ def replacing_bundle(directory: Path, *, durable: bool = False) -> Generator[Pat
 
 __all__ = [
     "BUNDLE_FILE",
-    "BUNDLE_FUNCTION",
     "RenderedBundle",
     "StoredBundle",
     "WriteOptions",

@@ -21,10 +21,10 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from spyre_mlir.backend.json_file import dump_text, record_in
 from spyre_mlir.backend.provenance import Levels, buffer_layouts, layout_text, origins
-from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
+from spyre_mlir.backend.split import folder_of, launches
 from spyre_mlir.backend.weights import DeviceWeight, argument_names, launched_buffers
 from spyre_mlir.dialects.places import Source, source_of
-from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
+from spyre_mlir.dialects.sdscbundle import BUNDLE_FUNCTION, DeviceMemAllocateOp
 from spyre_mlir.dialects.spyre.kernel import (
     FromDeviceOp,
     KernelConstantOp,

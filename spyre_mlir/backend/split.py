@@ -8,7 +8,7 @@ from xdsl.ir import Block, Region
 
 from spyre_mlir.dialects.ir.control import ControlOp
 from spyre_mlir.dialects.ir.functions import functions, functions_by_name
-from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
+from spyre_mlir.dialects.sdscbundle import BUNDLE_FUNCTION, SdscExecuteOp
 from spyre_mlir.dialects.spyre.host import KernelHostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, FromDeviceOp, KernelConstantOp, ToDeviceOp
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
@@ -16,7 +16,6 @@ from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.dialects.target import module_like
 from spyre_mlir.errors import EmitError
 
-BUNDLE_FUNCTION = "sdsc_bundle"
 _BUFFERS = (ToDeviceOp, FromDeviceOp, KernelConstantOp, AllocOp, BlockNumberOp, TileOp)
 _HOST = (func.FuncOp, func.ReturnOp, KernelHostOp, ControlOp, *_BUFFERS)
 

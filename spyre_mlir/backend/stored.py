@@ -16,12 +16,12 @@ from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.backend.manifest import Manifest, read_manifest
-from spyre_mlir.backend.split import BUNDLE_FUNCTION, folder_of, launches
+from spyre_mlir.backend.split import folder_of, launches
 from spyre_mlir.backend.tensors import map_tensor, read_tensors, tensor_names
 from spyre_mlir.backend.twins import read_descriptor
 from spyre_mlir.backend.whole_files.contained import contained
 from spyre_mlir.dialects.places import Source, location_of
-from spyre_mlir.dialects.sdscbundle import TENSORS
+from spyre_mlir.dialects.sdscbundle import BUNDLE_FUNCTION, TENSORS
 from spyre_mlir.dialects.spyre.kernel import LaunchOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.dialects.target import set_target, spec_at

@@ -10,13 +10,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import ParseError
 
-from spyre_mlir.backend.directory import BUNDLE_FILE, BUNDLE_FUNCTION, write_texts
+from spyre_mlir.backend.directory import BUNDLE_FILE, write_texts
 from spyre_mlir.backend.read import read_json
 from spyre_mlir.backend.split import in_folder, launches, public_parts
 from spyre_mlir.backend.stored import PROGRAM_FILE, launch_folders, read_module
 from spyre_mlir.backend.whole_files.contained import contained
 from spyre_mlir.backend.write import write_json
-from spyre_mlir.dialects.sdscbundle import SdscExecuteOp
+from spyre_mlir.dialects.sdscbundle import BUNDLE_FUNCTION, SdscExecuteOp
 from spyre_mlir.dialects.superdsc import JsonAttr, SdscOp
 from spyre_mlir.dialects.target import module_like, set_target, spec_at
 from spyre_mlir.errors import EmitError, ReadError

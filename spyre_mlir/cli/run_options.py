@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import get_args
 
-from spyre_mlir.choices import RANDOM_INTEGERS_BELOW, Numerics
+from spyre_mlir.choices import RANDOM_INTEGERS_BELOW, Numerics, OnFault, OnOverflow
 from spyre_mlir.cli.run_external import add_card_options
 from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity
 from spyre_mlir.cli.support.memory_limit import add_memory_limit
@@ -114,7 +114,7 @@ def _add_responses(parser: argparse.ArgumentParser) -> None:
     """Options that choose the response to faults and to numbers beyond a format."""
     parser.add_argument(
         "--on-fault",
-        choices=("raise", "warn", "collect"),
+        choices=get_args(OnFault),
         default="raise",
         help="raise stops at the first fault (default); warn says each once on stderr and goes on, collect goes on and "
         "lists them at the end, with exit code 3; above the superdsc level the first fault always stops the run",
@@ -127,7 +127,7 @@ def _add_responses(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--on-overflow",
-        choices=("warn", "raise", "ignore"),
+        choices=get_args(OnOverflow),
         default="warn",
         help="finite numbers beyond the largest DLFloat16, in device numerics: warn says so on stderr (default), raise "
         "ends with exit code 3 and without results, ignore says nothing",

@@ -147,8 +147,8 @@ def _read_module(path: str) -> ModuleOp:
 
 
 def _is_bundle(module: ModuleOp) -> bool:
-    from spyre_mlir.backend.directory import BUNDLE_FUNCTION
     from spyre_mlir.dialects.ir.functions import functions_by_name
+    from spyre_mlir.dialects.sdscbundle import BUNDLE_FUNCTION
 
     return BUNDLE_FUNCTION in functions_by_name(module)
 

@@ -40,6 +40,8 @@ from spyre_mlir.dialects.ir.integers import i64_attribute
 from spyre_mlir.dialects.superdsc.dialect.attributes import parse_optional_text, print_text
 from spyre_mlir.dialects.target import spec_at
 
+BUNDLE_FUNCTION = "sdsc_bundle"  # of a file; those of a program with several have a number behind it
+
 
 class ArgField(Enum):
     """A readable field of an input argument."""

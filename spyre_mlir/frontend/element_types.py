@@ -31,6 +31,7 @@ _NAMES: dict[torch.dtype, str] = {
     torch.float8_e5m2fnuz: "f8E5M2FNUZ",
 }
 ELEMENT_TYPES: dict[torch.dtype, Attribute] = {dtype: ELEMENTS[name] for dtype, name in _NAMES.items()}
+DTYPES: dict[Attribute, torch.dtype] = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
 
 
 def tensor_type(value: torch.Tensor) -> TensorType[Attribute]:

@@ -29,7 +29,7 @@ from spyre_mlir.frontend.calling.current_values import with_current_values
 from spyre_mlir.frontend.calling.output_memory import output_memory
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier
 from spyre_mlir.frontend.capture.liveness import live_nodes
-from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.element_types import DTYPES
 from spyre_mlir.frontend.hints import note_hint
 from spyre_mlir.frontend.locations import LOCATION
 from spyre_mlir.frontend.lowering.assembly import assemble
@@ -43,7 +43,6 @@ from spyre_mlir.frontend.symbolic.sizes import Sizes
 _NAME = "spyre_argument"
 _SCAN, _COND, _WHILE = (getattr(torch.ops.higher_order, name) for name in ("scan", "cond", "while_loop"))
 _EXPAND = torch.ops.aten.expand.default
-_DTYPES = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
 
 
 def static_program(symbolic: Program, module: ModuleOp, sizes: Mapping[str, int]) -> Program:
@@ -336,4 +335,4 @@ def _gives_several(target: Any) -> bool:
 def _example(type_: Attribute) -> torch.Tensor:
     """A tensor of a type, without elements."""
     tensor = cast("TensorType[Attribute]", type_)
-    return torch.empty(tensor.get_shape(), dtype=_DTYPES[tensor.get_element_type()], device="meta")
+    return torch.empty(tensor.get_shape(), dtype=DTYPES[tensor.get_element_type()], device="meta")

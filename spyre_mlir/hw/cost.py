@@ -17,10 +17,8 @@ from enum import Enum
 from itertools import pairwise
 from math import exp, log2, prod
 
-from spyre_mlir.hw.cost_parameters import CALIBRATED, PEAK, CostParameters
+from spyre_mlir.hw.cost_parameters import CALIBRATED, NS_PER_US, PEAK, CostParameters
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
-
-_NS_PER_US = 1000.0
 
 
 class CostKind(Enum):
@@ -193,7 +191,7 @@ class Cost:
 
 def cost(work: Work, parameters: CostParameters = CALIBRATED, spec: SpyreSpec = SPYRE) -> Cost:
     """Predicts the time of one kernel on a card."""
-    scale = work.trips / _NS_PER_US
+    scale = work.trips / NS_PER_US
     compute, memory = compute_ns(work, parameters) * scale, memory_ns(work, parameters) * scale
     hidden = parameters.product_overlap if work.product is not None else 1.0
     return Cost(
@@ -230,7 +228,7 @@ def total_us(
         busiest = max(busiest, ring_ns(work, p)) + reread_ns(work, p)
         busiest += (1 - p.product_overlap) * min(compute, memory)
     fixed = p.kernel_fixed_us * work.trips + p.trip_fixed_us * work.iterations
-    return busiest * work.trips / _NS_PER_US + fixed
+    return busiest * work.trips / NS_PER_US + fixed
 
 
 def roofline_us(macs: int, needed: int, p: CostParameters = CALIBRATED, spec: SpyreSpec = SPYRE) -> float:
@@ -240,7 +238,7 @@ def roofline_us(macs: int, needed: int, p: CostParameters = CALIBRATED, spec: Sp
 
 def arithmetic_us(macs: int, p: CostParameters = PEAK, spec: SpyreSpec = SPYRE) -> float:
     """Time of multiply-adds on the PE arrays of the whole card, all of them full."""
-    return macs / (p.pe_mac_per_ns_per_core * spec.cores_per_card) / _NS_PER_US
+    return macs / (p.pe_mac_per_ns_per_core * spec.cores_per_card) / NS_PER_US
 
 
 def fill(work: Work, p: CostParameters) -> float:

@@ -20,7 +20,7 @@ _SPLITS = "torch-spyre, _inductor/work_division.py"
 _NO_LOSS = "the peak profile loses nothing here"
 
 
-_NS_PER_US = 1000.0
+NS_PER_US = 1000.0
 
 
 @dataclass(frozen=True)
@@ -162,11 +162,11 @@ class CostParameters:
 
     def memory_us(self, moved_bytes: float) -> float:
         """Return the least time in which device memory reads or writes so many bytes."""
-        return moved_bytes / self.hbm_gb_per_s / _NS_PER_US
+        return moved_bytes / self.hbm_gb_per_s / NS_PER_US
 
     def link_us(self, moved_bytes: float) -> float:
         """Return the least time of a transfer between host and device."""
-        return moved_bytes / self.host_link_gb_per_s / _NS_PER_US
+        return moved_bytes / self.host_link_gb_per_s / NS_PER_US
 
 
 def number_of(name: str) -> ParameterNumber:

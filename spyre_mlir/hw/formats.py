@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from spyre_mlir.hw.spec import STICK_BYTES
 
-_BITS_PER_BYTE = 8
+BITS_PER_BYTE = 8
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class DeviceFormat:
     @property
     def word_length(self) -> int | float:
         """Bytes per element as files write it: an integer, or 0.5 for four-bit elements."""
-        whole, rest = divmod(self.bits, _BITS_PER_BYTE)
-        return self.bits / _BITS_PER_BYTE if rest else whole
+        whole, rest = divmod(self.bits, BITS_PER_BYTE)
+        return self.bits / BITS_PER_BYTE if rest else whole
 
     @property
     def integers(self) -> tuple[int, int]:
@@ -50,7 +50,7 @@ class DeviceFormat:
 
     def elements_per_stick(self) -> int:
         """Number of elements in one stick."""
-        return STICK_BYTES * _BITS_PER_BYTE // self.bits
+        return STICK_BYTES * BITS_PER_BYTE // self.bits
 
 
 # Draft SuperDSC interface specification and torch-spyre csrc/types_mapping.h; certain for the formats with a comment

@@ -12,10 +12,8 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spyre_mlir.hw.cost import roofline_us
-from spyre_mlir.hw.cost_parameters import CALIBRATED, CostParameters
+from spyre_mlir.hw.cost_parameters import CALIBRATED, NS_PER_US, CostParameters
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
-
-_NS_PER_US = 1000.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +81,7 @@ def serial_us(steps: Sequence[Step], p: CostParameters = CALIBRATED, spec: Spyre
         if len(readers[tensor]) > 1:
             slack = sum(max(0.0, busy[n] - own[n]) for n in _loaders(steps, tensor, readers[tensor]))
             total += max(0.0, size / p.hbm_gb_per_s - slack)
-    return total / _NS_PER_US
+    return total / NS_PER_US
 
 
 def _loaders(steps: Sequence[Step], tensor: Hashable, readers: Collection[int]) -> list[int]:

@@ -20,8 +20,7 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from spyre_mlir.backend.stored import BUNDLE_FILE
-from spyre_mlir.dialects.sdscbundle import InputArgExtractOp, InputArgType, SdscExecuteOp
-from spyre_mlir.machine.bundle.run import ENTRY
+from spyre_mlir.dialects.sdscbundle import BUNDLE_FUNCTION, InputArgExtractOp, InputArgType, SdscExecuteOp
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.runtime.steps import HOST_TYPES, CardStep, Stretch
 from spyre_mlir.text.render import module_text
@@ -54,7 +53,7 @@ def step_bundle(step: CardStep) -> ModuleOp:
         addresses = [known[step.place(launch.symbols[i])] for i in ids]
         body.append(SdscExecuteOp(launch.op.sdsc_filename.data, addresses, ids))
     block.add_ops([*body, func.ReturnOp()])
-    function = func.FuncOp(ENTRY, ([InputArgType()] * len(step.stretches), []), Region(block))
+    function = func.FuncOp(BUNDLE_FUNCTION, ([InputArgType()] * len(step.stretches), []), Region(block))
     return ModuleOp([function])
 
 

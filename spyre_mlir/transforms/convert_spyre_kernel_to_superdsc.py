@@ -21,6 +21,7 @@ from spyre_mlir.choices import Addresses, LoopForm, SdscVersion
 from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.ir.module_control import called_by_control
 from spyre_mlir.dialects.ir.modules import take_apart
+from spyre_mlir.dialects.sdscbundle import BUNDLE_FUNCTION
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, launch_origin
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds
@@ -37,8 +38,6 @@ from spyre_mlir.transforms.kernel_to_superdsc.written_buffers import check_writt
 from spyre_mlir.transforms.place_lx import check_placement
 from spyre_mlir.transforms.utils.kernels.launches import called_functions, launch_ops
 from spyre_mlir.transforms.utils.rebuild import Failures, describe_location
-
-BUNDLE = "sdsc_bundle"
 
 
 @dataclass
@@ -171,7 +170,7 @@ class ConvertSpyreKernelToSuperdscPass(ModulePass):
             place = launch.call or launch.body[0]
             bundle = None
             if launch.key not in made:
-                name = f"{BUNDLE}_{len(made)}" if written.several else BUNDLE
+                name = f"{BUNDLE_FUNCTION}_{len(made)}" if written.several else BUNDLE_FUNCTION
                 first = self.first + len(written.sdscs)
                 bundle, notes = self._fill(function, launch, first, segments, spec, written.failures)
                 written.sdscs += bundle.sdscs

@@ -13,11 +13,15 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from spyre_mlir.dialects.sdscbundle import ArgField, DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
+from spyre_mlir.dialects.sdscbundle import (
+    BUNDLE_FUNCTION,
+    ArgField,
+    DeviceMemAllocateOp,
+    InputArgExtractOp,
+    SdscExecuteOp,
+)
 from spyre_mlir.dialects.superdsc.check.json_file import OperandJson, SdscJson
 from spyre_mlir.hw.spec import SEGMENT_BYTES, SPYRE, SpyreSpec
-
-ENTRY = "sdsc_bundle"
 
 Values = Mapping[SSAValue, int]
 
@@ -67,7 +71,7 @@ class Bundle:
     @property
     def function(self) -> FuncOp | None:
         """The bundle function, if there is one."""
-        functions = [op for op in self.module.ops if isinstance(op, FuncOp) and op.sym_name.data == ENTRY]
+        functions = [op for op in self.module.ops if isinstance(op, FuncOp) and op.sym_name.data == BUNDLE_FUNCTION]
         return functions[0] if functions else None
 
     @property

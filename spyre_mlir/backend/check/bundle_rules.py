@@ -8,7 +8,6 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.scf import ForOp
 
 from spyre_mlir.backend.check.bundle import (
-    ENTRY,
     Bundle,
     CheckedLaunch,
     constants_of,
@@ -20,7 +19,7 @@ from spyre_mlir.backend.check.bundle import (
 from spyre_mlir.backend.check.dataflow_rules import DATAFLOW_RULES
 from spyre_mlir.backend.check.scratch_rules import read_whole, written_first
 from spyre_mlir.backend.whole_files.contained import is_file_of
-from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp
+from spyre_mlir.dialects.sdscbundle import BUNDLE_FUNCTION, DeviceMemAllocateOp
 from spyre_mlir.dialects.superdsc.check.addresses import misplaced, overlaps
 from spyre_mlir.dialects.superdsc.check.gathers import DIVISION, astray
 from spyre_mlir.dialects.superdsc.check.json_file import OperandJson
@@ -51,9 +50,9 @@ def bundle_function(bundle: Bundle) -> Iterator[Problem]:
     functions = [op for op in bundle.module.ops if isinstance(op, FuncOp)]
     if len(functions) != 1 or bundle.function is None:
         names = [op.sym_name.data for op in functions]
-        yield Problem("module", f"one function, @{ENTRY}", f"{names}")
+        yield Problem("module", f"one function, @{BUNDLE_FUNCTION}", f"{names}")
     elif bundle.function.function_type.outputs.data or not bundle.function.body.blocks:
-        yield Problem(line(bundle.function), "a body and no results", f"@{ENTRY} otherwise")
+        yield Problem(line(bundle.function), "a body and no results", f"@{BUNDLE_FUNCTION} otherwise")
 
 
 @error(_SPECIFICATION, "C")

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import TensorType
 
 from spyre_mlir.dialects.ir.functions import functions_by_name
 from spyre_mlir.frontend.calling.tensor_states import write
-from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.element_types import DTYPES
 from spyre_mlir.frontend.program.complex_tensors import as_complex
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import Program
@@ -79,6 +79,5 @@ def _as_tensor(array: Array) -> torch.Tensor:
 
 def _result_dtypes(program: Program) -> list[torch.dtype]:
     """dtypes of the function's results, the new values of mutated arguments included."""
-    dtypes = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
     main = functions_by_name(program.module)["main"]
-    return [dtypes[t.get_element_type()] for t in main.function_type.outputs if isinstance(t, TensorType)]
+    return [DTYPES[t.get_element_type()] for t in main.function_type.outputs if isinstance(t, TensorType)]

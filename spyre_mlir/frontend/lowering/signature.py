@@ -25,7 +25,7 @@ from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.unsupported import HIGHER, UnsupportedNode
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.program.complex_tensors import as_real
-from spyre_mlir.frontend.program.program import Argument, ArgumentKind, TreeConstant
+from spyre_mlir.frontend.program.program import ARGUMENT_KINDS, Argument, ArgumentKind, TreeConstant
 from spyre_mlir.frontend.symbolic.sizes import Sizes, open_shape
 from spyre_mlir.frontend.torch_private import TreeSpec, is_real, storage_identity, tree_flatten, tree_flatten_with_path
 
@@ -35,7 +35,6 @@ _KINDS: dict[InputKind, ArgumentKind] = {
     InputKind.BUFFER: "buffer",
     InputKind.CONSTANT_TENSOR: "constant",
 }
-_ORDER: tuple[ArgumentKind, ...] = ("input", "parameter", "buffer", "constant")
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ def read_signature(
             slot = replace(slot, argument=argument, example=None if sizes.names else weight)
             leaves.append(slot.argument)
         slots.append(slot)
-    slots.sort(key=lambda slot: _ORDER.index(slot.argument.kind))
+    slots.sort(key=lambda slot: ARGUMENT_KINDS.index(slot.argument.kind))
     ties = _ties(slots)
     names = {slot.node: slot.argument.name for slot in slots}
     results, output_leaves = _results(exported, nodes, {node.name: name for node, name in names.items()}, sizes)

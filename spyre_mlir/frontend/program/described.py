@@ -14,7 +14,7 @@ from xdsl.traits import SymbolTable
 
 from spyre_mlir.dialects.aten_arguments import to_value
 from spyre_mlir.errors import ReadError
-from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+from spyre_mlir.frontend.element_types import DTYPES
 from spyre_mlir.frontend.program.plain_trees import Unknown, tree_of_text
 from spyre_mlir.frontend.program.program import Argument, ArgumentKind, Program, TreeConstant
 from spyre_mlir.frontend.program.result_memory import ResultMemory
@@ -26,7 +26,6 @@ _KINDS: dict[str, ArgumentKind] = {
     "buffer": "buffer",
     "constant": "constant",
 }
-_DTYPES = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
 _LEAF = tree_flatten(0)[1]
 _SAYS_NOTHING = "the program does not say what its arguments and results are"
 _AGAIN = "compile and save the model again"
@@ -101,7 +100,7 @@ def _argument(entry: DictionaryAttr, kind: Attribute) -> Argument:
         words["aten.name"],
         of,
         tuple(tensor.get_shape()),
-        _DTYPES[tensor.get_element_type()],
+        DTYPES[tensor.get_element_type()],
         is_complex="aten.complex" in words,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 import torch
 from torch.export import ExportedProgram
@@ -25,6 +25,7 @@ from spyre_mlir.text.notebook import ShownAsText
 
 OutputMemory = Callable[[Mapping[str, torch.Tensor]], tuple[ResultMemory, Sequence[Any]]]
 ArgumentKind = Literal["input", "parameter", "buffer", "constant"]
+ARGUMENT_KINDS: tuple[ArgumentKind, ...] = get_args(ArgumentKind)
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,12 @@ from xdsl.ir import Attribute, SSAValue
 from spyre_mlir.dialects.operator_calls import OperatorCall
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
-from spyre_mlir.frontend.element_types import ELEMENT_TYPES, tensor_type
+from spyre_mlir.frontend.element_types import DTYPES, tensor_type
 from spyre_mlir.frontend.reference.op_runner import in_torch, operator_of
 from spyre_mlir.frontend.torch_private import schema_of
 from spyre_mlir.ops import ATEN
 
 _LIKE = 0.8  # a name that is closer was probably meant
-_DTYPES = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
 
 
 def call_by_schema(overload: str, positional: Sequence[object], named: Mapping[str, object]) -> OperatorCall:
@@ -68,4 +67,4 @@ def _on_meta(value: object) -> object:
     if not isinstance(value, SSAValue):
         return value
     type_ = cast("TensorType[Attribute]", cast("SSAValue[Attribute]", value).type)
-    return torch.empty(type_.get_shape(), dtype=_DTYPES[type_.get_element_type()], device="meta")
+    return torch.empty(type_.get_shape(), dtype=DTYPES[type_.get_element_type()], device="meta")

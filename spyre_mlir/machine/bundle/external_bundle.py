@@ -18,7 +18,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 
 from spyre_mlir.choices import RANDOM_INTEGERS_BELOW
-from spyre_mlir.dialects.sdscbundle import InputArgType, SdscExecuteOp
+from spyre_mlir.dialects.sdscbundle import BUNDLE_FUNCTION, InputArgType, SdscExecuteOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind, Operand
 from spyre_mlir.dialects.superdsc.model.keys import LX
 from spyre_mlir.dialects.target import spec_at
@@ -28,7 +28,7 @@ from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
 from spyre_mlir.machine.arrays import Array
 from spyre_mlir.machine.bundle.launch_trace import BoundLaunch
 from spyre_mlir.machine.bundle.probes import operand_labels, operand_values
-from spyre_mlir.machine.bundle.run import ENTRY, Loader, run_bundle
+from spyre_mlir.machine.bundle.run import Loader, run_bundle
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.levels.run import find_function
 from spyre_mlir.machine.memory.choice import memory_for
@@ -213,7 +213,7 @@ def foreign_program(bundle: ModuleOp, load: Loader) -> ExternalProgram:
         count = seen[stem] = seen.get(stem, 0) + 1
         steps.append(ExternalLaunch(op, stem if count == 1 else f"{stem}#{count}", view, symbols))
 
-    types = find_function(bundle, ENTRY).function_type.inputs.data
+    types = find_function(bundle, BUNDLE_FUNCTION).function_type.inputs.data
     arguments = [_argument(kind, number) for number, kind in enumerate(types)]
     run_bundle(bundle, ExactMemory(), arguments, load, run=note)
     if not steps:

@@ -11,6 +11,7 @@ from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, im
 
 from spyre_mlir.dialects.ir.functions import functions_by_name
 from spyre_mlir.dialects.sdscbundle import (
+    BUNDLE_FUNCTION,
     ArgField,
     DeviceMemAllocateOp,
     InputArgExtractOp,
@@ -30,7 +31,6 @@ from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.superdsc.launch_plans import LaunchPlans
 from spyre_mlir.machine.superdsc.stale_reads import History
 
-ENTRY = "sdsc_bundle"
 _INDEX_BITS = 64
 
 # What a bundle function may hold; bundle specification, certain. It refuses scf.if by name.
@@ -153,7 +153,7 @@ def run_bundle(
     load: Loader,
     watch: LaunchWatch | None = None,
     run: LaunchWatch | None = None,
-    entry: str = ENTRY,
+    entry: str = BUNDLE_FUNCTION,
     plans: ProgramPlans | None = None,
     caller: LaunchSite | None = None,
     before: LaunchWatch | None = None,

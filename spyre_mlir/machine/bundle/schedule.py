@@ -18,13 +18,13 @@ from xdsl.dialects.scf import ForOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.places import Rebase, source_of
-from spyre_mlir.dialects.sdscbundle import DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
+from spyre_mlir.dialects.sdscbundle import BUNDLE_FUNCTION, DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
 from spyre_mlir.dialects.spyre.kernel import LaunchOp
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec
-from spyre_mlir.machine.bundle.run import ENTRY, Loader
+from spyre_mlir.machine.bundle.run import Loader
 
 ARGUMENT = "argument"
 MEMORY = "memory"
@@ -112,9 +112,9 @@ def read_schedule(bundle: ModuleOp, load: Loader, program: ModuleOp | None = Non
     Raises:
         InputError: there is no bundle function.
     """
-    functions = [op for op in bundle.ops if isinstance(op, FuncOp) and op.sym_name.data.startswith(ENTRY)]
+    functions = [op for op in bundle.ops if isinstance(op, FuncOp) and op.sym_name.data.startswith(BUNDLE_FUNCTION)]
     if not functions:
-        raise InputError(f"a bundle has a func.func @{ENTRY}, this module has none")
+        raise InputError(f"a bundle has a func.func @{BUNDLE_FUNCTION}, this module has none")
     named = {function.sym_name.data: function for function in functions}
     calls = [op for op in program.walk() if isinstance(op, LaunchOp)] if program is not None else []
     order = [(named[_entry(op)], op) for op in calls] or [(function, None) for function in functions]

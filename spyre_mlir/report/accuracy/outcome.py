@@ -17,6 +17,7 @@ from spyre_mlir.backend.json_file import dump_text
 from spyre_mlir.debug.error_walk import KernelError
 from spyre_mlir.dialects.superdsc.model.json_value import Json
 from spyre_mlir.hw.formats import DL16_LARGEST
+from spyre_mlir.machine.overflows import PAGE
 from spyre_mlir.report.accuracy.attempts import Attempt
 from spyre_mlir.report.figures import finite, plain
 from spyre_mlir.report.shares import UNKNOWN, folded_modules
@@ -24,7 +25,6 @@ from spyre_mlir.report.tables import listing
 from spyre_mlir.text.notebook import ShownAsText
 
 Array = NDArray[Any]
-PAGE = "docs/dl16-exceptions.md"
 FORMAT, VERSION = "spyre-accuracy", 1
 SHOWN = 12
 SHOWN_GROUPS = 8

@@ -148,14 +148,13 @@ def model_info(program: Program, lowered: Lowered) -> ModelInfo:
 
 
 def _outputs(program: Program) -> Iterable[TensorFacts]:
-    from spyre_mlir.frontend.element_types import ELEMENT_TYPES
+    from spyre_mlir.frontend.element_types import DTYPES
 
-    names = {element: dtype for dtype, element in ELEMENT_TYPES.items()}
     main = first_function(program.module)
     named = cast("Sequence[DictionaryAttr]", (main.res_attrs or ArrayAttr[DictionaryAttr](())).data)
     for number, attribute in enumerate(main.function_type.outputs.data):
         type_ = cast("TensorType[Attribute]", attribute)
-        dtype, shape = names[type_.get_element_type()], type_.get_shape()
+        dtype, shape = DTYPES[type_.get_element_type()], type_.get_shape()
         name = named[number].data.get("aten.name") if number < len(named) else None
         text = name.data if isinstance(name, StringAttr) else f"output{number}"
         yield TensorFacts(text, shape, str(dtype).removeprefix("torch."), prod(shape) * dtype.itemsize)

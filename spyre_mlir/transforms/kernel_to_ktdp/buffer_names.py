@@ -9,13 +9,12 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, BlockArgument, SSAValue, Use
 
+from spyre_mlir.dialects.argument_notes import NAME
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel_loop import uses_with_tiles
 from spyre_mlir.hw.arrangement import STANDARD
 from spyre_mlir.transforms.kernel_to_ktdp.function_builder import ELEMENTS
-
-_NAME = "aten.name"
 
 
 def named_buffers(function: func.FuncOp) -> dict[SSAValue, str]:
@@ -55,7 +54,7 @@ def _given(attributes: Iterable[Attribute] | None, number: int) -> str | None:
     if attributes is None:
         return None
     entry = list(attributes)[number]
-    found = entry.data.get(_NAME) if isinstance(entry, DictionaryAttr) else None
+    found = entry.data.get(NAME) if isinstance(entry, DictionaryAttr) else None
     return found.data if isinstance(found, StringAttr) else None
 
 

@@ -22,7 +22,7 @@ from spyre_mlir.hw.sticks import UNIT, IndexMap, StickLayout
 from spyre_mlir.transforms.loop_to_kernel.data_formats import Forms
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
 from spyre_mlir.transforms.loop_to_kernel.host_blocks import written_block
-from spyre_mlir.transforms.loop_to_kernel.later_reads import weight_of, written_lanes
+from spyre_mlir.transforms.loop_to_kernel.later_reads import WIDE_STEPS, weight_of, written_lanes
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import RELAID, LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import Lane, allowed_lanes, check_said
 
@@ -35,9 +35,6 @@ LITTLE = 1200
 Later = Callable[[SSAValue, int], float]
 
 WRITTEN = "it is written where its destination lies"
-
-# Re-laying FP32 takes this many kernels: rows change their order before and after.
-_WIDE_STEPS = 3
 
 
 def read_cost(
@@ -73,7 +70,7 @@ def read_cost(
     if versions.origin is not None and not versions.buffers:
         narrowed = whole + _sticks(versions.origin, stick)
         return narrowed + read_cost(versions.origin, index, lane, extents, readers, relaid)
-    moved = _relaid(versions, stick, relaid) * (1 if versions.format == DL16.name else _WIDE_STEPS)
+    moved = _relaid(versions, stick, relaid) * (1 if versions.format == DL16.name else WIDE_STEPS)
     return read + moved // shared
 
 

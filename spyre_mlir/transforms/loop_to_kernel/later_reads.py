@@ -37,8 +37,8 @@ Costs = Mapping[int, float]  # by stick dimension
 
 # A copy in another shape, read and laid out again, in sizes of what is copied.
 _COPIED = 8
-# Laying FP32 out again takes this many kernels.
-_WIDE_STEPS = 3
+# Laying FP32 out again takes this many kernels: rows change their order before and after.
+WIDE_STEPS = 3
 
 
 def weight_of(form: str, relaid: float = RELAID) -> float:
@@ -46,7 +46,7 @@ def weight_of(form: str, relaid: float = RELAID) -> float:
 
     Args:
         form: the format of the tensor.
-        relaid: the number for DL16; FP32 counts its kernels instead (`_WIDE_STEPS`).
+        relaid: the number for DL16; FP32 counts its kernels instead (`WIDE_STEPS`).
     """
     return 1 if form == FP32.name else relaid
 
@@ -191,7 +191,7 @@ def _relaid(shape: tuple[int, ...], form: str, old: int, new: int, each: float) 
     # To or from a sparse tensor both sides have a stick for every element, and no scratchpad holds them, nor what
     # their readers share with them: counted as all lanes of the sparse side, so that little is laid out so.
     moved = elements * (lanes + 1) if UNIT in (old, new) else each * 2 * elements / lanes
-    return moved * (_WIDE_STEPS if form == FP32.name else 1)
+    return moved * (WIDE_STEPS if form == FP32.name else 1)
 
 
 @lru_cache(maxsize=1 << 12)

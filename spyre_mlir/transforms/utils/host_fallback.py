@@ -20,7 +20,6 @@ from spyre_mlir.dialects.spyre.host import SAYS_WHERE, HostOp
 from spyre_mlir.errors import LoweringError, UnsupportedError, frames_of_ours
 from spyre_mlir.transforms.utils.host_support import mark
 
-FALLBACKS: tuple[HostFallback, ...] = ("warn", "allow", "error")
 ResultT = TypeVar("ResultT")
 _PLACES_SHOWN = 3
 
@@ -141,7 +140,6 @@ def _prepared(module: ModuleOp, reasons: dict[int, str], *, numbered: bool) -> M
 
 
 __all__ = [
-    "FALLBACKS",
     "HostFallback",
     "HostStep",
     "HostStepWarning",

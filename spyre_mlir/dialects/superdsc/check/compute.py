@@ -6,16 +6,15 @@ from collections.abc import Iterator
 
 from spyre_mlir.dialects.superdsc.check.json_file import DscJson, SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
+from spyre_mlir.dialects.superdsc.check.sources import FRONT_END, FUNCTION_LIST
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import NONSTICK
+from spyre_mlir.dialects.superdsc.model.function_constants import MASK
 from spyre_mlir.hw.formats import DL16, FORMATS, FP32, INT32
 from spyre_mlir.ops.hardware_functions import Group, HardwareFunction, Seen, function_of
 
-_LIST = "SuperDSC interface specification, supported functions"
 _FORMATS = {"DL16": (DL16.name,), "DL16, FP32": (DL16.name, FP32.name), "INT32": (INT32.name,)}
-_MASK = "samv-maskvalue"
-_FRONT_END = "torch-spyre code generation, real files"
 
 
 def _known(sdsc: SdscJson) -> Iterator[tuple[DscJson, HardwareFunction]]:
@@ -26,7 +25,7 @@ def _known(sdsc: SdscJson) -> Iterator[tuple[DscJson, HardwareFunction]]:
             yield dsc, function
 
 
-@warning(_LIST, "L")
+@warning(FUNCTION_LIST, "L")
 def function_known(sdsc: SdscJson) -> Iterator[Problem]:
     """The function is one of the published ones."""
     for dsc in sdsc.dscs:
@@ -34,7 +33,7 @@ def function_known(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(dsc.compute.at(keys.FUNCTION), "a published function")
 
 
-@error(_LIST, "C")
+@error(FUNCTION_LIST, "C")
 def function_unit(sdsc: SdscJson) -> Iterator[Problem]:
     """A matrix function runs on unit pt, every other one on sfp."""
     for dsc in sdsc.dscs:
@@ -44,7 +43,7 @@ def function_unit(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(place, " or ".join(wanted))
 
 
-@error(_LIST, "C")
+@error(FUNCTION_LIST, "C")
 def function_inputs(sdsc: SdscJson) -> Iterator[Problem]:
     """A function has its number of inputs, in order, and writes the last operand; a reduction also reads it."""
     for dsc, function in _known(sdsc):
@@ -61,7 +60,7 @@ def function_inputs(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(dsc.at.at(keys.LABELED_DS), expected, f"{last + 1 - len(indices)}")
 
 
-@error(_FRONT_END, "C")
+@error(FRONT_END, "C")
 def index_operands(sdsc: SdscJson) -> Iterator[Problem]:
     """The indices of an operation are its operands of class KERNEL_IDX."""
     for dsc in sdsc.dscs:
@@ -70,7 +69,7 @@ def index_operands(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(dsc.compute, f"operands {wanted} as indirectAccessIndexLabeledDs")
 
 
-@warning(_LIST, "L")
+@warning(FUNCTION_LIST, "L")
 def function_formats(sdsc: SdscJson) -> Iterator[Problem]:
     """The operands of a function have formats it is published for."""
     for dsc, function in _known(sdsc):
@@ -81,7 +80,7 @@ def function_formats(sdsc: SdscJson) -> Iterator[Problem]:
                 yield problem(place, f"{' or '.join(wanted)} for {function.name}")
 
 
-@warning(_FRONT_END, "C")
+@warning(FRONT_END, "C")
 def operation_format(sdsc: SdscJson) -> Iterator[Problem]:
     """The operation's format is that of its first data operand, or of the other one in a conversion of integers."""
     for dsc in sdsc.dscs:
@@ -97,7 +96,7 @@ def _converts_integers(dsc: DscJson) -> bool:
     return function is not None and function.converts_integers
 
 
-@error(_FRONT_END, "L")
+@error(FRONT_END, "L")
 def nonstick(sdsc: SdscJson) -> Iterator[Problem]:
     """The name of a reduction ends in "nonstick" exactly where the result keeps the stick."""
     for dsc, function in _known(sdsc):
@@ -107,7 +106,7 @@ def nonstick(sdsc: SdscJson) -> Iterator[Problem]:
                 yield problem(dsc.compute.at(keys.FUNCTION), wanted)
 
 
-@error(_FRONT_END, "C")
+@error(FRONT_END, "C")
 def result_dims(sdsc: SdscJson) -> Iterator[Problem]:
     """A reduction's result lacks a dim that the input has; that of another function has every dim."""
     for dsc, function in _known(sdsc):
@@ -134,20 +133,20 @@ def function_sticks(sdsc: SdscJson) -> Iterator[Problem]:
                 yield problem(dsc.operands[1].layout.at(keys.STICK_DIMS), "the dim that the result gets from it")
 
 
-@error(_LIST, "C")
+@error(FUNCTION_LIST, "C")
 def function_constants(sdsc: SdscJson) -> Iterator[Problem]:
     """A function has its constants, in order, and the mask, if any, last."""
     for dsc, function in _known(sdsc):
         names = [entry.at(keys.NAME).text() for entry in dsc.constants.values()]
         masked = dsc.at.at(keys.MASK_CONSTANT).value
-        wanted = [*function.constants, *([_MASK] if masked != -1 else [])]
+        wanted = [*function.constants, *([MASK] if masked != -1 else [])]
         if function.seen is not Seen.UNSETTLED and names != wanted:
             yield problem(dsc.at.at(keys.CONSTANTS), f"constants {wanted} of {function.name}", f"{names}")
         elif masked != -1 and masked != len(names) - 1:
             yield problem(dsc.at.at(keys.MASK_CONSTANT), f"{len(names) - 1}, the mask's number")
 
 
-@error(_FRONT_END, "L")
+@error(FRONT_END, "L")
 def constant_word(sdsc: SdscJson) -> Iterator[Problem]:
     """A constant is a bit pattern of its format, and constants are numbered from 0."""
     for dsc in sdsc.dscs:
@@ -165,7 +164,7 @@ def _word(entry: Cursor) -> Cursor:
     return entry.at(keys.DATA).at(keys.DATA).at("[0, 0, 0]").only()
 
 
-@warning(_FRONT_END, "L")
+@warning(FRONT_END, "L")
 def constant_format(sdsc: SdscJson) -> Iterator[Problem]:
     """A constant has the operation's format."""
     for dsc in sdsc.dscs:

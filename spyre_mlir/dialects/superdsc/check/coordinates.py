@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from spyre_mlir.dialects.superdsc.check.json_file import OperandJson, SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
+from spyre_mlir.dialects.superdsc.check.sources import FRONT_END, PROSE_RULES
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.dialects.superdsc.model.json_value import natural, same
 
-_VALIDATOR = "published SuperDSC schema of torch-spyre's validator, prose rules"
-_FRONT_END = "torch-spyre code generation, real files"
 _FUNCTIONS = (keys.AFFINE, keys.CONST, keys.MAP, keys.WK_SPLIT)
 
 
@@ -33,7 +32,7 @@ def _managers(sdsc: SdscJson) -> Iterator[Cursor]:
             yield entry.at(keys.DATA)
 
 
-@error(_VALIDATOR, "C")
+@error(PROSE_RULES, "C")
 def fold_lengths(sdsc: SdscJson) -> Iterator[Problem]:
     """A fold manager has as many functions as extents, and a coordinate three more than its element folds."""
     for manager in _managers(sdsc):
@@ -47,7 +46,7 @@ def fold_lengths(sdsc: SdscJson) -> Iterator[Problem]:
                 yield problem(functions, f"{elements + 3} functions, elemArr + 3", f"{len(functions.items())}")
 
 
-@error(_VALIDATOR, "C")
+@error(PROSE_RULES, "C")
 def fold_extents(sdsc: SdscJson) -> Iterator[Problem]:
     """A fold has one known function, and an extent of at least 1."""
     for manager in _managers(sdsc):
@@ -109,7 +108,7 @@ def _differing_folds(expected: Cursor, folds: Cursor) -> Iterator[Problem]:
                 yield problem(have, want.shown)
 
 
-@warning(_FRONT_END, "C")
+@warning(FRONT_END, "C")
 def coordinate_elements(sdsc: SdscJson) -> Iterator[Problem]:
     """A coordinate has one element fold, and two along the stick."""
     for operand in sdsc.operands:

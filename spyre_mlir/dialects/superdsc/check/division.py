@@ -7,15 +7,12 @@ from math import prod
 
 from spyre_mlir.dialects.superdsc.check.json_file import DIM_KEYS, DscJson, SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
+from spyre_mlir.dialects.superdsc.check.sources import DRAFT, FRONT_END, PROSE_RULES
 from spyre_mlir.dialects.superdsc.model import derived_values, keys
 from spyre_mlir.ops.hardware_functions import function_of
 
-_VALIDATOR = "published SuperDSC schema of torch-spyre's validator, prose rules"
-_FRONT_END = "torch-spyre code generation, real files"
-_DRAFT = "draft SuperDSC interface specification"
 
-
-@error(_VALIDATOR, "C")
+@error(PROSE_RULES, "C")
 def splits_product(sdsc: SdscJson) -> Iterator[Problem]:
     """The product of the splits is the number of cores."""
     place, cores = sdsc.top.at(keys.CORES_USED), prod(sdsc.splits.values())
@@ -32,7 +29,7 @@ def cores_on_card(sdsc: SdscJson) -> Iterator[Problem]:
         yield problem(place, f"1 to {sdsc.spec.cores_per_card}, the card's cores", hint="split less")
 
 
-@error(_VALIDATOR, "C")
+@error(PROSE_RULES, "C")
 def split_divides(sdsc: SdscJson) -> Iterator[Problem]:
     """Every size is positive and divided evenly by its split."""
     for dsc in sdsc.dscs:
@@ -47,7 +44,7 @@ def split_divides(sdsc: SdscJson) -> Iterator[Problem]:
                 )
 
 
-@error(_DRAFT, "C")
+@error(DRAFT, "C")
 def size_divided(sdsc: SdscJson) -> Iterator[Problem]:
     """Every dim that has a size has a split, if only of 1."""
     for dsc in sdsc.dscs:
@@ -57,7 +54,7 @@ def size_divided(sdsc: SdscJson) -> Iterator[Problem]:
                 yield problem(place, f"dims of the work division, {list(sdsc.splits)}", label)
 
 
-@error(_FRONT_END, "C")
+@error(FRONT_END, "C")
 def slices_distinct(sdsc: SdscJson) -> Iterator[Problem]:
     """Every core has one slice of every dim, within the number of slices, and no two cores have the same."""
     seen: dict[tuple[int, ...], int] = {}
@@ -78,7 +75,7 @@ def counts_by_columns(sdsc: SdscJson) -> bool:
     return list(map(dict, sdsc.slices)) == derived_values.slices_by_columns(sdsc.splits)
 
 
-@warning(_FRONT_END, "C")
+@warning(FRONT_END, "C")
 def core_map_order(sdsc: SdscJson) -> Iterator[Problem]:
     """The first dim varies fastest over the cores; in a matmul a divided reduction does, or its columns may."""
     if not sdsc.dscs:
@@ -94,7 +91,7 @@ def core_map_order(sdsc: SdscJson) -> Iterator[Problem]:
             return
 
 
-@error(_VALIDATOR, "C")
+@error(PROSE_RULES, "C")
 def stage_sizes(sdsc: SdscJson) -> Iterator[Problem]:
     """Both stages give every dim the size of one slice."""
     for dsc in sdsc.dscs:
@@ -124,7 +121,7 @@ def whole_sticks(sdsc: SdscJson) -> Iterator[Problem]:
             )
 
 
-@warning(_FRONT_END, "C")
+@warning(FRONT_END, "C")
 def one_reduction_split(sdsc: SdscJson) -> Iterator[Problem]:
     """At most one dim that the output lacks is divided."""
     for dsc in sdsc.dscs:
@@ -133,7 +130,7 @@ def one_reduction_split(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(sdsc.top.at(keys.SPLITS), "one divided dim that is summed over", f"{missing}")
 
 
-@error(_DRAFT, "L")
+@error(DRAFT, "L")
 def mask_extents(sdsc: SdscJson) -> Iterator[Problem]:
     """The valid and padding extents of a masked dim add up to its size."""
     for dsc in sdsc.dscs:
@@ -149,7 +146,7 @@ def mask_extents(sdsc: SdscJson) -> Iterator[Problem]:
                 yield problem(place, f"extents that add up to {size}, the size of {label}")
 
 
-@error(_FRONT_END, "L")
+@error(FRONT_END, "L")
 def mask_constant(sdsc: SdscJson) -> Iterator[Problem]:
     """A mask constant is named exactly where something is masked, and exists."""
     for dsc in sdsc.dscs:
@@ -161,7 +158,7 @@ def mask_constant(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(place, "a constant, as dims are masked" if dsc.masks else "-1, as no dim is masked")
 
 
-@warning(_FRONT_END, "L")
+@warning(FRONT_END, "L")
 def mask_dims(sdsc: SdscJson) -> Iterator[Problem]:
     """Masked dims are those that are reduced along the stick."""
     for dsc in sdsc.dscs:

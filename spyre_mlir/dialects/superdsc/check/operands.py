@@ -6,19 +6,16 @@ from collections.abc import Iterator
 
 from spyre_mlir.dialects.superdsc.check.json_file import INDEX_CLASS, SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
+from spyre_mlir.dialects.superdsc.check.sources import DRAFT, FRONT_END, PROSE_RULES
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import LAST_LABEL
+from spyre_mlir.dialects.superdsc.model.operand_fields import INDIRECTIONS, SCALES
 from spyre_mlir.hw.formats import FORMATS
 
-_VALIDATOR = "published SuperDSC schema of torch-spyre's validator, prose rules"
-_FRONT_END = "torch-spyre code generation, real files"
-_DRAFT = "draft SuperDSC interface specification"
 _CLASSES = ("INPUT", "OUTPUT", "KERNEL", INDEX_CLASS)
-_SCALES = (1, -1, -2)
-_INDIRECTION = ("no_indirection", "index_tensor", "value_tensor")
 
 
-@error(_VALIDATOR, "C")
+@error(PROSE_RULES, "C")
 def operand_count(sdsc: SdscJson) -> Iterator[Problem]:
     """A kernel has at least one operand and at most as many as the machine takes."""
     for dsc in sdsc.dscs:
@@ -29,7 +26,7 @@ def operand_count(sdsc: SdscJson) -> Iterator[Problem]:
             )
 
 
-@error(_VALIDATOR, "C")
+@error(PROSE_RULES, "C")
 def operand_number(sdsc: SdscJson) -> Iterator[Problem]:
     """Operands are numbered in order, and each has one allocate node."""
     for dsc in sdsc.dscs:
@@ -47,7 +44,7 @@ def operand_number(sdsc: SdscJson) -> Iterator[Problem]:
             seen.add(number)
 
 
-@error(_FRONT_END, "C")
+@error(FRONT_END, "C")
 def layout_class(sdsc: SdscJson) -> Iterator[Problem]:
     """The layout classes have known names, and every one is some operand's."""
     for dsc in sdsc.dscs:
@@ -59,19 +56,19 @@ def layout_class(sdsc: SdscJson) -> Iterator[Problem]:
                 yield problem(place, f"a class that an operand has, {', '.join(sorted(used))}", name)
 
 
-@error(_FRONT_END, "C")
+@error(FRONT_END, "C")
 def scale_values(sdsc: SdscJson) -> Iterator[Problem]:
     """A scale is 1 for a dim the operand has, -1 for one it lacks, -2 for one it lacks in its stick."""
     for operand in sdsc.operands:
         place = operand.entry.at(keys.SCALE)
         for (label, scale), one in zip(operand.scales.items(), place.items(), strict=True):
-            if scale not in _SCALES:
+            if scale not in SCALES:
                 yield problem(one, "1, -1 or -2")
             elif scale == -2 and label != operand.stick:
                 yield problem(one, f"-2 on the stick dim {operand.stick} only")
 
 
-@error(_FRONT_END, "C")
+@error(FRONT_END, "C")
 def layout_order(sdsc: SdscJson) -> Iterator[Problem]:
     """An operand's own dims come before those it lacks; a stick dim added because no operand has one comes last."""
     for operand in sdsc.operands:
@@ -86,7 +83,7 @@ def layout_order(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(operand.node.at(keys.ORDER), f"the dims {own} first")
 
 
-@error(_FRONT_END, "C")
+@error(FRONT_END, "C")
 def stick_size(sdsc: SdscJson) -> Iterator[Problem]:
     """A stick holds as many elements as the operand's format fits into it."""
     for operand in sdsc.operands:
@@ -98,7 +95,7 @@ def stick_size(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(place, f"[{operand.lanes}], the elements of a stick of operand {operand.number}")
 
 
-@error(_DRAFT, "C")
+@error(DRAFT, "C")
 def word_length(sdsc: SdscJson) -> Iterator[Problem]:
     """The format is known, and the word length is its width in bytes."""
     for operand in sdsc.operands:
@@ -111,7 +108,7 @@ def word_length(sdsc: SdscJson) -> Iterator[Problem]:
                 yield problem(word, f"{FORMATS[place.text()].word_length}, the bytes of {place.text()}")
 
 
-@error(_FRONT_END, "C")
+@error(FRONT_END, "C")
 def memory(sdsc: SdscJson) -> Iterator[Problem]:
     """An operand is present in the memory its allocate node names."""
     for operand in sdsc.operands:
@@ -123,7 +120,7 @@ def memory(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(place, f"presence in {operand.component}, where its node puts it")
 
 
-@error(_DRAFT, "C")
+@error(DRAFT, "C")
 def dim_limits(sdsc: SdscJson) -> Iterator[Problem]:
     """The limits on dims are one per dim: -1 for none, or a positive size."""
     for operand in sdsc.operands:
@@ -137,7 +134,7 @@ def dim_limits(sdsc: SdscJson) -> Iterator[Problem]:
                 yield problem(one, "-1 or a positive size")
 
 
-@error(_FRONT_END, "L")
+@error(FRONT_END, "L")
 def indirection(sdsc: SdscJson) -> Iterator[Problem]:
     """The index and the value tensor of a gather name each other's nodes; other operands name none."""
     nodes = {operand.node.at(keys.NAME).text(): operand for operand in sdsc.operands if keys.NAME in operand.node}
@@ -145,8 +142,8 @@ def indirection(sdsc: SdscJson) -> Iterator[Problem]:
         if keys.INDIRECT not in operand.node:
             continue
         place = operand.node.at(keys.INDIRECT)
-        if place.text() not in _INDIRECTION:
-            yield problem(place, f"one of {', '.join(_INDIRECTION)}")
+        if place.text() not in INDIRECTIONS:
+            yield problem(place, f"one of {', '.join(INDIRECTIONS)}")
         if (place.value == "index_tensor") != operand.is_index:
             yield problem(place, "index_tensor on the operands of class KERNEL_IDX, and on no other")
         if place.value == "value_tensor" or keys.INDIRECT_PARTNER in operand.node:
@@ -155,7 +152,7 @@ def indirection(sdsc: SdscJson) -> Iterator[Problem]:
                 yield problem(partner, "the name of the partner's allocate node")
 
 
-@warning(_FRONT_END, "L")
+@warning(FRONT_END, "L")
 def index_format(sdsc: SdscJson) -> Iterator[Problem]:
     """Index tensors are 32-bit unsigned integers in device memory."""
     for operand in sdsc.operands:

@@ -7,15 +7,12 @@ from collections.abc import Iterator
 
 from spyre_mlir.dialects.superdsc.check.json_file import DATA_DSCS, SdscJson
 from spyre_mlir.dialects.superdsc.check.rule import Problem, error, problem, warning
+from spyre_mlir.dialects.superdsc.check.sources import DRAFT, FRONT_END, SCHEMA
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor
 from spyre_mlir.dialects.superdsc.dialect.verify import is_kind
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.fields import FieldWriter
 from spyre_mlir.dialects.superdsc.model.json_value import as_list
-
-_VALIDATOR = "published SuperDSC schema of torch-spyre's validator"
-_DRAFT = "draft SuperDSC interface specification"
-_FRONT_END = "torch-spyre code generation, real files"
 
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1  # of a signed and of an unsigned number of 64 bits
 _ROOT = re.compile(r"[A-Za-z0-9_/-]+")
@@ -25,7 +22,7 @@ _REQUIRED_TOP = (
 _REQUIRED_DSC = (keys.CORES_USED, keys.CORE_IDS, keys.SIZES, keys.SCHEDULE_TREE, keys.LABELED_DS, keys.COMPUTE)
 
 
-@error(_VALIDATOR + "; our tables of keys", "C")
+@error(SCHEMA + "; our tables of keys", "C")
 def field_type(sdsc: SdscJson) -> Iterator[Problem]:
     """Every known key holds a value of its JSON type."""
     for member in sdsc.members:
@@ -59,7 +56,7 @@ def number_range(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(place, f"a number from {_SMALLEST} to {_LARGEST}")
 
 
-@error(_DRAFT + ", required members", "C")
+@error(DRAFT + ", required members", "C")
 def required_field(sdsc: SdscJson) -> Iterator[Problem]:
     """The keys that a reader cannot do without are there."""
     wanted = [(sdsc.top, _REQUIRED_TOP), *((dsc.at, _REQUIRED_DSC) for dsc in sdsc.dscs)]
@@ -97,14 +94,14 @@ def back_end_key(sdsc: SdscJson) -> Iterator[Problem]:
             yield Problem(found, "a key that a front end writes", member.key, "give the back end the file before it")
 
 
-@error(_VALIDATOR, "C")
+@error(SCHEMA, "C")
 def root_key(sdsc: SdscJson) -> Iterator[Problem]:
     """The root key is made of letters, digits, `_`, `/` and `-`."""
     if not _ROOT.fullmatch(sdsc.root):
         yield Problem("$", "a root key of letters, digits, _, / and -", repr(sdsc.root))
 
 
-@warning(_FRONT_END, "C")
+@warning(FRONT_END, "C")
 def root_name(sdsc: SdscJson) -> Iterator[Problem]:
     """The root key is the op's number in the bundle, `_`, and the function's name."""
     for dsc in sdsc.dscs:
@@ -113,7 +110,7 @@ def root_name(sdsc: SdscJson) -> Iterator[Problem]:
             yield Problem("$", f"a root key such as 0_{dsc.function}", repr(sdsc.root))
 
 
-@error(_FRONT_END, "C")
+@error(FRONT_END, "C")
 def dsc_name(sdsc: SdscJson) -> Iterator[Problem]:
     """The key of a DSC is the name of its function."""
     for dsc in sdsc.dscs:
@@ -121,7 +118,7 @@ def dsc_name(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(dsc.compute.at(keys.FUNCTION), f"{dsc.name}, the key of its DSC")
 
 
-@error(_VALIDATOR + ", prose rules; files of research builds hold both", "L")
+@error(SCHEMA + ", prose rules; files of research builds hold both", "L")
 def one_dsc(sdsc: SdscJson) -> Iterator[Problem]:
     """A file has one compute DSC, or data-movement DSCs instead."""
     moves = [key for key in DATA_DSCS if key in sdsc.top and sdsc.top.at(key).items()]
@@ -130,7 +127,7 @@ def one_dsc(sdsc: SdscJson) -> Iterator[Problem]:
         yield Problem(f"{sdsc.top.path}.dscs_", "one compute DSC, or data-movement DSCs", got)
 
 
-@error(_DRAFT, "C")
+@error(DRAFT, "C")
 def core_lists(sdsc: SdscJson) -> Iterator[Problem]:
     """Every table that is kept per core has an entry for each core and for no other."""
     for key in (keys.CORE_TO_DSC, keys.CORE_TO_SLICE, keys.SCHEDULE):
@@ -151,7 +148,7 @@ def _few(names: list[str]) -> str:
     return f"{len(names)} cores, {', '.join(names[:8])}{' …' if len(names) > 8 else ''}"
 
 
-@error(_DRAFT, "C")
+@error(DRAFT, "C")
 def core_dsc(sdsc: SdscJson) -> Iterator[Problem]:
     """Every core is given a DSC that the file has."""
     count = max(len(sdsc.dscs), 1)
@@ -160,7 +157,7 @@ def core_dsc(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(place, f"a DSC number from 0 to {count - 1}")
 
 
-@error(_DRAFT, "C")
+@error(DRAFT, "C")
 def schedule_steps(sdsc: SdscJson) -> Iterator[Problem]:
     """A step of a schedule names a data DSC or a compute DSC that exists, and two sync flags."""
     if keys.SCHEDULE not in sdsc.top:
@@ -180,7 +177,7 @@ def schedule_steps(sdsc: SdscJson) -> Iterator[Problem]:
                 yield problem(step, "data DSC or -1, compute DSC or -1, not both -1, and two flags 0/1")
 
 
-@error(_DRAFT + "; files of research builds with data DSCs differ", "L")
+@error(DRAFT + "; files of research builds with data DSCs differ", "L")
 def schedules_equal(sdsc: SdscJson) -> Iterator[Problem]:
     """All cores that run one DSC have the same schedule."""
     if keys.SCHEDULE not in sdsc.top:

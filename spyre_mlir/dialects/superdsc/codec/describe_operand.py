@@ -20,11 +20,10 @@ from spyre_mlir.dialects.superdsc.model.descriptor import (
     Slices,
 )
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, natural, same
+from spyre_mlir.dialects.superdsc.model.operand_fields import NO_INDIRECTION, SCALES
 from spyre_mlir.hw.formats import FORMATS
 from spyre_mlir.hw.spec import STICK_BYTES
 
-_NO_INDIRECTION = "no_indirection"
-_SCALES = (1, -1, -2)
 _STICK_DIMS = 2
 
 
@@ -114,7 +113,7 @@ def _scales(entry: Cursor, layout: Cursor) -> dict[str, int]:
     if len(numbers) != len(order):
         place.fail(f"one scale per dim of {order}")
     for number, value in zip(place.items(), numbers, strict=True):
-        if value not in _SCALES:
+        if value not in SCALES:
             number.unsupported("a scale that is not 1, -1 or -2")
     return dict(zip(order, numbers, strict=True))
 
@@ -213,12 +212,12 @@ def _distribution(node: Cursor, view: Descriptor, own: Sequence[str]) -> Slices:
 
 
 def _indirect(node: Cursor) -> Indirect | None:
-    if keys.INDIRECT not in node or node.at(keys.INDIRECT).text() == _NO_INDIRECTION:
+    if keys.INDIRECT not in node or node.at(keys.INDIRECT).text() == NO_INDIRECTION:
         return None
     place = node.at(keys.INDIRECT)
     kinds = {kind.value: kind for kind in IndirectKind}
     if place.text() not in kinds:
-        place.fail(f"{_NO_INDIRECTION} or one of {list(kinds)}")
+        place.fail(f"{NO_INDIRECTION} or one of {list(kinds)}")
     partner = node.at(keys.INDIRECT_PARTNER)
     number = natural(partner.text().removeprefix("allocate-Tensor").partition("_")[0])
     if number is None:

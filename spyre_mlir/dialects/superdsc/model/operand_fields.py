@@ -6,6 +6,10 @@ from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.backend_fields import OPERAND_BOOKKEEPING
 from spyre_mlir.dialects.superdsc.model.field import Field, FieldTable, FieldWriter, Inner, JsonKind, Level, table
 
+NO_INDIRECTION = "no_indirection"
+INDIRECTIONS = (NO_INDIRECTION, "index_tensor", "value_tensor")
+SCALES = (1, -1, -2)
+
 ALLOCATE: FieldTable = table(
     Field(
         keys.NODE_TYPE,
@@ -46,8 +50,8 @@ ALLOCATE: FieldTable = table(
         "part of the operand in a gather",
         "C",
         FieldWriter.TS26,
-        "no_indirection",
-        ("no_indirection", "index_tensor", "value_tensor"),
+        NO_INDIRECTION,
+        INDIRECTIONS,
     ),
     Field(
         keys.INDIRECT_PARTNER,

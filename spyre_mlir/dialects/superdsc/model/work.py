@@ -12,10 +12,9 @@ from typing import TypeVar
 
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
 from spyre_mlir.hw.cost import CostKind, MatmulLoops, Traffic, Work
-from spyre_mlir.hw.formats import device_format
+from spyre_mlir.hw.formats import BITS_PER_BYTE, device_format
 from spyre_mlir.hw.spec import STICK_BYTES
 
-_BITS_PER_BYTE = 8
 _Described = TypeVar("_Described")
 
 
@@ -115,7 +114,7 @@ def _traffic(descriptor: Descriptor, operand: Operand, dims: dict[str, Dim]) -> 
     missing = [d for d in descriptor.dims if d.label not in operand.order and d.label in descriptor.output.order]
     return Traffic(
         bytes=touched,
-        needed=min(touched, elements * bits // _BITS_PER_BYTE),
+        needed=min(touched, elements * bits // BITS_PER_BYTE),
         per_core=touched // prod(dim.split for dim in own),
         readers=1 if written else prod(dim.split for dim in descriptor.dims if dim.label not in operand.order),
         written=written,

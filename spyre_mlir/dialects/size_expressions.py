@@ -132,16 +132,6 @@ def _value(node: ast.expr, values: Mapping[str, int]) -> Any:
             raise ValueError(f"{type(node).__name__} has no value")
 
 
-def renamed(text: str, names: Mapping[str, str]) -> str:
-    """Return an expression with other symbols in it."""
-
-    class Rename(ast.NodeTransformer):
-        def visit_Name(self, node: ast.Name) -> ast.Name:
-            return ast.Name(names.get(node.id, node.id), node.ctx)
-
-    return ast.unparse(Rename().visit(ast.parse(text, mode="eval")))
-
-
 def solved(text: str, value: int) -> tuple[str, int] | None:
     """Return the symbol of an expression and the value that gives the expression this one.
 

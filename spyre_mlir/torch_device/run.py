@@ -19,7 +19,6 @@ from spyre_mlir.torch_device.module import DeviceModule
 from spyre_mlir.torch_device.updates import in_an_update
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
 
-aten = torch.ops.aten
 # Memory is the host's: allocation, copies, filling and what brings single numbers to Python are not programs.
 _MEMORY = frozenset(
     {"clone", "copy_", "_to_copy", "detach", "alias", "lift_fresh", "set_", "resize_", "_pin_memory", "zero_", "fill_"}

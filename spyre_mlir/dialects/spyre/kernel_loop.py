@@ -239,17 +239,6 @@ class ByteOrigin:
     first: int = 0
 
 
-def origin_of(value: SSAValue) -> ByteOrigin:
-    """Return the buffer behind a device tensor and the offsets of the tensor's start in it."""
-    steps, first = list[tuple[SSAValue, int]](), 0
-    while isinstance(owner := value.owner, TileOp | ViewOp):
-        if isinstance(owner, TileOp):
-            steps.insert(0, (owner.index, owner.step_bytes))
-            first += owner.first_bytes
-        value = owner.source
-    return ByteOrigin(value, tuple(steps), first)
-
-
 def buffer_behind(value: SSAValue) -> SSAValue:
     """Return the buffer behind a device tensor: itself, or what it is a tile or a view of."""
     while isinstance(owner := value.owner, TileOp | ViewOp):
@@ -320,7 +309,6 @@ __all__ = [
     "is_written",
     "launch_arguments",
     "launch_origin",
-    "origin_of",
     "uses_with_tiles",
     "view_behind",
 ]

@@ -14,8 +14,6 @@ from spyre_mlir.errors import BindingError
 from spyre_mlir.frontend.torch_private import is_real
 from spyre_mlir.frontend.weights.files import read_checkpoint
 
-Source = Mapping[str, torch.Tensor] | torch.nn.Module | ExportedProgram | str | PathLike[str]
-
 
 def is_on_disk(source: object) -> bool:
     """Return whether a source is a path."""

@@ -16,7 +16,6 @@ from spyre_mlir.errors import EmitError
 
 _IN_MEMORY = "padded_fullspan_wunneeded"
 _NOT_IN_MEMORY = "padded_nozeropad"
-_UNKNOWN = -1
 
 
 def pad_type(window: Window) -> str:

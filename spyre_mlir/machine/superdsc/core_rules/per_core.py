@@ -17,7 +17,6 @@ from spyre_mlir.machine.superdsc.races import require_disjoint, require_no_race
 from spyre_mlir.machine.superdsc.stale_reads import History
 
 Symbols = Mapping[int, int]
-Constants = Mapping[str, float]
 
 
 @dataclass(frozen=True)

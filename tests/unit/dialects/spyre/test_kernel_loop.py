@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel import ComputeOp, FromDeviceOp
-from spyre_mlir.dialects.spyre.kernel_loop import ByteOrigin, TileOp, is_written, origin_of, uses_with_tiles
+from spyre_mlir.dialects.spyre.kernel_loop import ByteOrigin, TileOp, is_written, launch_origin, uses_with_tiles
 from spyre_mlir.hw.sticks import StickLayout
 from tests.unit.dialects.texts import function, lines_of, only, read
 
@@ -110,10 +110,10 @@ def tiles_of(module: ModuleOp) -> tuple[SSAValue, TileOp, TileOp]:
 
 def test_origin_of_a_tile_of_a_tile() -> None:
     whole, rows, part = tiles_of(program(*NESTED))
-    assert origin_of(whole) == ByteOrigin(whole)
-    assert origin_of(rows.result) == ByteOrigin(whole, ((rows.index, 16_384),))
-    assert origin_of(part.result) == ByteOrigin(whole, ((rows.index, 16_384), (part.index, 65_536)))
-    assert hash(origin_of(rows.result)) == hash(ByteOrigin(whole, ((rows.index, 16_384),)))
+    assert launch_origin(whole) == ByteOrigin(whole)
+    assert launch_origin(rows.result) == ByteOrigin(whole, ((rows.index, 16_384),))
+    assert launch_origin(part.result) == ByteOrigin(whole, ((rows.index, 16_384), (part.index, 65_536)))
+    assert hash(launch_origin(rows.result)) == hash(ByteOrigin(whole, ((rows.index, 16_384),)))
     assert part.window() == (128, 64)
 
 
@@ -202,7 +202,7 @@ def test_tiles_may_run_backwards_from_an_element() -> None:
     only_tile = only(module, TileOp)
     assert line in lines_of(module)
     assert (only_tile.first_element, only_tile.first_bytes, only_tile.step_bytes) == (384, 384 * 128, -128 * 128)
-    assert origin_of(only_tile.result).first == 384 * 128
+    assert launch_origin(only_tile.result).first == 384 * 128
     with pytest.raises(VerifyException, match="the tiles run over elements -1 to 511 of dimension 0, which has 512"):
         program(tile("%p = spyre.kernel.tile %d dim 0 at %i * -128 from 383")).verify()
     with pytest.raises(VerifyException, match="the tiles run over elements 1 to 513 of dimension 0, which has 512"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spyre_mlir.dialects.spyre.kernel import AllocOp
-from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind, launch_origin, origin_of, uses_with_tiles
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind, launch_origin, uses_with_tiles
 from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.errors import MachineFault
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
@@ -74,7 +74,7 @@ def test_the_buffer_behind_a_view_and_its_tiles() -> None:
     tile = next(op for op in module.walk() if isinstance(op, TileOp) and op.source is view.result)
     for value in (view.result, tile.result):
         assert buffer_behind(value) is buffer
-        assert origin_of(value).buffer is launch_origin(value).buffer is buffer
+        assert launch_origin(value).buffer is buffer
     # Two rows of 16 sticks of 128 bytes from trip to trip.
     assert [step for _, step in launch_origin(tile.result).steps] == [2 * 16 * 128]
     assert [use.operation.name for use in uses_with_tiles(buffer)] == ["spyre.kernel.compute"] * 2

@@ -18,6 +18,6 @@ def read_size(text: str) -> int:
 
 
 def counted(number: int, noun: str, verb: str = "") -> str:
-    """Return a number of things: 1 kernel, 2 kernels; with a verb what they do: 1 kernel rounds, 2 kernels round."""
+    """Return a count with its noun: 1 kernel, 2 kernels; with a verb in its form: 1 kernel rounds, 2 kernels round."""
     text = f"{number:,} {noun}{'s' * (number != 1)}"
     return f"{text} {verb}{'s' * (number == 1)}" if verb else text

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class NotCacheableError(Exception):
-    """Something that a program depends on has no identity that another process would find equal; says what."""
+    """A program depends on an object whose identity no other process would find equal; names the object."""

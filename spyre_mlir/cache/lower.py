@@ -34,7 +34,7 @@ def lower_once(
     rare: bool = False,
     saved: Store | None = None,
 ) -> Lowered:
-    """Lower an aten module, or take from the cache what lowering it has given before.
+    """Lower an aten module, or take its lowered program from the cache.
 
     Args:
         module: verified, at the aten level.
@@ -66,7 +66,7 @@ def lower_once(
 
 
 def lowered_key(module: ModuleOp, options: CompileOptions) -> str | None:
-    """Return the key of what lowering an aten module gives; None if it depends on something without an identity."""
+    """Return the key of the lowered program of an aten module; None if it depends on an object without an identity."""
     try:
         return program_key(module, options.passes(), options.spec)
     except NotCacheableError as error:

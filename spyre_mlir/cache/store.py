@@ -28,7 +28,7 @@ _ABANDONED_SECONDS = 3600
 
 
 class DamagedEntryError(Exception):
-    """An entry that is not what was written under its key."""
+    """An entry whose contents are not those written under its key."""
 
 
 @dataclass(frozen=True)

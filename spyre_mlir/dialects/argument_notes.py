@@ -183,7 +183,7 @@ class NamedPlaces:
 
     @classmethod
     def read(cls, entry: Attribute) -> NamedPlaces:
-        """Return what an entry of a note says.
+        """Return the demand that an entry of a note states.
 
         Raises:
             InputError: it is not of this form.
@@ -209,7 +209,7 @@ def places_attribute(places: Sequence[NamedPlaces]) -> ArrayAttr[DictionaryAttr]
 
 
 def places_of(function: FuncOp, number: int) -> list[NamedPlaces]:
-    """Return what is asked of the integers of an argument; nothing if there is no note.
+    """Return the demands on the integers of an argument; none if there is no note.
 
     Raises:
         InputError: the note is of another form.

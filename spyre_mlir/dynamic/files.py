@@ -132,7 +132,7 @@ def _write_lowered(directory: Path, programs: Iterable[CompiledModel]) -> list[s
 
 
 def read_sizes(directory: Path, *, check: bool) -> SavedSizes:
-    """Read what a directory says of a model with symbols.
+    """Read the description of a model with symbols from its directory.
 
     Args:
         directory: a directory of `write_sizes`.

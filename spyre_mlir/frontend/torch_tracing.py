@@ -82,7 +82,7 @@ def carried_apart() -> Generator[None]:
 
 @contextmanager
 def checkpoints_in_place() -> Generator[None]:
-    """Trace what is run under `torch.utils.checkpoint` where it is called.
+    """Trace functions under `torch.utils.checkpoint` where they are called.
 
     Torch ends in a KeyError where Dynamo has kept it as a graph, without a policy of what is computed again.
     """

@@ -97,7 +97,7 @@ class Meeting:
     _stopped: bool = False
 
     def run(self, ranks: Sequence[Callable[[], T]]) -> list[T]:
-        """Run a function on every rank, and return what each gives.
+        """Run a function on every rank, and return the results, rank by rank.
 
         Raises:
             MachineFault: ranks of a group call different collectives, or all ranks that are left wait.

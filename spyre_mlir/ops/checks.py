@@ -23,7 +23,7 @@ def is_check(overload: str) -> bool:
 
 
 def refusal_text(overload: str, text: str) -> tuple[str, str | None]:
-    """Return what a refused call says, and what to try if that is known.
+    """Return the text for a refused call, with an alternative if one is known.
 
     Args:
         overload: of the call.

@@ -112,7 +112,7 @@ def _add(kind: HookKind, op: str, function: F, priority: int, when: Callable[...
 
 
 def check_callable(op: str, function: object) -> None:
-    """Raise RegistrationError if what is registered for an operation cannot be called."""
+    """Raise RegistrationError unless the object registered for an operation can be called."""
     if not callable(function):
         raise RegistrationError(f"a function is registered for {op}, got {function!r}", hint="use it as a decorator")
 

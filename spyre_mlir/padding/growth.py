@@ -68,7 +68,7 @@ def refusal(what: str, op: Operation | None = None) -> UnsupportedError:
 
 
 def growth(pair: Pair) -> Growth:
-    """Return what grows with the size.
+    """Return the growth of dimensions and loops with the size.
 
     Raises:
         UnsupportedError: the functions differ in more than extents, or an extent is something else than the size.

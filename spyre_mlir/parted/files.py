@@ -93,7 +93,7 @@ def write_parts(
 
 
 def read_parts(directory: Path, *, check: bool) -> SavedModel:
-    """Read what a directory says of a model in parts.
+    """Read the description of a model in parts from its directory.
 
     Args:
         directory: a directory of `write_parts`.

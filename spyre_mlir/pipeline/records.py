@@ -69,7 +69,7 @@ def _calls(op: KernelOp, calls: Mapping[str, int]) -> int:
 
 
 def record_of(level: str, module: ModuleOp, seconds: float) -> StageRecord:
-    """Count what a stage has made.
+    """Return the record of a stage: counts of its ops, kernels and bytes.
 
     Args:
         level: the level reached.

@@ -36,18 +36,18 @@ class AtPoints(Generic[Point]):
             ) from error
 
     def add(self, point: Point, registered: Registered) -> None:
-        """Register at a point, behind what has the same priority."""
+        """Add a registration at a point, behind those of the same priority."""
         known = self._found.setdefault(point, [])
         known.append(registered)
         known.sort(key=lambda one: -one.priority)
 
     def at(self, point: Point) -> list[Registered]:
-        """Return what is registered at a point, in execution order."""
+        """Return the registrations at a point, in execution order."""
         return list(self._found.get(point, ()))
 
     @contextmanager
     def isolated(self) -> Generator[None]:
-        """Undo at the end of the block what is registered inside it."""
+        """Undo at the end of the block the registrations inside it."""
         before = {point: list(found) for point, found in self._found.items()}
         try:
             yield

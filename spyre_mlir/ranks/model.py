@@ -45,7 +45,7 @@ class RankedModel(ShownAsText):
         return Meeting(len(self.ranks)).run([partial(rank, *args, **kwargs) for rank in self.ranks])
 
     def run(self, inputs: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Run all ranks, each with inputs of its own, and return what each gives.
+        """Run all ranks, each with inputs of its own, and return the results, rank by rank.
 
         Raises:
             MachineFault: as for a call.

@@ -183,7 +183,7 @@ class Verification(ShownAsText):
         return "\n".join([table, *faults, *map(str, self.flips), *named, *exact])
 
     def verdict(self, level: VerifiedLevel) -> str:
-        """Return what is said of a level in the table."""
+        """Return the verdict on a level for the table."""
         if level.error <= self.tolerance:
             return "ok"
         return "rounding at a step" if level.explained else f"above {self.tolerance:g}"

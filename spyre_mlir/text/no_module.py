@@ -23,7 +23,7 @@ def missing(kind: str, name: str) -> AttributeError:
 
 
 class IsNoModule:
-    """Base of what takes the place of a module in calls, without being one."""
+    """Base of objects that take the place of a module in calls, without being one."""
 
     if not TYPE_CHECKING:  # a type checker is to find wrong names by itself
 

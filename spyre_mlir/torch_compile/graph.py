@@ -73,7 +73,7 @@ class _Made:
     frozen: Mapping[int, torch.Tensor]
 
     def changed(self, inputs: Sequence[Any]) -> set[int]:
-        """The frozen buffers that are not what they were."""
+        """The frozen buffers whose values have changed."""
         return {place for place, value in self.frozen.items() if not _same(value, inputs[place])}
 
 

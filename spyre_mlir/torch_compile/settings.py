@@ -36,7 +36,7 @@ class Settings:
 
     @staticmethod
     def of(mode: str | None, options: Mapping[str, Any] | None) -> Settings:
-        """Read what `torch.compile` passes on.
+        """Read the options that `torch.compile` passes on.
 
         Raises:
             InputError: a mode besides ``default``, an option that `compile` does not have, or a value it cannot have.

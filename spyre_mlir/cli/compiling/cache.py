@@ -24,7 +24,7 @@ def wanted(arguments: argparse.Namespace) -> bool:
 
 
 def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    """Refuse whatever has no meaning with `--cache-info` and `--clear-cache`."""
+    """Refuse options that have no meaning with `--cache-info` and `--clear-cache`."""
     flag = "--clear-cache" if arguments.clear_cache else "--cache-info"
     for name, value in vars(arguments).items():
         if name not in _ALLOWED and value != parser.get_default(name):

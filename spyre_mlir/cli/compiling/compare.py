@@ -32,7 +32,7 @@ def wanted(arguments: argparse.Namespace) -> bool:
 
 
 def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    """Refuse whatever has no meaning with `--compare`."""
+    """Refuse options that have no meaning with `--compare`."""
     for name, value in vars(arguments).items():
         if name not in _ALLOWED and value != parser.get_default(name):
             what = "a model" if name == "model" else f"--{name.replace('_', '-')}"

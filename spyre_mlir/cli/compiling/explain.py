@@ -53,7 +53,7 @@ def wanted(arguments: argparse.Namespace) -> bool:
 
 
 def check(parser: argparse.ArgumentParser, arguments: argparse.Namespace, of_bundles: Sequence[str]) -> None:
-    """Refuse whatever has no meaning with `--explain`, such as all options of bundles but `--json`."""
+    """Refuse options that have no meaning with `--explain`, such as all options of bundles but `--json`."""
     if arguments.explain == _OF_CARDS:
         parser.error("--explain takes an operation, as --explain softmax; without one it goes with --cards")
     for name in (*_OTHER, *(option for option in of_bundles if option != _JSON)):

@@ -34,7 +34,7 @@ def word_at(text: str, line: int, column: int) -> str | None:
 
 
 def hover_text(word: str, context: Context) -> str | None:
-    """Return what an editor shows for an op, in Markdown: its documentation, operands, results and attributes.
+    """Return the text that an editor shows for an op, in Markdown: its documentation, operands, results and attributes.
 
     Args:
         word: the name of an op.

@@ -46,7 +46,7 @@ from spyre_mlir.dialects.tensors import as_tensor_type
 
 
 class ControlOp(IRDLOperation):
-    """Base of the ops that call functions of the module by what they find.
+    """Base of the ops that call functions of the module as values decide, or a known number of times.
 
     Attributes:
         inputs: what every function gets.

@@ -11,7 +11,7 @@ from spyre_mlir.dialects.ir.control import ControlOp
 
 
 def hand_down_notes(module: ModuleOp) -> None:
-    """Note on the arguments of functions what is known of the weights and constants that their callers hand them.
+    """Copy notes on weights and constants to the arguments of functions that callers hand these to.
 
     Args:
         module: callers stand before the functions they call; notes on arguments of `main` are there.

@@ -52,7 +52,7 @@ class OpsByClass:
 
 
 def copy_of(op: _Op) -> _Op:
-    """Return what `Operation.clone` does.
+    """Return a copy of an op, as `Operation.clone` does.
 
     Args:
         op: defines every value before it is used.

@@ -240,7 +240,7 @@ class ByteOrigin:
 
 
 def buffer_behind(value: SSAValue) -> SSAValue:
-    """Return the buffer behind a device tensor: itself, or what it is a tile or a view of."""
+    """Return the buffer behind a device tensor: itself, or the one that it is a tile or a view of."""
     while isinstance(owner := value.owner, TileOp | ViewOp):
         value = owner.source
     return value
@@ -254,7 +254,7 @@ def view_behind(value: SSAValue) -> SSAValue | None:
 
 
 def launch_origin(value: SSAValue) -> ByteOrigin:
-    """Return what a launch is handed to reach a device tensor, and the offsets of the tensor's start in that.
+    """Return the value that a launch is handed for a device tensor, and the offsets of the tensor's start in it.
 
     The host works out the start of a tile that it places; a launch is handed the tile.
     """
@@ -273,7 +273,7 @@ def is_placed_by_host(value: SSAValue) -> bool:
 
 
 def launch_arguments(block: Block) -> list[SSAValue]:
-    """Return what a launch of a region's function is handed: device tensors that it takes, then blocks of some.
+    """Return the values that a launch of a region's function is handed: its device tensors, then blocks of some.
 
     A tensor of which kernels use blocks alone is not handed over.
     """

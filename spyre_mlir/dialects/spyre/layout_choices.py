@@ -99,7 +99,7 @@ class LayoutAttr(Data[LayoutChoice]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> LayoutChoice:
-        """Reads what stands between angle brackets."""
+        """Reads the text between angle brackets."""
         start = parser.pos
         parts = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, lambda: _parsed_part(parser))
         said = dict(parts)
@@ -116,7 +116,7 @@ class LayoutAttr(Data[LayoutChoice]):
 
 
 def layout_said(op: Operation) -> LayoutChoice | None:
-    """Return what is said of the layout of an op's result; None if nothing is.
+    """Return the layout that the text gives the result of an op; None if it gives none.
 
     Raises:
         LayoutError: the attribute is no layout.

@@ -32,7 +32,7 @@ def _parse_map(parser: AttrParser) -> IndexMap:
 @hashed_once
 @irdl_attr_definition
 class MoveAttr(Data[Move]):
-    """Loops, the place that each point reads, the place that it writes, and the shape of what is made.
+    """Loops, the place that each point reads, the place that it writes, and the shape of the result.
 
     Constraints:
         C1: the target stays inside the shape, and every point writes a place of its own.
@@ -42,7 +42,7 @@ class MoveAttr(Data[Move]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Move:
-        """Reads what stands between angle brackets."""
+        """Reads the text between angle brackets."""
         with parser.in_angle_brackets():
             dims = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_dim(parser))
             source = _parse_map(parser)
@@ -74,7 +74,7 @@ class MoveAttr(Data[Move]):
             )
 
     def shape_from(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of what is made; raise VerifyException unless the move stays inside a tensor of a shape."""
+        """Return the shape of the result; raise VerifyException unless the move stays inside a tensor of a shape."""
         check_map(IndexMapAttr(self.data.source), shape, self.space, "the source of a move")
         return self.data.shape
 
@@ -92,7 +92,7 @@ class WordsAttr(Data[Words]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> Words:
-        """Reads what stands between angle brackets."""
+        """Reads the text between angle brackets."""
         with parser.in_angle_brackets():
             return Words(parser.parse_integer())
 
@@ -126,7 +126,7 @@ class RowPartsAttr(Data[RowParts]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> RowParts:
-        """Reads what stands between angle brackets."""
+        """Reads the text between angle brackets."""
         with parser.in_angle_brackets():
             return RowParts(parser.parse_integer())
 

@@ -55,7 +55,7 @@ class CallWriter:
 
 
 def value_of(node: Node) -> Any:
-    """Return what torch has noted of the result of a node."""
+    """Return torch's note on the result of a node: a tensor or a number without a value."""
     return node.meta["val"]
 
 

@@ -18,7 +18,7 @@ def graphs_of(root: GraphModule) -> list[GraphModule]:
 
 
 def copied(graph: Graph, given: Sequence[Any], copy: Callable[[Node, Mapping[Node, Any]], Any]) -> list[Any]:
-    """Copy the nodes of a graph in order; return what stands for its results.
+    """Copy the nodes of a graph in order; return the values of its results.
 
     Args:
         graph: the graph.

@@ -70,7 +70,7 @@ class Replayed(OperatorMode):
 
 
 def drawn_by(run: Callable[[], object]) -> list[torch.Tensor]:
-    """Return what a function draws, in order; torch's generator stays."""
+    """Return the numbers that a function draws, in order; torch's generator stays."""
     with generator_kept(), torch.no_grad(), _Recorded() as recorded:
         run()
     return recorded.drawn

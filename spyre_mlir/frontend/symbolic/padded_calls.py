@@ -45,7 +45,7 @@ def padded_inputs(
 
 
 def first_elements(program: Program, outputs: Any, sizes: Sizes) -> Any:
-    """Return the outputs of a call without what padding made.
+    """Return the outputs of a call without the elements of padding.
 
     Args:
         program: with symbols.

@@ -84,7 +84,7 @@ def _spelled(expression: Any, names: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The symbols of a program, and what depends on them.
+    """The symbols of a program, with their names and ranges.
 
     Attributes:
         names: of the symbols, by torch's names.

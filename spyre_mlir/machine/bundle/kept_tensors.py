@@ -140,7 +140,7 @@ class KeptTensor:
         return self._images.get(form)
 
     def sent(self, form: Form, image: CardImage) -> None:
-        """Keep what was sent."""
+        """Keep the image that was sent."""
         self._images[form] = image
         self.transfers += 1
 

@@ -138,7 +138,7 @@ class BundleFunctions(InterpreterFunctions):
         self.pools, self.trace = [], []
 
     def replay(self, trace: Trace) -> None:
-        """Do what a trace says."""
+        """Repeat the steps of a trace."""
         for step in trace:
             if isinstance(step, PoolAllocation):
                 self.allocate(step)

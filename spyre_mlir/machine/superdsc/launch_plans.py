@@ -128,7 +128,7 @@ class LaunchPlans:
 
 
 def make_plan(view: Descriptor, memory: Memory, symbols: Symbols | None) -> LaunchPlan:
-    """Find what follows from a file and its addresses.
+    """Make the plan that a file and its addresses decide, whatever the numbers are.
 
     Args:
         view: what the file says, with sizes bound.

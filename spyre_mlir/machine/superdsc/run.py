@@ -44,7 +44,7 @@ def element_addresses(
 def element_addresses_on(
     view: Descriptor, operand: int, cores: Iterable[int], symbols: Mapping[int, int] | None = None
 ) -> Iterator[tuple[dict[str, Ints], Ints]]:
-    """Return what `element_addresses` returns, for one core after another."""
+    """Return the same as `element_addresses`, for one core after another."""
     memory = ExactMemory()
     layout = OperandLayout(view, operand, memory, symbols)
     for core in cores:

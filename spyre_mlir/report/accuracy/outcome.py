@@ -107,7 +107,7 @@ class Accuracy(ShownAsText):
 
     @property
     def worst_first(self) -> list[KernelError]:
-        """Launches by what they add to the error; those with numbers beyond DLFloat16 or lost go first, as they ran."""
+        """Launches by their share of the error; those with numbers beyond DLFloat16 or lost go first, as they ran."""
         return sorted(self.launches, key=lambda one: (0, 0.0) if one.overflows or one.lost else (1, -one.added))
 
     def by_function(self) -> list[ErrorGroup]:

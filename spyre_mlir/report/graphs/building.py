@@ -36,7 +36,7 @@ from spyre_mlir.universe import make_context
 
 @dataclass(frozen=True)
 class NumberedOperation:
-    """An operation at the aten level, as what is below refers to it.
+    """An operation at the aten level, as lower levels refer to it.
 
     Attributes:
         id: of its node.

@@ -122,7 +122,7 @@ class RowGroup:
         return facts.pieces[loop] if facts.loops.get(loop) == rows else pieces_of(op, loop, rows)
 
     def facts(self, op: kernel.KernelOp) -> OpRows:
-        """Return what is known of an op, in the group or not."""
+        """Return the facts of an op, in the group or not."""
         if (known := self.known.get(op)) is None:
             known = self.known[op] = OpRows.of(op)
         return known
@@ -169,7 +169,7 @@ class RowGroup:
 
     @property
     def totals(self) -> set[SSAValue]:
-        """Return what the group sums over its rows."""
+        """Return the sums of the group over its rows."""
         return {self.ops[-1].output} if self.is_summed else set()
 
     def add(self, op: kernel.KernelOp, name: str, rows: Rows) -> None:

@@ -67,7 +67,7 @@ class TriedLoop:
 
 @dataclass
 class PlanRecord:
-    """Record of what the planner looked at in a module.
+    """Record of the plans that the planner compared in a module.
 
     Attributes:
         blocks: in the order in which they were divided.

@@ -183,7 +183,7 @@ def hoist(op: kernel.LaunchOp, launch: KernelLaunch, block: Block) -> None:
 
 
 def erase(launches: Sequence[KernelLaunch]) -> None:
-    """Takes from a function what its launches run."""
+    """Takes the kernels of its launches from a function."""
     for launch in launches:
         for op in [launch.call] if launch.call is not None else reversed(launch.body):
             take_apart(op)

@@ -23,7 +23,7 @@ class KernelForms:
     _steps: list[tuple[list[int], Again]] = field(default_factory=list[tuple[list[int], Again]])
 
     def became(self, wholes: Sequence[kernel.KernelOp], made: Made, again: Again) -> None:
-        """Note what stands for kernels.
+        """Note the kernels that stand for others.
 
         Args:
             wholes: the kernels, in their order.

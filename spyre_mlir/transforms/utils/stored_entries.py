@@ -49,7 +49,7 @@ class StoredEntries:
         return shape_of(self.old)[self.dim] * self.per
 
     def entries(self, writer: AtenWriter) -> Sequence[SSAValue]:
-        """Write what is stored, entry by entry, in the shape of the tensor with 1 for the dimensions of places."""
+        """Write the stored entries one by one, in the shape of the tensor with 1 for the dimensions of places."""
         shape, before, each = shape_of(self.old), self.dim, 1 if self.per == 1 else 2
         behind = shape[before + each :]
         source = writer.viewed(self.source, (*shape[:before], self.count, *behind))

@@ -17,7 +17,7 @@ from spyre_mlir.hw.spec import STICK_BYTES
 
 
 def described(op: SdscOp) -> Descriptor:
-    """Return what `describe` does, from an op of the same skeleton if one was described before.
+    """Return the descriptor of an op, as `describe` does, from an op of the same skeleton if one was described before.
 
     Raises:
         ReadError: fields are missing, of the wrong type, or contradict each other.

@@ -124,7 +124,7 @@ class FieldsOp(IRDLOperation, ABC):
         self.verify_fields(rest)
 
     def verify_fields(self, rest: JsonObject) -> None:
-        """Check what properties, links and the rest say of each other."""
+        """Check properties, links and the rest against each other."""
 
 
 def _segments(groups: list[list[SSAValue]]) -> dict[str, Attribute]:

@@ -26,7 +26,7 @@ _SATURATED = 20.0
 
 
 def absolute(w: PartWriter, z: ComplexParts) -> Node:
-    """Write the magnitude of z; what is infinite in one part is infinite, whatever the other one is."""
+    """Write the magnitude of z, which is infinite where one part is, even beside NaN in the other."""
     return w(_ATEN.hypot.default, z.re, z.im)
 
 

@@ -68,7 +68,7 @@ def predicate_of(node: Node) -> Any:
 
 
 def operands_of(node: Node) -> tuple[Node | None, list[Node]]:
-    """Return the predicate, if there is one, and what the graphs are given."""
+    """Return the predicate, if there is one, and the operands of the graphs."""
     if is_loop(node):
         return None, [n for part in given_to_loop(node) for n in part]
     predicate = predicate_of(node)

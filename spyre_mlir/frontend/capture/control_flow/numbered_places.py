@@ -77,7 +77,7 @@ class _Copies:
         self._view = view
 
     def run(self) -> None:
-        """Rewrite what uses the views, in order, and erase them."""
+        """Rewrite the uses of the views, in order, and erase the views."""
         views = self._views()
         users = {user: None for node in self._view.graph.nodes if node in views for user in node.users}
         for user in [node for node in self._view.graph.nodes if node in users and node not in views]:

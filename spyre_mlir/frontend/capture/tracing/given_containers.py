@@ -17,14 +17,14 @@ _Container = list[Any] | dict[Any, Any]
 
 
 class GivenContainers:
-    """The lists and dictionaries that a call is given, and what is in them."""
+    """The lists and dictionaries that a call is given, and their contents."""
 
     def __init__(self) -> None:
         """Nothing is given yet."""
         self._before: list[tuple[str, _Container, _Container]] = []
 
     def take(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-        """Note what a call begins with."""
+        """Note the contents at the beginning of a call."""
         named = [*((f"args[{n}]", value) for n, value in enumerate(args)), *kwargs.items()]
         found = (pair for name, value in named for pair in _containers(name, value))
         self._before = [(name, held, held.copy()) for name, held in found]

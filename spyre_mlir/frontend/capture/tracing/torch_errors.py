@@ -127,7 +127,7 @@ def reason_of(error: Exception) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what an error says."""
+    """Return the first line of an error's message."""
     return str(error).strip().split("\n", 1)[0]
 
 

@@ -14,7 +14,7 @@ from spyre_mlir.hw.sticks import LinearExpr
 
 
 def is_copy(op: NestOp) -> bool:
-    """Return whether a nest writes what it reads."""
+    """Return whether a nest copies its input."""
     return op.combine is None and isinstance(op.body.block.first_op, YieldOp)
 
 

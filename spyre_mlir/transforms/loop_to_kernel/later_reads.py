@@ -282,4 +282,4 @@ def _lanes_of_product(op: loop.NestOp, number: int) -> tuple[str | None, str | N
     return (summed if number == left else column), column
 
 
-__all__ = ["LaterReads", "weight_of", "written_lanes"]
+__all__ = ["WIDE_STEPS", "LaterReads", "weight_of", "written_lanes"]

@@ -26,6 +26,7 @@ from spyre_mlir.frontend.capture.tracing.sizes_alike import conditions_of as con
 from spyre_mlir.frontend.capture.tracing.sizes_unlike import SizesUnlike, Unlike, asked_by_operator, sizes_asked
 from spyre_mlir.frontend.capture.tracing.sizes_unlike import conditions_of as conditions_unlike
 from spyre_mlir.frontend.capture.tracing.specialized_values import Noted, specialized
+from spyre_mlir.frontend.capture.tracing.symbolic_pools import SymbolicPools
 from spyre_mlir.frontend.capture.tracing.torch_errors import (
     NEEDS_VALUES,
     REFUSED,
@@ -137,6 +138,7 @@ def _modes(request: TraceRequest, *, strict: bool, derivatives: bool) -> Iterato
         yield ConstantValues()
         yield IndexWrites()
         yield collectives_in_place()
+        yield SymbolicPools()
         if not derivatives:
             yield DerivativesSought()
     yield specialized(request.noted)

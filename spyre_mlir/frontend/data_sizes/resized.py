@@ -29,6 +29,7 @@ RESIZING = frozenset(
         aten.slice.Tensor,
         aten.split_with_sizes.default,
         *(aten.conv1d.default, aten.conv1d.padding),
+        *(aten.max_pool2d.default, aten.avg_pool1d.default, aten.avg_pool2d.default, aten.unfold.default),
         *(aten.full.default, aten.zeros.default, aten.ones.default, aten.empty.memory_format),
         *(aten.arange.default, aten.arange.start_step),
     }
@@ -60,7 +61,7 @@ def cat(masking: Masking, node: Node) -> bool:
         made = rows if made is None else masking.before(node, aten.add.Tensor, made, rows)
         first = _sum(masking, node, first, extent)
     assert made is not None
-    _shaped(masking, node, made, at)
+    shaped(masking, node, made, at)
     return True
 
 
@@ -83,7 +84,7 @@ def pad(masking: Masking, node: Node) -> bool:
     inside = masking.before(node, aten.unsqueeze.default, inside, -1)
     number = _number(argument_of(node, "value") or 0, value.meta["val"].dtype)
     made = masking.before(node, aten.where.ScalarOther, inside, rows, number)
-    _shaped(masking, node, made, at)
+    shaped(masking, node, made, at)
     return True
 
 
@@ -110,7 +111,7 @@ def cut(masking: Masking, node: Node) -> bool:
     rows = moved(masking, node, value, at, first, places)
     if rows is None:
         return False
-    _shaped(masking, node, rows, at)
+    shaped(masking, node, rows, at)
     return True
 
 
@@ -122,7 +123,7 @@ def _behind(masking: Masking, node: Node, at: int, start: Node) -> bool:
     first = masking.before(node, aten.neg.default, masking.count(node, symbol, torch.int64))
     rows = moved(masking, node, cast(Node, node.args[0]), at, first)
     if rows is not None:
-        _shaped(masking, node, rows, at)
+        shaped(masking, node, rows, at)
     return rows is not None
 
 
@@ -144,7 +145,7 @@ def split(masking: Masking, node: Node) -> bool:
             rows = moved(masking, part, value, at, goes)
             if rows is None:
                 return False
-            _shaped(masking, part, rows, at)
+            shaped(masking, part, rows, at)
         first = _sum_of_counts(masking, node, first, count)
     node.graph.erase_node(node)
     return True
@@ -239,8 +240,8 @@ def moved(masking: Masking, node: Node, value: Node, at: int, first: Place, plac
     return picked(masking, node, hit, table, known.dtype)
 
 
-def _shaped(masking: Masking, node: Node, rows: Node, at: int) -> None:
-    """Replace a call by rows of a table."""
+def shaped(masking: Masking, node: Node, rows: Node, at: int) -> None:
+    """Replace a call by rows of a table, which stand along a dimension of its result."""
     rest = [extent for other, extent in enumerate(shape_of_node(node)) if other != at]
     table = masking.before(node, aten.reshape.default, rows, [-1, *rest])
     replace(node, masking.before(node, aten.movedim.int, table, 0, at))

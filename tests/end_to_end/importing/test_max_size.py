@@ -196,6 +196,11 @@ def windows(x: Tensor, i: Tensor) -> Any:
     return nn.functional.conv1d(frames, WEIGHT.t()[:, :, None].repeat(1, 1, 3), padding=1).relu().mean(-1)
 
 
+def pooled(x: Tensor, _i: Tensor) -> Any:
+    frames = x[x > 0][None, None]
+    return nn.functional.max_pool1d(frames, 2), nn.functional.adaptive_avg_pool1d(frames, 1)
+
+
 def mean_of_each_group(x: Tensor, i: Tensor) -> Any:
     """As many groups as the largest number says; and features for the tokens of a kind, as models for images have."""
     count = i.max().item() + 1
@@ -224,7 +229,7 @@ def branches(x: Tensor, _i: Tensor) -> Any:
 
 
 PROGRAMS = (
-    mean_of_each_group, branches, divided_by_a_size, windows, attention_by_groups,
+    pooled, mean_of_each_group, branches, divided_by_a_size, windows, attention_by_groups,
     parted_by_counts, losses, masked_twice, each_second, spread,
     parts, padded, steps, multiplied, overwritten, put_by_a_mask, in_order, extremes,
     rows_by_a_weight, softmax_over_rows, attention_to_rows, attention_to_two_selections, means, selected,

@@ -1,4 +1,4 @@
-"""Convolutions along a size that data decides: behind the rows of the caller are zeros."""
+"""Windows along a size that data decides: behind the rows of the caller is nothing that they read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.functional import conv1d
+from torch.nn.functional import avg_pool1d, avg_pool2d, conv1d, max_pool1d, max_pool2d
 
 from tests.unit.frontend.data_sizes.programs import X, check_masked, masked
 
@@ -23,6 +23,21 @@ WINDOWS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
     "gaps": lambda y: (conv1d(y.t(), WEIGHT, padding=4, dilation=2),),
     "groups": lambda y: (conv1d(y.t()[None], WEIGHT[:2, :2], padding=1, groups=2),),
     "batch": lambda y: (conv1d(torch.stack([y.t(), -y.t()]), WEIGHT, padding=1).mean(-1),),
+    "largest": lambda y: (max_pool1d(y.t()[None] - 9, 3, 1, 1), max_pool1d(y.t(), 2), max_pool1d(y.t(), 2, 3, 1, 1)),
+    "largest_of_images": lambda y: (
+        max_pool2d(y.t()[None, None], 3, 1, 1),
+        max_pool2d(y[None, None] - 9, (2, 3), (1, 2), (1, 0), dilation=(2, 1)),
+    ),
+    "means": lambda y: (
+        avg_pool1d(y.t()[None], 3, 1, 1),
+        avg_pool1d(y.t(), 2),
+        avg_pool1d(y.t(), 3, 2, 1, count_include_pad=False),
+    ),
+    "means_of_images": lambda y: (
+        avg_pool2d(y.t()[None, None], 3, 1, 1),
+        avg_pool2d(y[None, None], (2, 3), 1, 1, count_include_pad=False),
+    ),
+    "unfolded": lambda y: (y.unfold(0, 3, 1), y[:, :2].unfold(0, 2, 2), y.t().unfold(-1, 3, 2).sum(-1)),
 }
 
 
@@ -40,4 +55,4 @@ def test_a_program_is_compared_for_sizes_that_all_taps_reach() -> None:
 
 
 def test_rows_of_a_batch_are_no_windows() -> None:
-    assert not masked(lambda y: (conv1d(y[:, None], WEIGHT[:, :1], padding=1),)).is_masked
+    assert not masked(lambda y: (conv1d(y[:, None], WEIGHT[:, :1], padding=1), max_pool1d(y[:, None], 2))).is_masked

@@ -201,6 +201,7 @@ _HANDLERS: dict[object, Handler] = {
     aten.gather.default: sized_reads.gather,
     aten.select.int: sized_reads.select_from_end,
     aten.flip.default: sized_reads.flip,
+    aten.roll.default: sized_reads.roll,
     aten.scaled_dot_product_attention.default: _attention,
     **dict.fromkeys(losses.OF_CLASSES, losses.of_classes),
     aten.histc.default: losses.histogram,

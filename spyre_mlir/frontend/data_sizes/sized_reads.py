@@ -97,6 +97,33 @@ def flip(masking: Masking, node: Node) -> bool:
     return made is not None
 
 
+def roll(masking: Masking, node: Node) -> bool:
+    """Read rows from another one on, and the first ones behind the last of the caller."""
+    value, shifts = cast("tuple[Node, Sequence[object]]", node.args[:2])
+    rank, dims = len(shape_of_node(value)), cast("Sequence[int]", node.args[2] if len(node.args) > 2 else ())
+    moves = {dim % rank: shift for dim, shift in zip(dims or (0,), shifts, strict=True)}
+    sized = masking.sized(value, tuple(moves))
+    if (
+        len(sized) != 1 or (not dims and rank > 1) or len(moves) != len(shifts)
+    ):  # without dimensions torch rolls all as one
+        return False
+    ((at, symbol),) = sized.items()
+    if not all(isinstance(shift, int) for shift in moves.values()):
+        return False
+    write, shift = partial(masking.before, node), moves.pop(at)
+    count = masking.count(node, symbol, torch.int64)
+    by = write(aten.remainder.Tensor, write(aten.full.default, [], shift, dtype=torch.int64), count)
+    row = write(aten.sub.Tensor, masking.numbers(node, symbol), by)
+    row = write(aten.where.self, write(aten.lt.Scalar, row, 0), write(aten.add.Tensor, row, count), row)
+    made = rows_of(masking, node, value, at, row)
+    if made is None:
+        return False
+    if moves:
+        made = write(aten.roll.default, made, list(moves.values()), list(moves))
+    replace(node, made)
+    return True
+
+
 def rows_of(masking: Masking, node: Node, value: Node, dim: int, row: Node) -> Node | None:
     """Return the rows along a dimension that a line of numbers names; None if another dimension is sized, too."""
     shape = shape_of_node(value)

@@ -126,6 +126,11 @@ def in_order(x: Tensor, _i: Tensor) -> Any:
     return rows[torch.argsort(rows[:, 0], descending=True)], rows[-1]
 
 
+def rolled(x: Tensor, _i: Tensor) -> Any:
+    rows = positive(x)
+    return rows.roll(1, 0) - rows, rows[:, 0].roll(-2) * 2
+
+
 def extremes(x: Tensor, _i: Tensor) -> Any:
     rows = positive(x)
     torch._check(rows.shape[0] != 0)
@@ -229,7 +234,7 @@ def branches(x: Tensor, _i: Tensor) -> Any:
 
 
 PROGRAMS = (
-    pooled, mean_of_each_group, branches, divided_by_a_size, windows, attention_by_groups,
+    rolled, pooled, mean_of_each_group, branches, divided_by_a_size, windows, attention_by_groups,
     parted_by_counts, losses, masked_twice, each_second, spread,
     parts, padded, steps, multiplied, overwritten, put_by_a_mask, in_order, extremes,
     rows_by_a_weight, softmax_over_rows, attention_to_rows, attention_to_two_selections, means, selected,

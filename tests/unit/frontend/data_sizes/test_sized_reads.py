@@ -16,6 +16,7 @@ ROWS = torch.cat([X + 2, X * 3])
 READS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
     "from the end": lambda y: (y[-1], y.t()[:, -1], (y * 9).long()[-1]),
     "in the other order": lambda y: (y.flip(0), y.flip(0)[0], (y > 2).flip(0)),
+    "from another one on": lambda y: (y.roll(1, 0), y.t().roll(-13, 1), y.roll((2, -1), (0, 1)), y[:, 0].roll(1)),
     "by an index": lambda y: (
         y[torch.arange(y.shape[0]) - 1],
         y[torch.tensor([[0, -1], [-1, 0]])],

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from weakref import ref
 
 import torch
@@ -88,17 +88,17 @@ class ModelState:
     def __init__(self, model: torch.nn.Module) -> None:
         """Takes the state that it has now; keeps no module alive."""
         self._model = ref(model)
-        self._modules = {name: _ModuleState.of(module) for name, module in model.named_modules()}
+        self._modules = {name: _ModuleState.of(module) for name, module in _named(model).items()}
         self._autocast = autocast_now()
 
     def changes(self) -> tuple[str, ...]:
         """Say what differs now, one text each."""
         if (model := self._model()) is None:
             return ()
-        now = dict(model.named_modules())
+        now = _named(model)
         gone = [f"there is no module '{name}'" for name in self._modules if name not in now]
         new = [f"module '{name}' is new" for name in now if name not in self._modules]
-        changed = [text for name, module in now.items() if name not in new for text in self._of(name, module)]
+        changed = [text for name, module in now.items() for text in self._of(name, module)]
         return (*self._of_autocast(), *changed, *gone, *new)
 
     def _of(self, name: str, module: torch.nn.Module) -> Iterator[str]:
@@ -108,6 +108,10 @@ class ModelState:
         """A program that was made under autocast has its types wherever it is called."""
         if (now := autocast_now()) and now != self._autocast:
             yield f"the call is under autocast to {now}, which compilation was not"
+
+
+def _named(model: torch.nn.Module) -> dict[str, torch.nn.Module]:
+    return dict(cast("Iterator[tuple[str, torch.nn.Module]]", model.named_modules()))
 
 
 def _values(module: torch.nn.Module, held: Mapping[str, Any]) -> Iterator[tuple[str, object]]:

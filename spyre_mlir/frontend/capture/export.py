@@ -15,6 +15,7 @@ from spyre_mlir.frontend.capture.tracing.call_state import CallState, is_same
 from spyre_mlir.frontend.capture.tracing.derivatives import DerivativeTakenError, draws_when_mapped, takes_derivatives
 from spyre_mlir.frontend.capture.tracing.given import check_dense, check_model, check_shapes
 from spyre_mlir.frontend.capture.tracing.given_containers import GivenContainers
+from spyre_mlir.frontend.capture.tracing.given_kinds import check_kinds
 from spyre_mlir.frontend.capture.tracing.specialized_values import values_of
 from spyre_mlir.frontend.capture.tracing.strange_results import check_results
 from spyre_mlir.frontend.capture.tracing.torch_errors import SPECIALIZED, decided_by_values
@@ -75,12 +76,14 @@ def export_model(
         specialize_values: whether Python reads from tensors what it reads for the example arguments.
 
     Raises:
-        InputError: tensors lack values that are to be specialised, or symbols are not of sizes of the arguments.
+        InputError: tensors lack values that are to be specialised, symbols are not of sizes of the arguments, or an
+            argument is no tensor, number or text.
         UnsupportedError: the control flow depends on data, an example argument is sparse, or a result is no tensor,
             number or text.
         ImportProgramError: torch cannot trace it for these arguments, or it writes to tensors that are not its buffers.
     """
     check_model(model)
+    check_kinds(args=args, kwargs=dict(kwargs))
     check_dense(args=args, kwargs=dict(kwargs))
     check_shapes(model, args, kwargs, dynamic_shapes)
     noted = values_of(model, *clone_examples(args, kwargs)) if specialize_values else None

@@ -53,4 +53,7 @@ def _overlaps_itself(places: NDArray[Any]) -> bool:
 
 def _places(tensor: torch.Tensor) -> NDArray[Any]:
     """The memory of a tensor as an array that reaches the same places."""
+    if tensor.is_neg():  # as the imaginary part of a conjugate, whose bits have no view
+        start, held = int(tensor.storage_offset()), tensor.untyped_storage()
+        tensor = torch.empty(0, dtype=tensor.dtype).set_(held, start, tensor.size(), tensor.stride())
     return tensor.detach().view(_BITS[tensor.itemsize]).numpy()

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from spyre_mlir.frontend.torch_private import TreeSpec
+import torch
+
+from spyre_mlir.frontend.torch_private import TreeSpec, tree_map
 
 
 def in_places(
@@ -31,6 +33,15 @@ def in_places(
     return args, {key: left[key] for key in keys} if left.keys() == set(keys) else left
 
 
+def with_tuples(call: Any) -> Any:
+    """Return arguments with tuples in the places of sizes of tensors (`x.shape`), as `torch.export` takes them."""
+    return tree_map(lambda part: tuple(part) if _is_size(part) else part, call, is_leaf=_is_size)
+
+
+def _is_size(part: object) -> bool:
+    return isinstance(part, torch.Size)
+
+
 def _positional_names(positional: TreeSpec, names: Sequence[str | None]) -> Iterator[str | None]:
     """The name of each positional argument that is one leaf; None for the rest."""
     number = 0
@@ -39,4 +50,4 @@ def _positional_names(positional: TreeSpec, names: Sequence[str | None]) -> Iter
         number += child.num_leaves
 
 
-__all__ = ["in_places"]
+__all__ = ["in_places", "with_tuples"]

@@ -46,11 +46,10 @@ def text_of_tree(tree: TreeSpec) -> str | None:
     if (word := word_of_tree(tree)) is not None:
         return word
     try:
-        node = _node_of(tree)
+        text = ast.unparse(_expression(_node_of(tree)))
     except (NotImplementedError, TypeError, ValueError):
-        return None
-    text = ast.unparse(_expression(node))
-    if _has_stand_in(tree) or tree_of_text(text, tree.num_leaves) == tree:
+        text = None  # as a context that is a dictionary of its own, which `defaultdict` has
+    if text is not None and (_has_stand_in(tree) or tree_of_text(text, tree.num_leaves) == tree):
         return text
     try:
         return treespec_dumps(tree)

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.element_types import describe
 from spyre_mlir.frontend.program.aliasing import OWN, check_apart
-from spyre_mlir.frontend.program.call_places import in_places
+from spyre_mlir.frontend.program.call_places import in_places, with_tuples
 from spyre_mlir.frontend.program.complex_tensors import as_real, complex_type
 from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.nesting import difference
@@ -94,11 +94,16 @@ class TreeConstant:
         Raises:
             InputError: it gives another one.
         """
-        if type(given) is not type(self.value) or given != self.value:
-            raise InputError(
-                f"argument '{self.name}' is {given!r}, but the program was made for {self.value!r}",
-                hint="compile the model again with this value",
-            )
+        if isinstance(given, torch.Tensor):
+            found = f"a tensor {describe(tuple(given.shape), given.dtype)}"
+        elif type(given) is type(self.value) and repr(given) == repr(self.value):
+            return  # zeros of both signs are two values, and NaN is one
+        else:
+            found = repr(given)
+        raise InputError(
+            f"argument '{self.name}' is {found}, but the program was made for {self.value!r}",
+            hint="compile the model again with this value",
+        )
 
 
 @dataclass(frozen=True)
@@ -235,7 +240,7 @@ class Program(ShownAsText):
             )
             raise InputError(f"{text}; expected {', '.join(keys) or 'none'}")
         with flat_dataclasses(args, kwargs):
-            leaves, tree = tree_flatten((args, kwargs))
+            leaves, tree = tree_flatten(with_tuples((args, kwargs)))
         if tree != self.input_tree:
             raise InputError(
                 f"the arguments are nested otherwise than in the example: {difference(self.input_tree, tree)}",
@@ -263,9 +268,10 @@ def _checked(wanted: Argument, leaf: object) -> torch.Tensor:
             f"argument '{wanted.name}': expected a tensor {expected}, got {type(leaf).__name__}",
             hint="give a tensor; torch.from_numpy makes one of an array",
         )
-    if leaf.layout is not torch.strided or leaf.is_nested or not is_real(leaf):
+    masked = torch.masked.is_masked_tensor(leaf)
+    if leaf.layout is not torch.strided or leaf.is_nested or masked or not is_real(leaf):
         what = f"of layout {leaf.layout}" if leaf.layout is not torch.strided else "without elements"
-        what = "of tensors" if leaf.is_nested else what
+        what = "of tensors" if leaf.is_nested else "with a mask" if masked else what
         raise InputError(
             f"argument '{wanted.name}': expected {expected}, got a tensor {what}", hint="give a dense tensor of numbers"
         )

@@ -92,3 +92,15 @@ def test_a_written_tensor_has_a_place_for_each_element(
         with pytest.raises(InputError, match="'x', of which many elements are one place"):
             check_apart(["x"], {"x": tensor}, {})
     check_apart([] if overlaps else ["x"], {"x": tensor}, {})
+
+
+def test_what_is_stored_negated_may_be_written() -> None:
+    class Doubles(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.mul_(2)
+
+    numbers = torch.complex(torch.ones(3), torch.arange(3.0)).conj()
+    call = spyre_mlir.compile(Doubles(), (torch.zeros(3),), numerics="exact")
+    assert numbers.imag.is_neg()
+    assert call(numbers.imag).tolist() == numbers.imag.tolist() == [0, -2, -4]
+    assert numbers.real.tolist() == [1, 1, 1]

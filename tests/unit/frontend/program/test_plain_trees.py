@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,3 +136,21 @@ def test_the_first_line_of_a_usual_program_is_short() -> None:
     first = spyre_mlir.compile(torch.nn.ReLU(), (torch.ones(2, 3),)).mlir("aten").splitlines()[0]
     assert 'aten.input_tree = "positional", aten.output_tree = "single"' in first
     assert len(first) < 200
+
+
+def test_dictionaries_with_a_default_read_back() -> None:
+    tree = tree_flatten(defaultdict(list, a=1, b=(2, 3)))[1]
+    text = text_of_tree(tree)
+    assert text is not None and tree_of_text(text, 3) == tree
+
+
+def test_a_model_takes_and_returns_a_dictionary_with_a_default(tmp_path: Path) -> None:
+    class Counted(torch.nn.Module):
+        def forward(self, given: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+            return defaultdict(list, doubled=given["x"] * 2)
+
+    x = torch.arange(4.0)
+    compiled = spyre_mlir.compile(Counted(), (defaultdict(list, x=x),), numerics="exact")
+    for call in (compiled, spyre_mlir.load(compiled.save(tmp_path / "bundle"), numerics="exact")):
+        found = call(defaultdict(list, x=x))
+        assert type(found) is defaultdict and found["other"] == [] and torch.equal(found["doubled"], x * 2)

@@ -218,3 +218,36 @@ def test_results_are_counted(outputs: Sequence[str]) -> None:
 
 def test_an_argument_is_only_read_unless_said_otherwise() -> None:
     assert (WANTED_X.mutated, WANTED_X.placement) == (False, None)
+
+
+@pytest.mark.parametrize("value", [7, 0.0, -0.0, float("nan"), "text", None, True])
+def test_a_constant_is_itself_and_no_other_value_of_its_kind(value: object) -> None:
+    constant = TreeConstant("a", value)
+    constant.check(value)
+    constant.check(float("nan") if isinstance(value, float) and value != value else value)
+    for other in (8, 0.0, -0.0, "other", False, 7.0, X):
+        if repr(other) != repr(value):
+            with pytest.raises(InputError, match=r"argument 'a' is .*, but the program was made for"):
+                constant.check(other)
+
+
+def test_a_tensor_in_the_place_of_a_constant_is_described() -> None:
+    with pytest.raises(InputError, match=r"'a' is a tensor float32\[2, 3\], but the program was made for 7"):
+        TreeConstant("a", 7).check(X)
+
+
+def test_sizes_of_tensors_are_tuples() -> None:
+    class Reshaped(torch.nn.Module):
+        def forward(self, x: torch.Tensor, size: Any) -> torch.Tensor:
+            return x.reshape(size)
+
+    compiled, lazy = spyre_mlir.compile(Reshaped(), (X, X.shape)), spyre_mlir.compile(Reshaped())
+    for call in (compiled, lazy):
+        assert call(X, X.shape).shape == call(X, (2, 3)).shape == (2, 3)
+
+
+def test_tensors_with_masks_are_refused() -> None:
+    with pytest.warns(UserWarning, match="prototype"):
+        masked = torch.masked.masked_tensor(X, X > 0)
+    with pytest.raises(InputError, match=r"'x': expected float32\[2, 3\], got a tensor with a mask"):
+        PROGRAM.flatten((masked, {"a": 7}), {"k": Y, "flag": None})

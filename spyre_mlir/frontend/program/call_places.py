@@ -35,11 +35,15 @@ def in_places(
 
 def with_tuples(call: Any) -> Any:
     """Return arguments with tuples in the places of sizes of tensors (`x.shape`), as `torch.export` takes them."""
-    return tree_map(lambda part: tuple(part) if _is_size(part) else part, call, is_leaf=_is_size)
+    return tree_map(_as_tuple, call, is_leaf=_is_size)
 
 
 def _is_size(part: object) -> bool:
     return isinstance(part, torch.Size)
+
+
+def _as_tuple(part: object) -> object:
+    return tuple(part) if isinstance(part, torch.Size) else part
 
 
 def _positional_names(positional: TreeSpec, names: Sequence[str | None]) -> Iterator[str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from functools import partial
 from types import BuiltinFunctionType, EllipsisType, FunctionType, MethodType
+from typing import cast
 
 import numpy as np
 import torch
@@ -43,7 +44,7 @@ def _remedy(leaf: object) -> str | None:
     if isinstance(leaf, Enum):
         return f"give its value {leaf.value!r}; or {_FIX.format(leaf)}"
     if isinstance(leaf, _SETTINGS):
-        return _FIX.format(leaf)
+        return _FIX.format(cast(object, leaf))
     if torch.masked.is_masked_tensor(leaf):
         return "give its data and its mask apart: x.get_data(), x.get_mask()"
     if isinstance(leaf, _CALLED):

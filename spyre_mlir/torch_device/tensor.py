@@ -8,6 +8,7 @@ Decision: docs/decisions/0072-device-in-python.md
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any, cast
 
 import torch
@@ -115,6 +116,26 @@ class SpyreTensor(torch.Tensor):
             raise InputError(f"a tensor on {self.device} is no array", hint="x.cpu().numpy()")
         return self.host.numpy(force=True)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A tensor with elements of its own, and so its gradient.
+
+        Torch copies the memory of tensors that begin inside of it, and a wrapper has none: the process ended.
+
+        Raises:
+            RuntimeError: it has been computed from tensors with gradients, as for every tensor.
+        """
+        if not self.is_leaf:
+            return cast(Any, super()).__deepcopy__(memo)
+        if id(self) not in memo:
+            attributes = deepcopy({name: held for name, held in vars(self).items() if name != "host"}, memo)
+            memo[id(self)] = made = _rebuilt(deepcopy(self.host, memo), self.requires_grad, attributes)
+            made.grad = deepcopy(self.grad, memo)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        """The host's tensor and the attributes, of which `copy.copy` and pickles make it again."""
+        return _rebuilt, (self.host, self.requires_grad, {n: held for n, held in vars(self).items() if n != "host"})
+
     def __tensor_flatten__(self) -> tuple[list[str], None]:
         """The inner tensors, for tracing."""
         return ["host"], None
@@ -132,6 +153,14 @@ class SpyreTensor(torch.Tensor):
     ) -> Any:
         """Runs one operator; see `dispatch`."""
         return dispatch(func, tuple(args), dict(kwargs or {}))
+
+
+def _rebuilt(host: torch.Tensor, requires_grad: bool, attributes: Mapping[str, object]) -> SpyreTensor:
+    """A device tensor from its parts, a parameter if the attributes say so."""
+    made = SpyreTensor(host)
+    made.requires_grad_(requires_grad)
+    vars(made).update(attributes)
+    return made
 
 
 def dispatch(operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

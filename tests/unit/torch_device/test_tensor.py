@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import pickle
 from collections.abc import Generator
 from typing import Any, cast
 
@@ -41,6 +42,33 @@ def test_there_and_back() -> None:
     assert str(y.device) == "spyre:0"
     assert torch.equal(y.cpu(), x)
     assert torch.equal(copy.deepcopy(y).cpu(), x)
+
+
+PARTS = {"whole": lambda x: x, "turned": lambda x: x.T, "from within": lambda x: x[1:, 2:], "number": lambda x: x[2, 3]}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_copies_of_any_part_have_its_elements(part: str) -> None:
+    x = PARTS[part](torch.arange(12.0).reshape(3, 4))
+    y = PARTS[part](torch.arange(12.0).reshape(3, 4).to("spyre"))
+    shared, apart, read = copy.copy(y), copy.deepcopy(y), pickle.loads(pickle.dumps(y))
+    y.add_(1)
+    for made, wanted in ((shared, x + 1), (apart, x), (read, x)):
+        assert type(made) is type(y) and made.stride() == x.stride() and torch.equal(made.cpu(), wanted)
+
+
+def test_copies_keep_what_is_shared_and_gradients() -> None:
+    x = torch.arange(4.0).to("spyre")
+    whole, part = copy.deepcopy((x, x[1:]))
+    part.zero_()
+    assert whole.tolist() == [0, 0, 0, 0] and x.tolist() == [0, 1, 2, 3]
+    parameter = nn.Parameter(x[1:])
+    parameter.grad = torch.ones(3).to("spyre")
+    for made in (copy.deepcopy(parameter), pickle.loads(pickle.dumps(parameter))):
+        assert isinstance(made, nn.Parameter) and made.requires_grad and made.tolist() == [1, 2, 3]
+    assert copy.deepcopy(parameter).grad.tolist() == [1, 1, 1]
+    with torch.enable_grad(), pytest.raises(RuntimeError, match="created explicitly by the user"):
+        copy.deepcopy(parameter * 2)
 
 
 def test_printing_shows_the_elements_and_the_device() -> None:

@@ -61,7 +61,7 @@ class IndexedLines:
         return reshaped(value, (*shape[:count], prod(shape[count:-1]), shape[-1])) if self.repeated else value
 
     def restored(self, value: Value) -> Value:
-        """Return lines as `laid` gives them, of any extent along the dimension, in the order of the index."""
+        """A tensor that `laid` gives, of any extent along the dimension, in the order of the index."""
         kept = (*(self.shape[d] for d in (*self.batch, *self.repeated)), value.shape[-1])
         order = self._order
         return permuted(reshaped(value, kept), [order.index(d) for d in range(len(order))])

@@ -2,8 +2,8 @@
 
 An element's rank is how many elements go before it: the dimension is compared with itself and the answers are summed.
 What stands at place r is then the one element of rank r. Some ten kernels, whatever the length, and equal elements
-keep their order. Long dimensions are taken in blocks of rows, and the few largest of a very long one are picked one by
-one; what would cost more kernels than the host is worth is refused.
+keep their order. Many rows are taken in blocks, long rows as `long_orders` has them, and very few elements of long
+rows are picked one by one; what would cost more kernels than the host is worth is refused.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from spyre_mlir.ops.annotations import INF
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composed.reductions.extremes import where_first
+from spyre_mlir.ops.composed.reductions.long_orders import AT_ONCE, BLOCK, PART, first_of_blocks, ordered
 from spyre_mlir.ops.helpers.reduction_dims import comparable, or_nan, positions, without, without_nan
-from spyre_mlir.ops.helpers.slicing import along, joined, part, reshaped
+from spyre_mlir.ops.helpers.slicing import along, joined, moved, part, permuted, reshaped
 from spyre_mlir.ops.ignored_arguments import SORTED, STABLE, STABLE_OR_UNSAID
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
@@ -25,6 +26,10 @@ from spyre_mlir.ops.value import Value
 # Elements of the largest square of comparisons that is made at once, and of all of them together.
 SQUARE = 2**22
 MOST = 2**26
+# Comparisons above which rows are long; and how many times as long as the elements wanted of each a block is.
+LONG, FEW = 2**23, 4
+# So few elements of long rows are picked sooner than blocks are put in order.
+PICKED = 4
 # The kernels that picking one element costs, and the most that an ordering may cost; as the host is there for more.
 PICK, CAP = 10, 500
 
@@ -69,22 +74,33 @@ def _at_places(b: Build, value: Value, ranks: Value, dim: int, first: int, count
     return values.sum(dim + 1), where.sum(dim + 1)
 
 
-def _in_blocks(b: Build, value: Value, dim: int, of_block: Callable[[Value], Pair]) -> Pair:
-    """Applies a function to as many rows at once as its squares may have, and puts the results together."""
+def _in_blocks(
+    b: Build, value: Value, dim: int, of_block: Callable[[Value], Pair], width: int, most: int = SQUARE
+) -> Pair:
+    """Applies a function to as many rows at once as its comparisons may have, and puts the results together.
+
+    Args:
+        b: what builds.
+        value: the rows.
+        dim: along which they run.
+        of_block: is applied to some of them.
+        width: how many elements each element is compared with at once.
+        most: comparisons at once.
+    """
     shape = value.shape
     other = max((d for d in range(len(shape)) if d != dim), key=lambda d: shape[d], default=None)
-    whole = prod(shape) * shape[dim]
-    if other is None or whole <= SQUARE:
+    whole = prod(shape) * width
+    if other is None or whole <= most:
         return of_block(value)
-    rows = max(1, SQUARE * shape[other] // whole)
+    rows = max(1, most * shape[other] // whole)
     parts = [of_block(part(b, value, other, at, min(at + rows, shape[other]))) for at in range(0, shape[other], rows)]
     return joined(b, [p[0] for p in parts], other), joined(b, [p[1] for p in parts], other)
 
 
-def _too_long(shape: tuple[int, ...], dim: int) -> UnsupportedError:
+def _too_long(shape: tuple[int, ...], dim: int, compared: int) -> UnsupportedError:
     return UnsupportedError(
         f"an ordering of {shape[dim]} elements in a tensor of shape {shape}",
-        hint=f"comparing a dimension with itself takes {prod(shape) * shape[dim]} elements, {MOST} are the most",
+        hint=f"comparing a dimension with itself takes {compared} elements, {MOST} are the most",
     )
 
 
@@ -99,18 +115,46 @@ def sorted_along(b: Build, self: Value, dim: int, descending: bool, first: int, 
     if count == 0:
         empty = tuple(0 if d == at else e for d, e in enumerate(shape))
         return part(b, self, at, 0, 0), b.full(empty, 0, "i64")
-    if prod(shape) * shape[at] > MOST:
-        if first == 0 and count * PICK <= CAP:
-            return _picked(b, self, at, descending, count)
-        raise _too_long(shape, at)
+    compared = prod(shape) * (PART if _is_few(shape[at], first, count) else shape[at])
+    is_long = shape[at] ** 2 > SQUARE and prod(shape) * shape[at] > LONG
+    if first == 0 and count * PICK <= CAP and (compared > MOST or (is_long and count <= PICKED and self.is_float)):
+        return _picked(b, self, at, descending, count)
+    if compared > MOST:
+        raise _too_long(shape, at, compared)
+
+    if is_long:
+        return _long(b, self, at, descending, first, count)
 
     def of_block(block: Value) -> Pair:
         number = comparable(b, block)
         ranks = _ranks(b, number, at, descending)
         return _at_places(b, number, ranks, at, first, count)
 
-    values, where = _in_blocks(b, self, at, of_block)
+    values, where = _in_blocks(b, self, at, of_block, shape[at])
     return b.cast(values, like=self), where
+
+
+def _long(b: Build, self: Value, dim: int, descending: bool, first: int, count: int) -> Pair:
+    """As `sorted_along`, for rows whose squares are larger than the scratchpads."""
+    kept = [d for d in range(self.rank) if d != dim]
+    shape = tuple(self.shape[d] for d in kept)
+    number = b.cast(self, "f16") if self.is_bool else self
+    rows = reshaped(permuted(number, [*kept, dim]), (prod(shape), self.shape[dim]))
+
+    def of_rows(block: Value) -> Pair:
+        return ordered(b, block, descending=descending, first=first, count=count)
+
+    if _is_few(self.shape[dim], first, count):
+        found = first_of_blocks(b, rows, descending=descending, count=count)
+    else:
+        found = _in_blocks(b, rows, 1, of_rows, BLOCK, AT_ONCE)
+    values, where = (moved(reshaped(v, (*shape, count)), -1, dim) for v in found)
+    return b.cast(values, like=self), where
+
+
+def _is_few(extent: int, first: int, count: int) -> bool:
+    """Whether the first of each block are much fewer than the elements."""
+    return first == 0 and count * FEW <= PART < extent
 
 
 def _picked(b: Build, self: Value, dim: int, descending: bool, count: int) -> Pair:
@@ -121,7 +165,7 @@ def _picked(b: Build, self: Value, dim: int, descending: bool, count: int) -> Pa
     fold, out = ("amax", -INF) if descending else ("amin", INF)
     number = comparable(b, self)
     if not number.is_float:
-        raise _too_long(self.shape, dim)
+        raise _too_long(self.shape, dim, prod(self.shape) * PART)
     place, none = positions(b, self.shape, dim), b.full((), self.shape[dim], "i64")
     values: list[Value] = []
     found: list[Value] = []
@@ -216,7 +260,7 @@ def mode(b: Build, self: Value, *, dim: int = -1, keepdim: bool = False) -> tupl
         return self.clone(), b.full((), 0, "i64")
     at, number = dim % len(shape), comparable(b, self)
     if prod(shape) * shape[at] > SQUARE:
-        raise _too_long(shape, at)
+        raise _too_long(shape, at, prod(shape) * shape[at])
     same = number.unsqueeze(at + 1).eq(number.unsqueeze(at))
     count = b.cast(same, "i64").sum(at + 1)
     most = count.eq(count.amax(at, keepdim=True))

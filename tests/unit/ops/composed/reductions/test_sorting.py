@@ -138,7 +138,7 @@ def test_blocks_of_rows_are_put_together(monkeypatch: pytest.MonkeyPatch, room: 
 
 @pytest.mark.parametrize(
     ("shape", "dim", "blocks"),
-    [((4, 1024), 1, 1), ((5, 1024), 1, 2), ((9, 1024), 1, 3), ((1024, 2, 5), 0, 3), ((2048,), 0, 1), ((4096,), 0, 1)],
+    [((4, 1024), 1, 1), ((5, 1024), 1, 2), ((9, 1024), 1, 3), ((1024, 2, 5), 0, 3), ((2048,), 0, 1), ((2896,), 0, 1)],
 )
 def test_a_block_has_as_many_rows_as_fit(shape: tuple[int, ...], dim: int, blocks: int) -> None:
     """A block has 2^22 comparisons: four rows of 1,024 elements, or two of five pairs of them."""
@@ -160,12 +160,27 @@ def test_too_much_to_compare_is_refused() -> None:
 
 
 def test_a_few_of_very_many_are_picked() -> None:
-    assert types(calling("topk", k=50), LONGER)[0][0] == (50,)
+    many = np.broadcast_to(0.0, (33, *LONGER.shape))
+    assert types(calling("topk", k=50), many)[0][0] == (33, 50)
     for overload, k in (("topk", 51), ("kthvalue", 2)):
         with pytest.raises(UnsupportedError, match="an ordering of 8193 elements"):
-            types(calling(overload, k=k), LONGER)
+            types(calling(overload, k=k), many)
+    with pytest.raises(UnsupportedError, match="an ordering of 8193 elements") as caught:
+        types(calling("topk", k=2), np.broadcast_to(np.int64(0), many.shape))
+    assert "takes 69214464 elements" in str(caught.value)  # with 256 at a time
+
+
+def test_how_the_first_of_long_rows_are_found() -> None:
+    def comparisons(k: int, x: np.ndarray) -> tuple[int, int]:
+        """How many blocks are ordered by rank, and how many elements are picked."""
+        ops = made(calling("topk", k=k), x)
+        return ops.count("lt.Tensor"), ops.count("amin")
+
+    assert comparisons(4, LONG) == (0, 4)
+    assert comparisons(64, LONGER)[0] > 0
+    assert types(calling("topk", k=64), np.broadcast_to(np.int64(0), LONGER.shape))[0][0] == (64,)
     with pytest.raises(UnsupportedError, match="an ordering of 8193 elements"):
-        types(calling("topk", k=2), np.broadcast_to(np.int64(0), LONGER.shape))
+        types(calling("topk", k=65), LONGER)
 
 
 def test_what_is_picked_is_first_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

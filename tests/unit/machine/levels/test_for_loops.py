@@ -7,7 +7,7 @@ import pytest
 from xdsl.dialects.scf import ForOp
 from xdsl.utils.exceptions import VerifyException
 
-from spyre_mlir.dialects.spyre.kernel_loop import TileOp, origin_of, uses_with_tiles
+from spyre_mlir.dialects.spyre.kernel_loop import TileOp, launch_origin, uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds, trips_of
 from spyre_mlir.errors import MachineFault
 from tests.unit.machine.modules import close, main, numbers, parse, run
@@ -74,7 +74,7 @@ def test_two_nested_loops() -> None:
     close(run(text, x), np.exp(x))
     module = parse(text)
     (kernel,) = (o for o in module.walk() if o.name == "spyre.kernel.compute")
-    origin = origin_of(kernel.operands[0])
+    origin = launch_origin(kernel.operands[0])
     # 128 rows of one stick; then a column of sticks, which is 512 rows of one stick.
     assert [step for _, step in origin.steps] == [128 * 128, 512 * 128]
     assert trips_of(kernel) == 8

@@ -7,7 +7,7 @@ from xdsl.dialects import func
 from xdsl.ir import BlockArgument
 
 from spyre_mlir.dialects.spyre.kernel import FromDeviceOp, KernelOp, RestickifyOp, ToDeviceOp, device_tensor
-from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp, origin_of
+from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp, buffer_behind
 from spyre_mlir.errors import UnsupportedError
 from tests.unit.transforms.levels import ops, passed
 
@@ -47,7 +47,7 @@ def test_a_tensor_lies_as_its_readers_want(index: str, columns: int, depth: int,
     assert device_tensor(tile.source).layout.stick == stick
     first, *others = ops(module, KernelOp)
     assert first.output is tile.result
-    assert [origin_of(v).buffer for v in first.inputs] == [tile.source]
+    assert [buffer_behind(v) for v in first.inputs] == [tile.source]
     assert not any(isinstance(op, RestickifyOp) for op in others)
 
 

@@ -149,9 +149,9 @@ def read_bundle(directory: Path, context: Context, parsed: Mapping[Path, ModuleO
         raise ReadError("no such bundle directory", where=str(directory), hint="name a directory with a bundle.mlir")
     check_one_program(directory)
     if not any((directory / name).exists() for name in (PROGRAM_FILE, BUNDLE_FILE)):
-        what = f"this directory is no bundle: it has neither {BUNDLE_FILE} nor {PROGRAM_FILE}"
+        message = f"this directory is no bundle: it has neither {BUNDLE_FILE} nor {PROGRAM_FILE}"
         raise ReadError(
-            what, where=str(directory), hint="name the directory that save, or spyre-compile -o, has written"
+            message, where=str(directory), hint="name the directory that save, or spyre-compile -o, has written"
         )
     program_file = contained(directory, PROGRAM_FILE)
     known = parsed or {}

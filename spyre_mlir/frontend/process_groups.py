@@ -37,18 +37,18 @@ def ranks_of(name: str, where: str) -> tuple[int, ...]:
     return tuple(dist.get_process_group_ranks(_group(name, where)))
 
 
-def rank_and_count(what: str) -> tuple[int, int]:
+def rank_and_count(user: str) -> tuple[int, int]:
     """Return the rank of this process, and how many there are.
 
     Args:
-        what: what needs it, for the message.
+        user: that needs a process group, for the message.
 
     Raises:
         InputError: this process has no process group.
     """
     if not (dist.is_available() and dist.is_initialized()):
         raise InputError(
-            f"{what} needs a process group, and this process has none",
+            f"{user} needs a process group, and this process has none",
             hint=f"{START}; spyre_mlir.load_ranks runs all ranks in one process",
         )
     return dist.get_rank(), dist.get_world_size()
@@ -95,11 +95,11 @@ def work_of_a_rank() -> Generator[None]:
         yield
 
 
-def unless_ranks_end(what: str, function: Callable[[], T]) -> T:
+def unless_ranks_end(work: str, function: Callable[[], T]) -> T:
     """Return what a function gives that is work of this rank; it may take long, and exchanges nothing.
 
     Args:
-        what: it does, for the message.
+        work: that the function does, for the message.
         function: is interrupted if another rank ends at work.
 
     Raises:
@@ -112,7 +112,7 @@ def unless_ranks_end(what: str, function: Callable[[], T]) -> T:
             return unless_interrupted(function, others.ended)
         except RankEndedError as ended:
             raise CollectiveError(
-                f"rank {dist.get_rank()}: {what} was given up: {ended}",
+                f"rank {dist.get_rank()}: {work} was given up: {ended}",
                 hint="one of the other ranks was killed, by hand or for its memory: start all of them again",
             ) from None
 

@@ -83,26 +83,26 @@ class HostArray:
         masks = [np.ones(p.values.shape, np.bool_) if p.defined is None else p.defined for p in parts]
         return HostArray(values, np.concatenate(masks))
 
-    def known(self, op: Operation, what: str, kind: FaultKind = FaultKind.UNINITIALISED_READ) -> Array:
+    def known(self, op: Operation, name: str, kind: FaultKind = FaultKind.UNINITIALISED_READ) -> Array:
         """Return all elements.
 
         Raises:
             MachineFault: one of them has no value.
         """
         if self.defined is not None:
-            check_known(self.defined, op, what, kind)
+            check_known(self.defined, op, name, kind)
         return self.values
 
 
-def check_known(defined: Mask, op: Operation, what: str, kind: FaultKind = FaultKind.UNINITIALISED_READ) -> None:
+def check_known(defined: Mask, op: Operation, name: str, kind: FaultKind = FaultKind.UNINITIALISED_READ) -> None:
     """Raise MachineFault of this kind if an element that is read is undefined."""
     if not defined.all():
         at = first_index(~defined)
         raise fault(
             kind,
-            f"{what}: element {at} has no value ({int((~defined).sum())} such elements)",
+            f"{name}: element {at} has no value ({int((~defined).sum())} such elements)",
             op,
-            tensor=what,
+            tensor=name,
         )
 
 

@@ -80,9 +80,15 @@ def place_of(op: Operation) -> str:
 
 @dataclass(frozen=True)
 class Standing:
-    """The running file or function, its level, and its source line of the model."""
+    """The running file or function.
 
-    what: str
+    Attributes:
+        name: of the file or function.
+        level: that it is at.
+        line: of the model that it comes from.
+    """
+
+    name: str
     level: str
     line: str | None = None
 
@@ -148,7 +154,7 @@ class FaultLog(ShownAsText):
             place = found.place
             found.place = replace(place, level=self.standing.level, line=place.line or self.standing.line)
             places = [found.where, self.standing.line]
-            found.where = f"{self.standing.what}: " + ", ".join(text for text in places if text is not None)
+            found.where = f"{self.standing.name}: " + ", ".join(text for text in places if text is not None)
         self.faults.append(found)
         if self.on_fault == "raise":
             raise found
@@ -159,7 +165,7 @@ class FaultLog(ShownAsText):
     def overflow(self, op: str, tensor: str, count: int, largest: float) -> None:
         """Record finite numbers beyond the largest DLFloat16, of the running operation."""
         standing = self.standing or Standing("", "")
-        found = Overflow(op, tensor, count, largest, standing.what or None, standing.line)
+        found = Overflow(op, tensor, count, largest, standing.name or None, standing.line)
         known = self.overflows.get(op)
         self.overflows[op] = found if known is None else known + found
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from spyre_mlir.choices import OnOverflow
 from spyre_mlir.errors import OverflowFault
 from spyre_mlir.hw.formats import DL16_LARGEST
+from spyre_mlir.sizes import counted
 
 PAGE = "docs/dl16-exceptions.md"
 _SHOWN = 5
@@ -50,13 +51,11 @@ class Overflow:
         return replace(self, count=self.count + other.count, largest=max(self.largest, other.largest))
 
     def __str__(self) -> str:
-        are = "is" if self.count == 1 else "are"
+        beyond = f"{'is' if self.count == 1 else 'are'} beyond DLFloat16, the largest {self.largest:.6g}"
         if not self.function:
-            what = f"1 number of {self.tensor}" if self.count == 1 else f"{self.count:,} numbers of {self.tensor}"
-            return f"{what} {are} beyond DLFloat16, the largest {self.largest:.6g}"
-        what = "1 result" if self.count == 1 else f"{self.count:,} results"
+            return f"{counted(self.count, 'number')} of {self.tensor} {beyond}"
         places = ", ".join(place for place in (self.line, self.file, self.tensor) if place is not None)
-        return f"{what} of {self.op} {are} beyond DLFloat16, the largest {self.largest:.6g}; at {places}"
+        return f"{counted(self.count, 'result')} of {self.op} {beyond}; at {places}"
 
 
 def overflow_text(overflows: Mapping[str, Overflow], curable: Callable[[Overflow], bool]) -> str:

@@ -60,10 +60,10 @@ class Growth:
         return self.dims.get(value, {})
 
 
-def refusal(what: str, op: Operation | None = None) -> UnsupportedError:
+def refusal(reason: str, op: Operation | None = None) -> UnsupportedError:
     """Return the error for a program that cannot run on padded inputs."""
     source = Source() if op is None else source_of(op.location)
-    said = f"{source.operator}: {what}" if source.operator else what
+    said = f"{source.operator}: {reason}" if source.operator else reason
     return UnsupportedError(f"inputs cannot be padded: {said}", where=str(source) or None, hint=HINT)
 
 

@@ -103,14 +103,14 @@ def timing_text(timeline: Timeline, host: Sequence[HostWork] = (), shown: int = 
         together = sum(timeline.kernels[n].cost.total for n in rest)
         lines.append(f"and {_count(len(rest), 'shorter kernel')}, {three_digits(together)} us together")
     shares = {"function": by_function(timeline), "module": by_module(timeline)}
-    groups = [_share_table(what, found) for what, found in shares.items() if len(found) > 1]
+    groups = [_share_table(group, found) for group, found in shares.items() if len(found) > 1]
     return "\n".join([*lines, *groups, *_totals(timeline, host), *map(str, advice(timeline))])
 
 
-def _share_table(what: str, shares: Sequence[Share], shown: int = SHOWN_SHARES) -> str:
+def _share_table(group: str, shares: Sequence[Share], shown: int = SHOWN_SHARES) -> str:
     rows: list[tuple[str, ...]] = []
     for share in shares[:shown]:
-        times = f"{share.name}, {share.times} times" if what == "module" and share.times > 1 else share.name
+        times = f"{share.name}, {share.times} times" if group == "module" and share.times > 1 else share.name
         moving = three_digits(share.moving_us) if share.moving_us else ""
         rows.append((times, three_digits(share.us), f"{share.part:.0%}", moving, str(len(share.kernels))))
     if rest := shares[shown:]:
@@ -119,8 +119,8 @@ def _share_table(what: str, shares: Sequence[Share], shown: int = SHOWN_SHARES) 
         count = sum(len(share.kernels) for share in rest)
         rows.append((f"{len(rest)} more", three_digits(us), f"{part:.0%}", three_digits(moving), str(count)))
     numbers = ("us", "part", "rearranging", "kernels")
-    columns: dict[str, JustifyMethod] = {what: "left", **dict.fromkeys(numbers, "right")}
-    return listing(f"time by {what}", columns, rows, ("rearranging", "kernels"))
+    columns: dict[str, JustifyMethod] = {group: "left", **dict.fromkeys(numbers, "right")}
+    return listing(f"time by {group}", columns, rows, ("rearranging", "kernels"))
 
 
 def _cells(kernel: TimedKernel) -> tuple[str, ...]:
@@ -151,8 +151,8 @@ def three_digits(number: float) -> str:
     return f"{number:.{min(digits, 5)}f}"
 
 
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _totals(timeline: Timeline, host: Sequence[HostWork]) -> list[str]:

@@ -207,8 +207,8 @@ def _wrong(one: _Walked, memory: _Memory, offset: _Offset | None, name: str) -> 
         yield f"a walk through {text}", str(beyond)
         return
     other = list(_other_strides(one, tensor, acc))
-    for what, wanted, got in other:
-        yield f"{wanted} sticks from one {what} of {text} to the next", f"{got}"
+    for unit, wanted, got in other:
+        yield f"{wanted} sticks from one {unit} of {text} to the next", f"{got}"
     if argument is not None and offset is not None and not other:
         yield from _beyond(one, tensor, offset)
 

@@ -37,19 +37,19 @@ def has_control_flow(module: ModuleOp) -> bool:
     return next(_control_flow(module), None) is not None
 
 
-def refuse_control_flow(module: ModuleOp, what: str) -> None:
+def refuse_control_flow(module: ModuleOp, feature: str) -> None:
     """Check that the host decides nothing in a program.
 
     Args:
         module: the program, at any level.
-        what: cannot be had otherwise.
+        feature: that needs one order of ops, for the message.
 
     Raises:
         UnsupportedError: it decides something.
     """
     for op in _control_flow(module):
         raise UnsupportedError(
-            f"{op.name}: {what} is for programs in which the host decides nothing",
+            f"{op.name}: {feature} is for programs in which the host decides nothing",
             where=str(source_of(op.location)) or None,
             hint="compile the branches and bodies as models of their own",
         )

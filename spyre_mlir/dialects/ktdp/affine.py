@@ -169,9 +169,9 @@ def _sum_text(flat: Linear, name: Namer) -> str:
     if flat.const or not terms:
         terms.append((flat.const, ""))
     parts: list[str] = []
-    for factor, what in terms:
+    for factor, symbol in terms:
         size = abs(factor)
-        body = str(size) if not what else what if size == 1 else f"{size} * {what}"
+        body = str(size) if not symbol else symbol if size == 1 else f"{size} * {symbol}"
         minus = factor < 0
         parts.append(f" {'-' if minus else '+'} {body}" if parts else f"{'-' if minus else ''}{body}")
     return "".join(parts)

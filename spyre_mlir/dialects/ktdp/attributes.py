@@ -65,8 +65,8 @@ class AccessTileType(ParametrizedAttribute, TypeAttribute):
             raise VerifyException(f"tile element type must be index, got {self.element}")
         for extent in self.shape:
             if extent == DYNAMIC_INDEX or extent < 1:
-                what = "?" if extent == DYNAMIC_INDEX else extent
-                raise VerifyException(f"an access tile has known extents of at least 1, got {what}")
+                shown = "?" if extent == DYNAMIC_INDEX else extent
+                raise VerifyException(f"an access tile has known extents of at least 1, got {shown}")
 
 
 @irdl_attr_definition

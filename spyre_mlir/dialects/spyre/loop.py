@@ -72,20 +72,20 @@ def combining(entry: OpEntry, element: Attribute) -> str | None:
     return _COMBINED_INTEGERS[entry.combine][truths]
 
 
-def check_map(index: IndexMapAttr, shape: Sequence[int], space: SpaceAttr, what: str) -> None:
+def check_map(index: IndexMapAttr, shape: Sequence[int], space: SpaceAttr, tensor: str) -> None:
     """Raise VerifyException unless `index` stays inside `shape` over the whole `space`."""
     extents = space.extents
     if len(index.data) != len(shape):
-        raise VerifyException(f"{what} has rank {len(shape)}, its map {len(index.data)} expressions")
+        raise VerifyException(f"{tensor} has rank {len(shape)}, its map {len(index.data)} expressions")
     for dim, (expr, extent) in enumerate(zip(index.data, shape, strict=True)):
         for name, _ in expr.terms:
             if name not in extents:
                 raise VerifyException(
-                    f"the map of {what} uses '{name}', the space has {', '.join(extents) or 'no dimensions'}"
+                    f"the map of {tensor} uses '{name}', the space has {', '.join(extents) or 'no dimensions'}"
                 )
         if expr.first(extents) < 0 or expr.last(extents) >= extent:
             raise VerifyException(
-                f"{what}: index {expr} runs over {expr.first(extents)} to {expr.last(extents)}, "
+                f"{tensor}: index {expr} runs over {expr.first(extents)} to {expr.last(extents)}, "
                 f"dimension {dim} has {extent}"
             )
 
@@ -277,10 +277,10 @@ class LoopGatherOp(IRDLOperation):
         """Checks C1."""
         if len(self.maps.data) != 3:
             raise VerifyException(f"a gather has 3 maps, got {len(self.maps.data)}")
-        for index, value, what in zip(
+        for index, value, name in zip(
             self.maps, (self.indices, self.table, self.result), ("indices", "table", "result"), strict=True
         ):
-            check_map(index, shape_of(value), self.space, f"the {what}")
+            check_map(index, shape_of(value), self.space, f"the {name}")
         axis = self.axis.value.data
         if not 0 <= axis < len(shape_of(self.table)) or self.maps.data[1].data[axis].terms:
             raise VerifyException(f"axis {axis} must be a dimension of the table whose expression is 0")

@@ -58,13 +58,13 @@ def loop_bounds(loop: scf.ForOp) -> LoopBounds:
 
 def _constant(value: SSAValue, name: str) -> int:
     owner = value.owner
-    what = f"the {name} bound" if name else "the step"
+    part = f"the {name} bound" if name else "the step"
     if not isinstance(value.type, IndexType):
-        raise VerifyException(f"{what} of the loop has type {value.type}, expected index")
+        raise VerifyException(f"{part} of the loop has type {value.type}, expected index")
     if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, IntegerAttr):
         origin = "a block argument" if isinstance(owner, Block) else owner.name
         raise VerifyException(
-            f"{what} of the loop is no constant but comes from {origin}; loops on the device have constant bounds, "
+            f"{part} of the loop is no constant but comes from {origin}; loops on the device have constant bounds, "
             "try arith.constant"
         )
     return owner.value.value.data

@@ -94,8 +94,8 @@ def _old_records(archive: zipfile.ZipFile) -> tuple[list[str], Callable[[str], b
     return archive.namelist(), archive.read
 
 
-def _refusal(path: Path, member: str, what: str) -> ImportProgramError:
-    return ImportProgramError(f"the member {member} {what}", where=str(path), hint=_HINT)
+def _refusal(path: Path, member: str, reason: str) -> ImportProgramError:
+    return ImportProgramError(f"the member {member} {reason}", where=str(path), hint=_HINT)
 
 
 class _Look:
@@ -146,15 +146,15 @@ class _Look:
                 torch.load(io.BytesIO(data), weights_only=True)
         except pickle.UnpicklingError as error:
             said = re.search(r"GLOBAL (\S+)", str(error))
-            what = f"names {said[1]}, which loading would run" if said else "is a pickle of more than tensors"
-            raise _refusal(self._path, name, what) from error
+            reason = f"names {said[1]}, which loading would run" if said else "is a pickle of more than tensors"
+            raise _refusal(self._path, name, reason) from error
         except (RuntimeError, ValueError, TypeError, KeyError, AttributeError, IndexError, EOFError) as error:
             raise _refusal(self._path, name, f"holds no tensors that can be read: {error}") from error
 
     def _check_program(self, name: str) -> None:
         program = self._json(name)
-        for what in _wrong_texts(program):
-            raise _refusal(self._path, name, what)
+        for reason in _wrong_texts(program):
+            raise _refusal(self._path, name, reason)
         for module in modules_of_keys(program):
             raise _refusal(self._path, name, f"has keys of an enumeration of {module}, which loading would import")
         self._classes |= names_of_classes(program)
@@ -162,8 +162,8 @@ class _Look:
 
 def _without_values(description: bytes, _is_parameter: bool) -> torch.Tensor:
     """Takes the place of what makes a tensor without values: looks at its description, and makes none."""
-    for what in _wrong_texts(json.loads(description)):
-        raise pickle.UnpicklingError(what)
+    for reason in _wrong_texts(json.loads(description)):
+        raise pickle.UnpicklingError(reason)
     return torch.empty(0)
 
 
@@ -213,17 +213,17 @@ def load_pt2(path: str | Path) -> ExportedProgram:
     file = Path(path)
     hint = "write the file with torch.export.save(torch.export.export(model, args), path)"
     if not file.is_file():
-        what = "this is no file" if file.exists() else "there is no such file"
-        raise ImportProgramError(what, where=str(file), hint=hint)
+        message = "this is no file" if file.exists() else "there is no such file"
+        raise ImportProgramError(message, where=str(file), hint=hint)
     if not zipfile.is_zipfile(file):
         with file.open("rb") as stream:
             begins_as_zip = stream.read(2) == b"PK"
-        what = (
+        message = (
             "the file is truncated: its zip directory is missing"
             if begins_as_zip
             else "this is no .pt2 file: not a zip archive"
         )
-        raise ImportProgramError(what, where=str(file), hint=hint)
+        raise ImportProgramError(message, where=str(file), hint=hint)
     if _is_of_torch_save(file):
         hint += "; weights go after --weights, or to bind()"
         raise ImportProgramError("torch.save has written this file, not torch.export.save", where=str(file), hint=hint)
@@ -235,11 +235,11 @@ def load_pt2(path: str | Path) -> ExportedProgram:
             if program.call_spec.out_spec is None:
                 raise ValueError("it does not say how it is called")
         except (*REFUSED, SpecViolationError, OSError, zipfile.BadZipFile) as error:
-            what = f"this is no .pt2 file that torch can read: {_cause(error, hidden)}"
+            message = f"this is no .pt2 file that torch can read: {_cause(error, hidden)}"
             if (operator := _unknown_operator(hidden)) is not None:
-                what = f"the program calls {operator}, which is not registered with torch"
+                message = f"the program calls {operator}, which is not registered with torch"
                 hint = "import the module that registers it first; a plugin does so for the command line"
-            raise ImportProgramError(what, where=str(file), hint=hint) from error
+            raise ImportProgramError(message, where=str(file), hint=hint) from error
     return program
 
 

@@ -234,9 +234,9 @@ class Program(ShownAsText):
         missing, unknown = [k for k in keys if k not in kwargs], [k for k in kwargs if k not in keys]
         if missing or unknown:
             text = "; ".join(
-                f"{what} keyword arguments {', '.join(which)}"
-                for what, which in (("missing", missing), ("unknown", unknown))
-                if which
+                f"{fault} keyword arguments {', '.join(keywords)}"
+                for fault, keywords in (("missing", missing), ("unknown", unknown))
+                if keywords
             )
             raise InputError(f"{text}; expected {', '.join(keys) or 'none'}")
         with flat_dataclasses(args, kwargs):
@@ -270,10 +270,10 @@ def _checked(wanted: Argument, leaf: object) -> torch.Tensor:
         )
     masked = torch.masked.is_masked_tensor(leaf)
     if leaf.layout is not torch.strided or leaf.is_nested or masked or not is_real(leaf):
-        what = f"of layout {leaf.layout}" if leaf.layout is not torch.strided else "without elements"
-        what = "of tensors" if leaf.is_nested else "with a mask" if masked else what
+        kind = f"of layout {leaf.layout}" if leaf.layout is not torch.strided else "without elements"
+        kind = "of tensors" if leaf.is_nested else "with a mask" if masked else kind
         raise InputError(
-            f"argument '{wanted.name}': expected {expected}, got a tensor {what}", hint="give a dense tensor of numbers"
+            f"argument '{wanted.name}': expected {expected}, got a tensor {kind}", hint="give a dense tensor of numbers"
         )
     if (tuple(leaf.shape), leaf.dtype) != wanted.given_form:
         raise InputError(

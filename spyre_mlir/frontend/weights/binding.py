@@ -166,11 +166,11 @@ def _unexpected(program: Program, given: Tensors) -> Iterable[str]:
     return _listed("unexpected", [name for name in given if name not in program.names])
 
 
-def _listed(what: str, names: list[str]) -> list[str]:
+def _listed(problem: str, names: list[str]) -> list[str]:
     if not names:
         return []
     more = f", and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return [f"{len(names)} {what}: {', '.join(names[:_LISTED])}{more}"]
+    return [f"{len(names)} {problem}: {', '.join(names[:_LISTED])}{more}"]
 
 
 def _hint(program: Program, found: Tensors, given: Tensors, rename: Rename | None) -> str:

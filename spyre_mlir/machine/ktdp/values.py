@@ -93,7 +93,7 @@ def undefined(type_: Attribute) -> Data:
     return Data(blank, np.broadcast_to(np.zeros((), np.bool_), shape), charged=False)
 
 
-def known(data: Data, op: Operation, what: str) -> Array:
+def known(data: Data, op: Operation, name: str) -> Array:
     """Return all elements.
 
     Raises:
@@ -102,6 +102,6 @@ def known(data: Data, op: Operation, what: str) -> Array:
     if data.defined is not None and not data.defined.all():
         missing = int(data.defined.size - np.count_nonzero(data.defined))
         raise fault(
-            FaultKind.UNINITIALISED_READ, f"{what}: {missing} of {data.defined.size} elements have no value", op
+            FaultKind.UNINITIALISED_READ, f"{name}: {missing} of {data.defined.size} elements have no value", op
         )
     return data.values

@@ -113,9 +113,9 @@ def gather(op: GatherOp, indices: DeviceBuffer, table: DeviceBuffer, out: Device
     extents = {n: padded[n] if n == accesses[2].lane else e for n, e in op.space.extents.items()}
     grids = [_element_grid(a, n, extents) for a, n in zip(accesses, lanes, strict=True)]
     buffers = (indices, table, out)
-    for buffer, what in zip(buffers, ("the indices", "the table", "the output"), strict=True):
+    for buffer, name in zip(buffers, ("the indices", "the table", "the output"), strict=True):
         if buffer.dead:
-            raise fault(FaultKind.USE_AFTER_FREE, f"{what} was freed", op, tensor=what)
+            raise fault(FaultKind.USE_AFTER_FREE, f"{name} was freed", op, tensor=name)
     axis = op.axis.value.data
     at = _inside(op, grids[0], indices, "the indices")
     check_known(indices.initialised.reshape(-1)[at], op, "the indices")
@@ -138,9 +138,9 @@ def _element_grid(acc: StickAccess, lanes: int, extents: dict[str, int]) -> Arra
     return grid
 
 
-def _inside(op: GatherOp, positions: Array, buffer: DeviceBuffer, what: str) -> Array:
+def _inside(op: GatherOp, positions: Array, buffer: DeviceBuffer, name: str) -> Array:
     if positions.min() < 0 or positions.max() >= buffer.values.size:
-        message = f"{what}: element {int(positions.max())} of a buffer of {buffer.values.size}"
+        message = f"{name}: element {int(positions.max())} of a buffer of {buffer.values.size}"
         raise fault(FaultKind.OUT_OF_BOUNDS, message, op)
     return positions
 

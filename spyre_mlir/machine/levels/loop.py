@@ -96,14 +96,14 @@ def gather_rows(indices: Array, extent: int, op: Operation) -> Array:
     return rows
 
 
-def _read(array: HostArray, index: IndexMapAttr, op: NestOp | LoopGatherOp, names: Sequence[str], what: str) -> Array:
+def _read(array: HostArray, index: IndexMapAttr, op: NestOp | LoopGatherOp, names: Sequence[str], tensor: str) -> Array:
     extents = op.space.extents
     try:
         if array.defined is not None:
-            check_known(map_view(array.defined, index.data, extents, names), op, what)
+            check_known(map_view(array.defined, index.data, extents, names), op, tensor)
         return map_view(array.values, index.data, extents, names)
     except IndexError as error:
-        raise fault(FaultKind.OUT_OF_BOUNDS, f"{what}: {error}", op) from error
+        raise fault(FaultKind.OUT_OF_BOUNDS, f"{tensor}: {error}", op) from error
 
 
 def _kept(op: NestOp) -> list[str]:

@@ -74,13 +74,21 @@ def lane_step(acc: StickAccess, axis: Sub, lanes: int) -> int:
 
 @dataclass(frozen=True)
 class WalkedOperand:
-    """One operand of a kernel op: a buffer and its access."""
+    """One operand of a kernel op: a buffer and its access.
+
+    Attributes:
+        buffer: its memory.
+        access: the sticks and lanes that each point of the loops reads or writes.
+        grid: the loops, as axes of arrays.
+        op: the kernel.
+        name: in messages: "input 0", "the output".
+    """
 
     buffer: DeviceBuffer
     access: StickAccess
     grid: Grid
     op: KernelOp
-    what: str
+    name: str
 
     @property
     def own_axes(self) -> list[Sub]:
@@ -94,7 +102,7 @@ class WalkedOperand:
             MachineFault: the walk leaves the buffer, or the buffer was freed.
         """
         if self.buffer.dead:
-            raise fault(FaultKind.USE_AFTER_FREE, f"{self.what} was freed", self.op, tensor=self.what)
+            raise fault(FaultKind.USE_AFTER_FREE, f"{self.name} was freed", self.op, tensor=self.name)
         lanes = self.buffer.tensor.lanes
         try:
             return strided(
@@ -106,10 +114,10 @@ class WalkedOperand:
         except IndexError as error:
             raise fault(
                 FaultKind.OUT_OF_BOUNDS,
-                f"{self.what}: {error}",
+                f"{self.name}: {error}",
                 self.op,
                 hint="reserve whole sticks in the layout of this tensor",
-                tensor=self.what,
+                tensor=self.name,
             ) from error
 
     def values(self, axes: Sequence[Sub]) -> Array:
@@ -121,7 +129,7 @@ class WalkedOperand:
     @property
     def is_output(self) -> bool:
         """Return whether the op writes it."""
-        return self.what == _OUTPUT
+        return self.name == _OUTPUT
 
     def initialised(self, axes: Sequence[Sub]) -> Mask:
         """Return the states along axes."""

@@ -68,13 +68,13 @@ class Scratchpads:
         for number, buffer in enumerate(args):
             held = self._find(buffer)
             if held is not None and held.lost_to is not None:
-                what = "the output" if number == len(args) - 1 else f"input {number}"
+                name = "the output" if number == len(args) - 1 else f"input {number}"
                 raise fault(
                     FaultKind.OVERWRITTEN_READ,
-                    f"{what} is in {held} of the scratchpads, which {held.lost_to} has written since",
+                    f"{name} is in {held} of the scratchpads, which {held.lost_to} has written since",
                     op,
                     hint="give the two buffers different addresses",
-                    tensor=what,
+                    tensor=name,
                     span=held.span,
                 )
         own = self._find(args[-1])

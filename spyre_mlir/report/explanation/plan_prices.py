@@ -24,6 +24,7 @@ from spyre_mlir.options import PassOptions
 from spyre_mlir.pipeline import LEVELS, made_passes, passes_to
 from spyre_mlir.report.explanation.choice_tables import ExplainedChoice
 from spyre_mlir.report.explanation.layout_prices import MOST_KERNELS, priced
+from spyre_mlir.sizes import counted
 from spyre_mlir.transforms.kernel_loops.row_groups import pieces_of, row_loops
 from spyre_mlir.transforms.kernel_plans.plan_record import Loops, TriedLoop
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
@@ -243,7 +244,7 @@ def _text(cuts: Cuts, number: int) -> str:
     if not cut:
         return NO_LOOP
     said = ", ".join(f"{n} trips over {name}" for name, n in cut.items())
-    return f"{said} around {len(cuts)} kernel{'s' if len(cuts) > 1 else ''}"
+    return f"{said} around {counted(len(cuts), 'kernel')}"
 
 
 def _hint(op: KernelOp, cuts: Cuts, number: int, rank: int | None) -> str:

@@ -51,6 +51,6 @@ def check_not_empty(function: func.FuncOp) -> None:
         results: list[SSAValue] = [] if slices else list(op.results)
         empty = [v for v in (*values, *results) if as_tensor_type(v.type) is not None and 0 in shape_of(v)]
         if empty:
-            what, where = f"a tensor without elements, {empty[0].type}", f"{op.name} at {describe_location(op)}"
-            failures.meet(UnsupportedError(what, where=where, hint="leave the op out"), op)
+            message, where = f"a tensor without elements, {empty[0].type}", f"{op.name} at {describe_location(op)}"
+            failures.meet(UnsupportedError(message, where=where, hint="leave the op out"), op)
     failures.raise_all()

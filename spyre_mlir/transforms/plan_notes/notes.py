@@ -226,12 +226,12 @@ def _run_note(said: Attribute, where: str) -> RunNote:
     return RunNote(dict(division.data), cast("str", place))
 
 
-def _parts(said: Attribute, known: Sequence[str], what: str, where: str, form: str) -> Mapping[str, Attribute]:
+def _parts(said: Attribute, known: Sequence[str], owner: str, where: str, form: str) -> Mapping[str, Attribute]:
     """The parts of a note, each of which is known."""
     if not isinstance(said, DictionaryAttr):
-        raise PlanError(f"the note of {what} is a dictionary, got {said}", where=where, hint=form)
+        raise PlanError(f"the note of {owner} is a dictionary, got {said}", where=where, hint=form)
     if unknown := [name for name in said.data if name not in known]:
-        raise PlanError(f"{what} has no part {unknown[0]}", where=where, hint=f"its parts are {', '.join(known)}")
+        raise PlanError(f"{owner} has no part {unknown[0]}", where=where, hint=f"its parts are {', '.join(known)}")
     return said.data
 
 

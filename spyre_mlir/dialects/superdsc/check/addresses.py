@@ -54,8 +54,8 @@ def start_symbol(sdsc: SdscJson) -> Iterator[Problem]:
             yield problem(operand.node.at(keys.SYMBOLIC), "a given address in a scratchpad")
         for place in operand.starts:
             if (place.number() < 0) != operand.symbolic:
-                what = "a negative symbol id" if operand.symbolic else "an address; ids need isStartAddrSymbolic_ 1"
-                yield problem(place, what)
+                wanted = "a negative symbol id" if operand.symbolic else "an address; ids need isStartAddrSymbolic_ 1"
+                yield problem(place, wanted)
 
 
 @error("SpyreCode specification; torch-spyre constants", "C")

@@ -30,17 +30,19 @@ def _divided_rows(dsc: DscJson, picked: set[str]) -> Iterator[Problem]:
     for operand in dsc.operands:
         for label in operand.own if operand.is_gathered else ():
             if label not in picked and dsc.sdsc.splits[label] > 1:
-                what = f"1: {label} runs along the rows of operand {operand.number}, which are found by index"
-                yield problem(splits.at(label), what, hint=f"divide {' or '.join(sorted(picked))}, or use fewer cores")
+                wanted = f"1: {label} runs along the rows of operand {operand.number}, which are found by index"
+                yield problem(
+                    splits.at(label), wanted, hint=f"divide {' or '.join(sorted(picked))}, or use fewer cores"
+                )
 
 
 def _cut_sticks(indices: Sequence[OperandJson]) -> Iterator[Problem]:
     for operand in indices:
         stick, splits = operand.stick, operand.dsc.sdsc.splits
         if stick in operand.own and splits[stick] > 1 and (count := operand.dsc.per_core(stick)) % operand.lanes:
-            what = f"slices of whole sticks of {operand.lanes} indices"
+            wanted = f"slices of whole sticks of {operand.lanes} indices"
             place = operand.dsc.sdsc.top.at(keys.SPLITS).at(stick)
-            yield problem(place, what, f"{splits[stick]} slices of {count}", f"split {stick} less, or pad it")
+            yield problem(place, wanted, f"{splits[stick]} slices of {count}", f"split {stick} less, or pad it")
 
 
 @error(DIVISION, "C")

@@ -40,13 +40,13 @@ class Cursor(NamedTuple):
         """
         raise Misread(self.path, expected, self.shown if got is None else got)
 
-    def unsupported(self, what: str, hint: str | None = None) -> NoReturn:
+    def unsupported(self, problem: str, hint: str | None = None) -> NoReturn:
         """Refuse the value as valid but unsupported.
 
         Raises:
             UnsupportedError: always.
         """
-        raise UnsupportedError(f"{what}: {self.shown}", where=self.path, hint=hint)
+        raise UnsupportedError(f"{problem}: {self.shown}", where=self.path, hint=hint)
 
     @property
     def shown(self) -> str:

@@ -153,16 +153,16 @@ def verify_starts(addresses: Sequence[int], symbolic: bool) -> None:
             _verify_start(f"start address of core {derived_values.core_key(core)}", address, symbolic)
 
 
-def _verify_start(what: str, address: int | None, symbolic: bool) -> None:
+def _verify_start(key: str, address: int | None, symbolic: bool) -> None:
     if address is None:
-        raise VerifyException(f"{what} must be a decimal string or an integer")
+        raise VerifyException(f"{key} must be a decimal string or an integer")
     if symbolic and address >= 0:
-        raise VerifyException(f"{what} is {address}; with isStartAddrSymbolic_ it must be a negative symbol id")
+        raise VerifyException(f"{key} is {address}; with isStartAddrSymbolic_ it must be a negative symbol id")
     if not symbolic and address < 0:
-        raise VerifyException(f"{what} is {address}; negative ids need isStartAddrSymbolic_ = 1")
+        raise VerifyException(f"{key} is {address}; negative ids need isStartAddrSymbolic_ = 1")
     if not symbolic and address % STICK_BYTES:
         raise VerifyException(
-            f"{what} is {address}, which is no multiple of {STICK_BYTES} bytes; "
+            f"{key} is {address}, which is no multiple of {STICK_BYTES} bytes; "
             f"the stick starts at {address - address % STICK_BYTES}"
         )
 

@@ -80,8 +80,10 @@ def check_no_number(exported: ExportedProgram) -> None:
     for node in exported.graph.find_nodes(op="call_function", target=_ATEN._assert_scalar.default):
         value = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
         if isinstance(value, torch.SymBool) and free_unbacked_symbols(value):
-            what = "a part of this model cannot be expressed\n  1 x aten._assert_scalar: it checks a number of the data"
-            raise UnsupportedError(what, where=place_of(node), hint=DATA)
+            message = (
+                "a part of this model cannot be expressed\n  1 x aten._assert_scalar: it checks a number of the data"
+            )
+            raise UnsupportedError(message, where=place_of(node), hint=DATA)
 
 
 def _assertions(root: GraphModule) -> Iterator[Node]:

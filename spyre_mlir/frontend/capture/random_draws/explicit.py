@@ -84,5 +84,5 @@ def _check(node: Node) -> None:
 
 
 def _refusal(node: Node, reason: str, hint: str) -> UnsupportedError:
-    what = f"a part of this model cannot be expressed\n  1 x {str(node.target).removesuffix('.default')}: {reason}"
-    return UnsupportedError(what, where=place_of(node), hint=hint)
+    message = f"a part of this model cannot be expressed\n  1 x {str(node.target).removesuffix('.default')}: {reason}"
+    return UnsupportedError(message, where=place_of(node), hint=hint)

@@ -27,9 +27,9 @@ def check_model(model: torch.nn.Module) -> None:
     """
     for name, module in cast("Iterator[tuple[str, torch.nn.Module]]", model.named_modules()):
         if isinstance(module, torch.jit.ScriptModule):
-            what = "the model" if not name else f"its part {name}"
+            owner = "the model" if not name else f"its part {name}"
             raise ImportProgramError(
-                f"{what} is compiled by TorchScript, which torch.export does not trace",
+                f"{owner} is compiled by TorchScript, which torch.export does not trace",
                 where=str(getattr(module, "original_name", None) or type(module).__name__),
                 hint="compile the model with the modules that torch.jit.script or torch.jit.trace were given",
             )
@@ -57,8 +57,8 @@ def check_dense(**examples: object) -> None:
             if isinstance(leaf, torch.Tensor) and (leaf.is_nested or leaf.layout is not torch.strided):
                 place = name + "".join(map(str, path))
                 layout = f"an input has the layout {leaf.layout}, which has no form"
-                what, hint = ("an input is a nested tensor", PADDED) if leaf.is_nested else (layout, DENSE)
-                raise UnsupportedError(what, where=place, hint=hint)
+                message, hint = ("an input is a nested tensor", PADDED) if leaf.is_nested else (layout, DENSE)
+                raise UnsupportedError(message, where=place, hint=hint)
 
 
 def check_shapes(model: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], shapes: Any) -> None:

@@ -97,15 +97,15 @@ def without_values(
         reason, hint = "its result is a Python value that depends on the data", DATA
     else:
         reason, hint = "the shape of its result depends on the data", DATA
-    what = f"a part of this model cannot be expressed\n  1 x {op}: {reason}"
-    return UnsupportedError(what, where=raised_at(error), hint=hint)
+    message = f"a part of this model cannot be expressed\n  1 x {op}: {reason}"
+    return UnsupportedError(message, where=raised_at(error), hint=hint)
 
 
 def without_form(name: str, error: Exception) -> UnsupportedError | None:
     """Return the message for what torch's own error says nothing of, nested tensors and exchanged memory; else None."""
     if _NESTED_OPERATOR in name or any(_NESTED in frame.filename for frame in extract_tb(error.__traceback__)):
-        what = f"{name} has nested tensors, which have no form"
-        return UnsupportedError(what, where=raised_at(error), hint=PADDED)
+        message = f"{name} has nested tensors, which have no form"
+        return UnsupportedError(message, where=raised_at(error), hint=PADDED)
     if _SETS_MEMORY in str(error):
         return UnsupportedError(OTHER_MEMORY, where=raised_at(error), hint=WRITE)
     return None

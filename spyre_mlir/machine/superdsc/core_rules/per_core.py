@@ -112,7 +112,7 @@ def shaped(tensor: TrackedArray, access: ByteAccess) -> TrackedArray:
     return TrackedArray(np.broadcast_to(tensor.values, access.shape), written)
 
 
-def require_whole(view: Descriptor, labels: Sequence[str], what: str) -> None:
+def require_whole(view: Descriptor, labels: Sequence[str], work: str) -> None:
     """Refuse an operation that divides dims over cores of which each core needs all.
 
     Raises:
@@ -121,4 +121,4 @@ def require_whole(view: Descriptor, labels: Sequence[str], what: str) -> None:
     for label in labels:
         if view.dim(label).split > 1:
             where = f"{view.index}:{view.op_func_name}"
-            raise UnsupportedError(f"{what} over dim {label}, which is divided over cores", where=where)
+            raise UnsupportedError(f"{work} over dim {label}, which is divided over cores", where=where)

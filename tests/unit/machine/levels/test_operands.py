@@ -122,7 +122,7 @@ def test_operands_are_seen_along_the_axes_of_the_op() -> None:
     assert not out.initialised(axes).any()
     assert left.own_axes == axes
     assert right.own_axes == [("n", 64), ("n", 1)]
-    assert [one.what for one in (left, right, out)] == ["input 0", "input 1", "the output"]
+    assert [one.name for one in (left, right, out)] == ["input 0", "input 1", "the output"]
     assert [one.is_output for one in (left, right, out)] == [False, False, True]
 
 

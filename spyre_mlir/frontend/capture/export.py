@@ -11,11 +11,11 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from spyre_mlir.errors import ImportProgramError, UnsupportedError
-from spyre_mlir.frontend.capture.tracing.call_state import CallState, is_same
 from spyre_mlir.frontend.capture.tracing.derivatives import DerivativeTakenError, draws_when_mapped, takes_derivatives
 from spyre_mlir.frontend.capture.tracing.given import check_dense, check_model, check_shapes
 from spyre_mlir.frontend.capture.tracing.given_containers import GivenContainers
 from spyre_mlir.frontend.capture.tracing.given_kinds import check_kinds
+from spyre_mlir.frontend.capture.tracing.python.call_state import CallState, is_same
 from spyre_mlir.frontend.capture.tracing.specialized_values import values_of
 from spyre_mlir.frontend.capture.tracing.strange_results import check_results
 from spyre_mlir.frontend.capture.tracing.torch_errors import SPECIALIZED, decided_by_values

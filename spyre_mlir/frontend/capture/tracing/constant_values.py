@@ -17,8 +17,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.capture.tracing import host_calls, python_assertions
-from spyre_mlir.frontend.capture.tracing.python_truths import allclose, equal, is_nonzero
+from spyre_mlir.frontend.capture.tracing import host_calls
+from spyre_mlir.frontend.capture.tracing.python import assertions
+from spyre_mlir.frontend.capture.tracing.python.truths import allclose, equal, is_nonzero
 from spyre_mlir.frontend.capture.unsupported import OTHER_MEMORY, WRITE
 from spyre_mlir.frontend.host_operators import HOST
 from spyre_mlir.frontend.locations import line_that_runs
@@ -310,7 +311,7 @@ def _truth_of(values: ConstantValues, input: torch.Tensor) -> bool | None:
     """The truth of a tensor, if it is known or asserted; None for others."""
     known = values.value(input)
     if known is None:
-        return python_assertions.truth(input)
+        return assertions.truth(input)
     return values.run(bool, known) if known.numel() == 1 else None
 
 

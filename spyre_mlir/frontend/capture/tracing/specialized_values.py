@@ -18,8 +18,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from spyre_mlir.errors import InputError
-from spyre_mlir.frontend.capture.tracing import python_assertions
-from spyre_mlir.frontend.capture.tracing.python_state import python_state_kept
+from spyre_mlir.frontend.capture.tracing.python import assertions
+from spyre_mlir.frontend.capture.tracing.python.state import python_state_kept
 from spyre_mlir.frontend.locations import calls_of_model
 from spyre_mlir.frontend.torch_private import is_fake, is_functional, is_wrapped, tree_flatten, tree_map
 from spyre_mlir.ops.checks import REMEDY
@@ -132,7 +132,7 @@ class _Answering(_Reading):
         value = left.popleft()
         if not any(is_fake(x) or is_functional(x) for x in _tensors(args)):
             return func(*args, **kwargs)
-        if place[0] == "__bool__" and (asserted := python_assertions.truth(args[0])) is not None:
+        if place[0] == "__bool__" and (asserted := assertions.truth(args[0])) is not None:
             return asserted
         where = place[1][-1] if place[1] else "a line of the model"
         instead = _AS_TENSOR if isinstance(value, float) else _AGAIN

@@ -20,7 +20,7 @@ from spyre_mlir.frontend.capture.tracing.collectives import collectives_in_place
 from spyre_mlir.frontend.capture.tracing.constant_values import ConstantValues
 from spyre_mlir.frontend.capture.tracing.derivatives import DerivativesSought, Differentiated
 from spyre_mlir.frontend.capture.tracing.known_counts import KnownCounts, length_asked
-from spyre_mlir.frontend.capture.tracing.python_state import python_state_kept, unset_buffers_as_attributes
+from spyre_mlir.frontend.capture.tracing.python.state import python_state_kept, unset_buffers_as_attributes
 from spyre_mlir.frontend.capture.tracing.sizes_alike import SizesAlike, sizes_compared
 from spyre_mlir.frontend.capture.tracing.sizes_alike import conditions_of as conditions_alike
 from spyre_mlir.frontend.capture.tracing.sizes_unlike import SizesUnlike, Unlike, asked_by_operator, sizes_asked

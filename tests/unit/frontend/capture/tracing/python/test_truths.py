@@ -11,7 +11,7 @@ from torch import Tensor
 
 import spyre_mlir
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.frontend.capture.tracing import python_truths
+from spyre_mlir.frontend.capture.tracing.python import truths
 from tests.functions import FunctionModel
 
 X = torch.tensor([[1.0, -2.0], [0.5, 4.0]])
@@ -33,16 +33,16 @@ PAIRS = [
 @pytest.mark.parametrize("number", range(len(PAIRS)))
 def test_parts_are_the_functions_of_torch(number: int) -> None:
     x, y = PAIRS[number]
-    assert python_truths.equal(x, y) is torch.equal(x, y)
+    assert truths.equal(x, y) is torch.equal(x, y)
     if x.dtype is y.dtype and x.dim() == y.dim():
         for given in ({}, {"equal_nan": True}, {"rtol": 0.0, "atol": 2.0}):
-            assert python_truths.allclose(x, y, **given) is torch.allclose(x, y, **given)
+            assert truths.allclose(x, y, **given) is torch.allclose(x, y, **given)
 
 
 def test_only_elements() -> None:
     for value in (torch.tensor(0.0), torch.tensor([[3]]), torch.tensor([False]), torch.tensor(float("nan"))):
-        assert python_truths.is_nonzero(value) is value.is_nonzero()
-    assert python_truths.is_nonzero(X) is None
+        assert truths.is_nonzero(value) is value.is_nonzero()
+    assert truths.is_nonzero(X) is None
 
 
 RETURNED: list[Callable[[Tensor, Tensor], Any]] = [

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 import spyre_mlir
 from spyre_mlir.frontend.capture.export import export_model
-from spyre_mlir.frontend.capture.tracing.python_state import python_state_kept
+from spyre_mlir.frontend.capture.tracing.python.state import python_state_kept
 
 X = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 

@@ -16,7 +16,7 @@ from typing import Any, cast
 import torch
 from torch.export import ExportedProgram
 
-from spyre_mlir.frontend.capture.tracing.python_state import Held, held_state, restore
+from spyre_mlir.frontend.capture.tracing.python.state import Held, held_state, restore
 from spyre_mlir.frontend.torch_private import holders, is_fake, traced_node, tree_flatten, tree_map
 
 # What a program has of such values is text in its graph, so that a change of them is seen there.

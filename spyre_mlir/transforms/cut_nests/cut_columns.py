@@ -1,11 +1,20 @@
 """Pass `cut-columns`: cuts a product in two where no number of cores divides its columns finely enough.
 
+```mlir
+%y = spyre.loop.nest [m = 256, n = 4544, k = 4544] ins(%x[m, k], %w[n, k]) -> [m, n] : ... reduce "arith.addf" {...}
+```
+becomes a product with 4,096 columns, 64 sticks that all cores share, and one with 448, which fill one tensor.
+
+Cores that have the same columns read the same of the weight, which takes longer the more they are. Where the columns
+are 71 sticks, all cores divide rows. Two products are made if they are predicted to take clearly less time.
+
 A large weight is within a core's reach only if its columns are divided over the cores. A prime number of sticks of
 columns cannot be divided, so the conversion to kernels reserves more sticks; a result in the default layout has no room
 for them, and would become a copy. This pass cuts off a remainder instead: most of the columns are equal slices for all
 cores, and the remaining ones a short product. Both products read the same weight.
 
 Decision: docs/decisions/0007-equal-slices.md
+Decision: docs/decisions/0245-columns-are-cut-where-cores-share-a-weight.md
 Decision: docs/decisions/0171-inputs-lie-as-they-are-placed.md
 """
 
@@ -30,8 +39,11 @@ from spyre_mlir.hw.division import divisors
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, round_up
+from spyre_mlir.transforms.kernel_plans.shared_weights import ProductSize, columns_to_cut
 from spyre_mlir.transforms.loop_to_kernel.operators.reductions import column_of, is_product
+from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
+from spyre_mlir.transforms.utils.nests.contractions import is_contraction, is_weight
 from spyre_mlir.transforms.utils.nests.nest_parts import part_of
 
 _LANES = DL16.elements_per_stick()
@@ -39,42 +51,71 @@ _LANES = DL16.elements_per_stick()
 
 @dataclass(frozen=True)
 class CutColumnsPass(FunctionPass):
-    """Cuts the columns of products whose results leave the program in the default layout."""
+    """Cuts columns where a core would not reach its part of a weight, or too many cores would read the same of it.
+
+    Attributes:
+        numbers: of the cost model that differ from its calibrated profile, as ``name=value``.
+    """
 
     name = "cut-columns"
 
+    numbers: tuple[str, ...] = ()
+
     @override
     def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
-        """Cut every product that is a placed result and whose columns cores cannot share well."""
-        placed = placed_results(function)
+        """Cut every product whose columns cores cannot share well."""
+        placed, rates = placed_results(function), given_numbers(self.numbers)
         for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
-            if _is_result(nest, placed) and (column := _column_to_cut(nest, spec)) is not None:
-                _cut(nest, column, _most(nest.space.extents[column], spec))
+            column = _column_of(nest)
+            if column is None:
+                continue
+            leaves, size = _is_result(nest, placed), _size(nest, column)
+            if not _is_within_reach(nest, column, spec):  # a result that does not leave has room for more sticks
+                first = _most(nest.space.extents[column], spec) if leaves else 0
+            else:
+                first = 0 if size is None else columns_to_cut(size, spec, rates, leaves=leaves)
+            if 0 < first < nest.space.extents[column]:
+                _cut(nest, column, first)
+
+
+def _column_of(op: NestOp) -> str | None:
+    """Return the loop over columns of a product that may be cut."""
+    if not is_product(op) or op.dest is not None or hint_of(op) is not None:
+        return None
+    column = column_of(op)
+    return column if column is not None and op.output_map.data[-1] == LinearExpr.of(column) else None
 
 
 def _is_result(op: NestOp, placed: set[int]) -> bool:
-    """Return whether a product is a placed result, and nothing else."""
-    if not is_product(op) or op.dest is not None or hint_of(op) is not None:
-        return False
+    """Return whether a nest is a placed result, and nothing else."""
     uses = list(op.result.uses)
     return bool(uses) and all(isinstance(u.operation, ReturnOp) and u.index in placed for u in uses)
 
 
-def _column_to_cut(op: NestOp, spec: SpyreSpec) -> str | None:
-    """Return the loop over columns, if its sticks cannot be divided so that a core reaches its part of the weight."""
-    column = column_of(op)
-    if column is None or op.output_map.data[-1] != LinearExpr.of(column):
+def _size(op: NestOp, column: str) -> ProductSize | None:
+    """Return the extents of a product of one tensor with a weight in numbers of 16 bits or more; else None."""
+    if not is_contraction(op) or len(op.reduced) != 1:
         return None
+    (depth,), extents = op.reduced, op.space.extents
+    weights = [(v, m) for v, m in zip(op.inputs, op.input_maps, strict=True) if column in m.names]
+    if len(weights) != 1 or not is_weight(weights[0][0]):
+        return None
+    if sorted(weights[0][1].data, key=str) != sorted(map(LinearExpr.of, (column, depth)), key=str):
+        return None
+    return ProductSize(prod(shape_of(op.result)) // extents[column], extents[column], extents[depth])
+
+
+def _is_within_reach(op: NestOp, column: str, spec: SpyreSpec) -> bool:
+    """Return whether the sticks of columns can be divided so that a core reaches its part of the weight."""
     weights = [(v, m) for v, m in zip(op.inputs, op.input_maps, strict=True) if column in m.names]
     if len(weights) != 1 or not any(e == LinearExpr.of(column) for e in weights[0][1].data):
-        return None
+        return True
     columns, (weight, index) = op.space.extents[column], weights[0]
     # Whole sticks of columns, and of rows, behind which a product reads zeros.
     whole = {n for e in index.data for n, _ in e.terms if n == column or n in op.reduced}
     extents = [round_up(s, _LANES) if whole & {n for n, _ in e.terms} else s for s, e in _dims(weight, index)]
     sticks, held = -(-columns // _LANES), prod(extents) // _LANES * STICK_BYTES
-    within = any(held // split <= spec.span_bytes for split in divisors(sticks, spec.cores_per_card))
-    return None if within or _most(columns, spec) in (0, columns) else column
+    return any(held // split <= spec.span_bytes for split in divisors(sticks, spec.cores_per_card))
 
 
 def _dims(value: SSAValue, index: IndexMapAttr) -> Iterable[tuple[int, LinearExpr]]:

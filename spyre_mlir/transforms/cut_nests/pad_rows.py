@@ -91,7 +91,7 @@ class PadRowsPass(PlansLayouts):
     def _us(self, ctx: Context, module: ModuleOp) -> list[float] | None:
         """Predicted times of the functions of a module, which is used up; None if one cannot be planned."""
         try:
-            for pass_ in (CutRowsPass(), CutColumnsPass()):
+            for pass_ in (CutRowsPass(), CutColumnsPass(numbers=self.numbers)):
                 pass_.apply(ctx, module)
             planned = self.planned(ctx, module, checked=False)
             return LayoutPricing(ctx, self.numbers).without_loops(module, planned)

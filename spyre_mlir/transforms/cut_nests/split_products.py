@@ -21,19 +21,19 @@ from math import prod
 
 from typing_extensions import override
 from xdsl.dialects import func
-from xdsl.dialects.builtin import AnyFloat, ArrayAttr, Float8E4M3FNType
-from xdsl.ir import BlockArgument, SSAValue, Use
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import SSAValue, Use
 from xdsl.rewriter import Rewriter
 
 from spyre_mlir.dialects.boxes import box_of
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import NestOp
-from spyre_mlir.dialects.tensors import element_of, shape_of
+from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
-from spyre_mlir.transforms.utils.nests.contractions import is_contraction
+from spyre_mlir.transforms.utils.nests.contractions import is_contraction, is_weight
 from spyre_mlir.transforms.utils.nests.nest_parts import dim_of, part_of
 
 # With fewer rows the time of a product is that of reading its weight.
@@ -73,7 +73,7 @@ def _is_column(nest: NestOp, name: str, columns: Mapping[SSAValue, Sequence[str]
     operands = list(zip(nest.inputs, nest.input_maps, strict=True))
     if is_contraction(nest):
         walked = [value for value, index in operands if name in index.names]
-        return len(walked) == 1 and _is_weight(walked[0])
+        return len(walked) == 1 and is_weight(walked[0])
     return nest.combine is None and any(_reads_columns(value, index, name, columns) for value, index in operands)
 
 
@@ -85,14 +85,6 @@ def _reads_columns(value: SSAValue, index: IndexMapAttr, name: str, columns: Map
     whole = (0, shape_of(value)[dim] - 1)
     own = [n for n in columns[value] if dim_of(made.output_map, n) == dim]
     return bool(own) and _read(made, dim).count(whole) == 1
-
-
-def _is_weight(value: SSAValue) -> bool:
-    """Whether a value is an argument in numbers that a product takes as they are."""
-    element = element_of(value)
-    return (
-        isinstance(value, BlockArgument) and isinstance(element, AnyFloat) and not isinstance(element, Float8E4M3FNType)
-    )
 
 
 def _parts(nest: NestOp, name: str) -> list[slice]:

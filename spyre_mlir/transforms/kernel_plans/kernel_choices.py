@@ -360,4 +360,4 @@ def _writer(value: SSAValue) -> str:
     return placed(writers[0].function_name, writers[0].location) if writers else "a buffer"
 
 
-__all__ = ["KernelChoices", "shape_of"]
+__all__ = ["BUSY", "KernelChoices", "shape_of"]

@@ -10,6 +10,7 @@ from spyre_mlir.ops.annotations import INF, Number, np
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composed.indexing.gathering import Indexed
+from spyre_mlir.ops.composed.indexing.long_writes import is_long, long_written
 from spyre_mlir.ops.helpers.index_matching import covered, folded, from_end, multiplied, named, written
 from spyre_mlir.ops.helpers.indexed_lines import IndexedLines
 from spyre_mlir.ops.helpers.numbers import known
@@ -24,15 +25,16 @@ Combination = Callable[[Build, Value, Value, Value, bool], Value]
 _REDUCTIONS = {"add": "sum", "multiply": "prod"}
 
 
-def _on_part(b: Build, self: Value, index: Value, dim: int, change: Change) -> Value:
+def _on_part(b: Build, self: Value, index: Value, dim: int, change: Change, of_long: Change | None = None) -> Value:
     """`self` with the part that an index tensor reaches changed: `change(part, hits, lay)`, `dim` last in both.
 
-    `lay` cuts a source to the shape of the index, and lays it out as the part.
+    `lay` cuts a source to the shape of the index, and lays it out as the part. Where rows are long, `of_long` gets the
+    index instead of the hits.
     """
     if not index.shape:
-        return _on_part(b, self, index.view(1), dim, change)
+        return _on_part(b, self, index.view(1), dim, change, of_long)
     if not self.shape:
-        return _on_part(b, self.view(1), index, 0, change).view()
+        return _on_part(b, self.view(1), index, 0, change, of_long).view()
     shape, at = index.shape, dim % self.rank
     if 0 in shape:
         return self
@@ -42,8 +44,12 @@ def _on_part(b: Build, self: Value, index: Value, dim: int, change: Change) -> V
         return lines.laid(cut_to(b, source if source.shape else source.view(1), shape, -1))
 
     reached = lines.laid(cut_to(b, self, shape, at))
-    hits = named(b, lines.narrowed(b, index), self.shape[at])
-    return _put_back(b, self, lines.restored(change(reached, hits, lay)), at)
+    narrow = lines.narrowed(b, index)
+    if of_long is not None and not lines.repeated and is_long(narrow, self.shape[at]):
+        changed = of_long(reached, narrow, lay)
+    else:
+        changed = change(reached, named(b, narrow, self.shape[at]), lay)
+    return _put_back(b, self, lines.restored(changed), at)
 
 
 def _put_back(b: Build, self: Value, changed: Value, at: int) -> Value:
@@ -61,7 +67,11 @@ def scatter_src(b: Build, self: Value, index: Value, src: Value, *, dim: int) ->
 
     An index outside `self` writes nothing: the device has no way to refuse it.
     """
-    return _on_part(b, self, index, dim, lambda part, hits, lay: written(b, part, hits, lay(src)))
+
+    def of_long(part: Value, places: Value, lay: Lay) -> Value:
+        return long_written(b, part, places, lay(src))
+
+    return _on_part(b, self, index, dim, lambda part, hits, lay: written(b, part, hits, lay(src)), of_long)
 
 
 @ATEN.composed(aten=["scatter.value"], promote=True, ulps=1)

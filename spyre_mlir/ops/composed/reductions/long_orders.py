@@ -2,9 +2,8 @@
 
 A square of comparisons of thousands of elements is larger than all scratchpads. Two tricks keep it out of the device
 memory. Ranks are counted in blocks: an element has before it those of earlier blocks that are level or ahead, those
-of later blocks that are ahead, and only in its own block do positions decide between equals. And an element goes to
-its place by two digits of its rank: zeros and ones that say which first digit an element has, with the element in
-place of ones, times zeros and ones that say which second, are all places at once. Each sum has one term that is not 0.
+of later blocks that are ahead, and only in its own block do positions decide between equals. And elements go to their
+places by two digits of their ranks, see `placing`.
 
 Decision: docs/decisions/0237-long-rows-are-ordered-in-blocks.md
 """
@@ -16,19 +15,15 @@ from math import nan
 
 from spyre_mlir.ops.annotations import INF
 from spyre_mlir.ops.build import Build
+from spyre_mlir.ops.helpers.placing import BLOCK, DIGIT, placed
 from spyre_mlir.ops.helpers.reduction_dims import without_nan
 from spyre_mlir.ops.helpers.slicing import joined, part, reshaped
 from spyre_mlir.ops.value import Value
 
-# The device counts to it in 16 bits: counts of a block are exact without float32.
-BLOCK = 1024
-# Places that the second digit tells apart: those of a stick.
-DIGIT = 64
 # Elements of a block whose first few are put in order with those of the other blocks.
 PART = 256
 # Comparisons at once: three times as many 16-bit numbers lie in the scratchpads.
 AT_ONCE = 2**23
-HALVES = ("f16", "bf16")
 
 Pair = tuple[Value, Value]
 
@@ -117,18 +112,7 @@ def _taken(
     Extras, [rows or 1, n], are finite numbers in half precision.
     """
     ranks = _ranks(b, value, descending)
-    if value.element not in HALVES:
-        return _selected(b, value, ranks, first, count), _placed(b, ranks, extras, first, count)
-    plain, kind = value, b.full((), 0, "f16")
-    for number, holds in enumerate((value.eq(INF), value.eq(-INF), value.ne(value)), start=1):
-        plain, kind = holds.where(0.0, plain), holds.where(b.full((), number, "f16"), kind)
-    if plain.element == "f16":
-        out, marks, *others = _placed(b, ranks, [plain, kind, *extras], first, count)
-    else:
-        (out,), (marks, *others) = (_placed(b, ranks, v, first, count) for v in ([plain], [kind, *extras]))
-    for number, stand_in in enumerate((INF, -INF, nan), start=1):
-        out = marks.eq(number).where(stand_in, out)
-    return out, others
+    return placed(b, value, extras, ranks - first if first else ranks, count)
 
 
 def _ranks(b: Build, value: Value, descending: bool) -> Value:
@@ -196,32 +180,3 @@ def _in_other_blocks(b: Build, truths: Value, *, later: bool) -> Value:
     own, other = b.iota(count, "i64").unsqueeze(1), b.iota(count, "i64")
     taken = other.gt(own) if later else other.lt(own)
     return taken.where(b.cast(truths, "i64").sum(2).unsqueeze(1), 0).sum(2, keepdim=True)
-
-
-def _selected(b: Build, value: Value, ranks: Value, first: int, count: int) -> Value:
-    """[rows, count]: elements with more digits than products keep, selected in blocks of places."""
-    parts = list[Value]()
-    for start in range(first, first + count, BLOCK):
-        place = b.iota(min(BLOCK, first + count - start), "i64", start=start).unsqueeze(1)
-        hits = ranks.unsqueeze(1).eq(place)
-        parts.append(hits.where(value.unsqueeze(1), b.full((), 0, value.element)).sum(2))
-    return joined(b, parts, 1)
-
-
-def _placed(b: Build, ranks: Value, payloads: Sequence[Value], first: int, count: int) -> list[Value]:
-    """[rows, count]: of each payload [rows or 1, n], all of a type, the elements of `count` ranks from the first on."""
-    rows, extent = ranks.shape
-    places = b.cast(ranks - first if first else ranks, "f32")
-    if count <= DIGIT:
-        hits = places.unsqueeze(1).eq(b.iota(count, "f32").unsqueeze(1))
-        return [hits.where(p.unsqueeze(1), 0.0).sum(2) for p in payloads]
-    tall, several = -(-count // DIGIT), len(payloads)
-    high = (places * (1 / DIGIT)).floor()
-    hits = b.cast(high, "f16").unsqueeze(1).eq(b.iota(tall, "f16").unsqueeze(1))
-    column = places.unsqueeze(2)
-    low = column - (column * (1 / DIGIT)).floor() * DIGIT
-    ones = b.cast(low, "f16").eq(b.iota(DIGIT, "f16"))
-    stacked = joined(b, [p.expand(rows, extent).unsqueeze(1) for p in payloads], 1)
-    chosen = reshaped(hits.unsqueeze(1).where(stacked.unsqueeze(2), 0.0), (rows, several * tall, extent))
-    squares = reshaped(chosen @ b.cast(ones, like=stacked), (rows, several, tall * DIGIT))
-    return [part(b, part(b, squares, 1, i, i + 1).squeeze(1), 1, 0, count) for i in range(several)]

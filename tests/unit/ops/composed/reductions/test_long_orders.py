@@ -9,6 +9,7 @@ import pytest
 
 from spyre_mlir.ops.composed.reductions import long_orders, sorting
 from spyre_mlir.ops.composed.reductions.long_orders import first_of_blocks, ordered
+from spyre_mlir.ops.helpers import placing
 from tests.unit.ops.evaluation import INF, NAN, all_same, made, results, run
 
 SPECIAL = [NAN, INF, -INF, INF, NAN, -INF, NAN, INF]
@@ -19,6 +20,8 @@ KINDS = ["float16", "float64", "int64"]
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of a few elements, so that rows of some dozens have all that long ones have."""
     for name, number in (("BLOCK", 12), ("DIGIT", 4), ("PART", 8), ("AT_ONCE", 4 * 8**2)):
+        if hasattr(placing, name):
+            monkeypatch.setattr(placing, name, number)
         monkeypatch.setattr(long_orders, name, number)
 
 

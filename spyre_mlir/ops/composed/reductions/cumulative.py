@@ -2,7 +2,8 @@
 
 Two ways. A short dimension is compared with itself: element i of the result folds the elements j <= i of a square,
 four kernels whatever the length. A long one doubles: every step folds in the element 1, 2, 4, … places before, in
-log2(n) steps. Neither multiplies by zeros and ones, so infinities and what is not a number stay where they are.
+log2(n) steps. Sums of long dimensions are those of blocks, made in squares, plus those of the blocks before; eleven
+kernels. None of them multiplies by zeros and ones, so infinities and what is not a number stay where they are.
 """
 
 from __future__ import annotations
@@ -10,17 +11,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from spyre_mlir.ops.annotations import DType
+from spyre_mlir.ops.annotations import DType, Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composed.reductions.sums import finite
 from spyre_mlir.ops.helpers.reduction_dims import comparable, or_nan, positions
-from spyre_mlir.ops.helpers.slicing import joined, part
+from spyre_mlir.ops.helpers.slicing import joined, part, reshaped
 from spyre_mlir.ops.table import Sample
 from spyre_mlir.ops.value import Value
 
 # Elements of the largest square that is made: 2 MiB in DL16, what all scratchpads together hold.
 SQUARE = 2**20
+# Elements of a block of a long dimension, which is compared with itself; fewest blocks that gain; most elements of all.
+BLOCK, FEWEST, IN_BLOCKS = 64, 16, 2**16
 
 Values = tuple[Value, ...]
 
@@ -31,13 +34,13 @@ def fits_a_square(value: Value, dim: int) -> bool:
     return prod(shape) * shape[dim] <= SQUARE
 
 
-def square(b: Build, value: Value, dim: int) -> tuple[Value, Value, Value]:
-    """A value as rows i and as columns j of a square at `dim`, and where j <= i."""
+def square(b: Build, value: Value, dim: int, *, own: bool = True) -> tuple[Value, Value, Value]:
+    """A value as rows i and as columns j of a square at `dim`, and where j <= i, or j < i without the own element."""
     rank, extent = value.rank + 1, value.shape[dim]
     rows, columns = value.unsqueeze(dim + 1), value.unsqueeze(dim)
     shape = tuple(extent if d in (dim, dim + 1) else 1 for d in range(rank))
-    before = positions(b, shape, dim + 1).le(positions(b, shape, dim))
-    return rows, columns, before
+    column, row = positions(b, shape, dim + 1), positions(b, shape, dim)
+    return rows, columns, column.le(row) if own else column.lt(row)
 
 
 def doubled(b: Build, values: Values, dim: int, fold: Callable[[Values, Values], Values]) -> Values:
@@ -69,10 +72,31 @@ def cumsum(b: Build, self: Value, *, dim: int, dtype: DType | None = None) -> Va
     if _copied(value):
         return value.clone()
     at = dim % value.rank
-    if not fits_a_square(value, at):
-        return doubled(b, (value,), at, lambda x, y: (x[0] + y[0],))[0]
-    _, columns, before = square(b, value, at)
-    return before.where(columns, b.full((), 0, value.element)).sum(at + 1)
+    if fits_a_square(value, at):
+        return _summed(b, value, at)
+    if _fits_in_blocks(value.shape, at):
+        return _summed_in_blocks(b, value, at)
+    return doubled(b, (value,), at, lambda x, y: (x[0] + y[0],))[0]
+
+
+def _summed(b: Build, value: Value, dim: int, *, own: bool = True) -> Value:
+    """Sums of each element and all before it along a short dimension; or of those before it alone."""
+    _, columns, before = square(b, value, dim, own=own)
+    return before.where(columns, b.full((), 0, value.element)).sum(dim + 1)
+
+
+def _fits_in_blocks(shape: Ints, dim: int) -> bool:
+    """Whether a long dimension is whole blocks, enough of them to gain, and few enough to be summed like one."""
+    count, all_blocks = shape[dim] // BLOCK, prod(shape) // BLOCK
+    return shape[dim] % BLOCK == 0 and count >= FEWEST and count * all_blocks <= SQUARE and prod(shape) <= IN_BLOCKS
+
+
+def _summed_in_blocks(b: Build, value: Value, dim: int) -> Value:
+    """Sums along a long dimension: those in each block, and of the blocks before it."""
+    shape, count = value.shape, value.shape[dim] // BLOCK
+    sums = _summed(b, reshaped(value, (*shape[:dim], count, BLOCK, *shape[dim + 1 :])), dim + 1)
+    whole = part(b, sums, dim + 1, BLOCK - 1, BLOCK)
+    return reshaped(sums + _summed(b, whole, dim, own=False), shape)
 
 
 @ATEN.composed(aten=["cumprod"], promote=True)
@@ -143,6 +167,7 @@ def logcumsumexp(b: Build, self: Value, *, dim: int) -> Value:
     return b.call("squeeze.dims", total.log() + peak, dim=(at + 1,))
 
 
+ATEN.samples(cumsum, Sample(((1, 1088),), {"dim": 1}))  # seventeen blocks
 for _entry in (cumsum, cumprod, cummax, cummin, logcumsumexp):
     ATEN.samples(
         _entry,

@@ -72,6 +72,25 @@ def test_extremes_and_where_they_stood_last(overload: str, better: Any, dim: int
         all_same(results(overload, x, dim=dim), wanted)
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.int64, np.bool_])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_sums_of_long_rows_are_made_in_blocks(kind: type, dim: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cumulative, "BLOCK", 4)
+    monkeypatch.setattr(cumulative, "FEWEST", 3)
+    x = np.moveaxis(np.random.default_rng(2).integers(-9, 9, (3, 20)), 1, dim)
+    x = x > 0 if kind is np.bool_ else x.astype(kind)
+    if kind is np.float64:
+        np.moveaxis(x, dim, 1)[0, [3, 9]] = [INF, -INF]
+    if way == "square":
+        monkeypatch.setattr(cumulative, "SQUARE", 3 * 5 * 5)  # there is room for the sums of blocks
+    with np.errstate(invalid="ignore"):
+        same(result("cumsum", x, dim=dim), np.cumsum(x, dim))
+    sums = made(calling("cumsum", dim=dim), x).count("sum.dim_IntList")
+    assert sums == (2 if way == "square" else 0)
+    monkeypatch.setattr(cumulative, "IN_BLOCKS", 59)
+    assert "sum.dim_IntList" not in made(calling("cumsum", dim=dim), x)
+
+
 def test_extremes_of_truth_values() -> None:
     x = np.array([False, True, False, True])
     all_same(results("cummax", x, dim=0), [np.array([False, True, True, True]), np.array([0, 1, 1, 3])])

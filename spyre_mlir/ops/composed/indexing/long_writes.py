@@ -49,8 +49,9 @@ def _last_of_each(b: Build, index: Value) -> Value:
         filled = joined(b, [index, b.full((1, 1), NOWHERE, index.element).expand(rows, missing)], 1)
     blocks = reshaped(filled, (rows, count, size))
     own, other = blocks.unsqueeze(3), blocks.unsqueeze(2)
-    later = b.iota(size, "i64").unsqueeze(1).lt(b.iota(size, "i64"))
-    counts = b.cast(later.where(own.eq(other), False), "i64").sum(3)
+    place = b.iota(size, "i64")
+    last = own.eq(other).where(place, 0).amax(3)
+    counts = b.cast(last.gt(place), "i64")
     found = list[Value]()
     for at in range(count - 1):
         same = part(b, own, 1, at, at + 1).eq(part(b, other, 1, at + 1, count))

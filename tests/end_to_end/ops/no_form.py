@@ -136,4 +136,20 @@ NO_FORM = {
     "transforms.aten_forms.convolve_rows._HELD": "which images are convolved so; test_convolve_rows.py has both",
     "transforms.aten_forms.convolve_rows.STICK_BYTES": "the size of a stick, which every layout has",
     "transforms.loop_to_kernel.operators.floor_division._EXACT": "integers of either size; test_integers.py has both",
+    **dict.fromkeys(
+        (
+            *(f"ops.composed.reductions.sorting.{name}" for name in ("FEW", "LONG", "PART", "PICKED")),
+            *(f"ops.composed.reductions.long_orders.{name}" for name in ("AT_ONCE", "BLOCK", "PART")),
+            *(f"ops.helpers.placing.{name}" for name in ("BLOCK", "DIGIT")),
+        ),
+        "how long rows are ordered; test_long_orders.py and test_sorting.py have all ways",
+    ),
+    **dict.fromkeys(
+        (f"ops.composed.indexing.long_writes.{name}" for name in ("BLOCK", "LONG", "MOST")),
+        "how long rows are written; test_long_writes.py has both",
+    ),
+    **dict.fromkeys(
+        (f"ops.composed.reductions.cumulative.{name}" for name in ("FEWEST", "IN_BLOCKS")),
+        "whether sums are made in blocks; test_cumulative.py has both",
+    ),
 }

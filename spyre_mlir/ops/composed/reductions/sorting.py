@@ -74,9 +74,7 @@ def _at_places(b: Build, value: Value, ranks: Value, dim: int, first: int, count
     return values.sum(dim + 1), where.sum(dim + 1)
 
 
-def _in_blocks(
-    b: Build, value: Value, dim: int, of_block: Callable[[Value], Pair], width: int, most: int = SQUARE
-) -> Pair:
+def _in_blocks(b: Build, value: Value, dim: int, of_block: Callable[[Value], Pair], width: int, most: int) -> Pair:
     """Applies a function to as many rows at once as its comparisons may have, and puts the results together.
 
     Args:
@@ -130,7 +128,7 @@ def sorted_along(b: Build, self: Value, dim: int, descending: bool, first: int, 
         ranks = _ranks(b, number, at, descending)
         return _at_places(b, number, ranks, at, first, count)
 
-    values, where = _in_blocks(b, self, at, of_block, shape[at])
+    values, where = _in_blocks(b, self, at, of_block, shape[at], SQUARE)
     return b.cast(values, like=self), where
 
 

@@ -285,13 +285,18 @@ def _settings(least: Sizes, most: Sizes, fixed: Collection[int]) -> Iterator[tup
         most: the largest ones.
         fixed: sizes that the program has besides.
     """
-    small = dict[Any, int]()
-    for symbol in most:
-        size = least[symbol] + 2
-        while size < most[symbol] and (size in fixed or _is_near(size, small.values(), 2)):
-            size += 1
-        small[symbol] = min(size, most[symbol])
-    for symbol in most:
+    for symbol, size in most.items():
         yield symbol, most
         if len(most) > 1:
-            yield symbol, small
+            yield symbol, _small({s: n for s, n in most.items() if s != symbol}, least, {*fixed, size, size - 1})
+
+
+def _small(most: Sizes, least: Sizes, fixed: Collection[int]) -> dict[Any, int]:
+    """Small sizes, apart from the least, from each other, and from some that a program has besides."""
+    small = dict[Any, int]()
+    for symbol, bound in most.items():
+        size = least[symbol] + 2
+        while size < bound and (size in fixed or _is_near(size, small.values(), 2)):
+            size += 1
+        small[symbol] = min(size, bound)
+    return small

@@ -73,6 +73,22 @@ def test_sizes_of_a_program_are_apart() -> None:
     assert sorted(a.shape[0] for a in built[0].arguments if a.name.startswith("inputs") and a.shape)[:3] == [12, 12, 16]
 
 
+def test_small_sizes_are_apart_from_the_one_that_is_proved() -> None:
+    """Rows of four kinds, whose counts the call says: four sizes, one of which is compared beside small ones."""
+
+    def by_kind(x: Tensor) -> Tensor:
+        kind = (x[:, 0] * 2).long().abs()
+        order = kind.argsort(stable=True)
+        parts = x[order].split(torch.bincount(kind, minlength=4).tolist())
+        out = torch.empty_like(x)
+        out[order] = torch.cat([part * number for number, part in enumerate(parts)])
+        return out
+
+    built = list[Program]()
+    bounded(by_kind, built, 12)
+    assert len(built) == 1
+
+
 class Conditional(nn.Module):
     """Takes for granted that a size is not five."""
 

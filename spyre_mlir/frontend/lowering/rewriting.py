@@ -185,7 +185,7 @@ def _embedding_bag(node: Node, a: dict[str, Any], values: GraphValues) -> Rewrit
     if offsets is None or further or special or offsets.numel() == 0:
         return None
     count, bags = int(a["indices"].meta["val"].shape[0]), offsets.numel()
-    if count % bags or not bool((offsets == torch.arange(bags) * (count // bags)).all()):
+    if count == 0 or count % bags or not bool((offsets == torch.arange(bags) * (count // bags)).all()):
         return None
     rows = values.emit("embedding", values.ssa(a["weight"]), values.ssa(a["indices"]))
     grouped = values.emit("view", rows, size=(bags, count // bags, shape_of(rows)[1]))

@@ -308,6 +308,14 @@ def test_other_bags_stay(function: Callable[..., Any], offsets: list[int], known
     assert rewritten(target, function, WEIGHT, places, starts, known=known) == (None, [])
 
 
+@pytest.mark.parametrize("offsets", [[0], [0, 0]])
+def test_bags_without_rows_stay(offsets: list[int]) -> None:
+    """A mean of no rows is 0 here, and the largest, too."""
+    places, starts = torch.empty(0, dtype=torch.int64), torch.tensor(offsets)
+    target = aten._embedding_bag_forward_only.default
+    assert rewritten(target, bag, WEIGHT, places, starts, known=(2,)) == (None, [])
+
+
 def test_no_bags_at_all_stay() -> None:
     places = starts = torch.empty(0, dtype=torch.int64)
     target = aten._embedding_bag_forward_only.default

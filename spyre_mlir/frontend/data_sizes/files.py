@@ -11,6 +11,7 @@ from torch.export.graph_signature import ConstantArgument
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.capture.archive import load_pt2
+from spyre_mlir.frontend.capture.control_flow.carried_numbers import with_numbers_as_tensors
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
 from spyre_mlir.frontend.program.program import Program
@@ -22,7 +23,7 @@ from spyre_mlir.plugins import registry
 
 
 def write_exported(exported: ExportedProgram, path: Path) -> None:
-    """Write an exported program, with its tensors as they are now.
+    """Write an exported program, with its tensors as they are now, and numbers that loops carry as tensors.
 
     Raises:
         InputError: tensors have no values, a size is an expression, a result is a text, or torch cannot write the
@@ -42,7 +43,7 @@ def write_exported(exported: ExportedProgram, path: Path) -> None:
         )
     with torch_noise_hidden():
         try:
-            torch.export.save(exported, str(path))
+            torch.export.save(with_numbers_as_tensors(exported), str(path))
         except REFUSED as error:
             hint = "see if torch.export.save(torch.export.export(model, args), path) works"
             raise InputError(f"torch cannot write the program: {first_line(error)}", hint=hint) from error

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._higher_order_ops.while_loop import while_loop
 
+import spyre_mlir
 from spyre_mlir.errors import ImportProgramError, InputError
 from spyre_mlir.frontend.data_sizes.files import read_exported, write_exported
 
@@ -29,6 +31,20 @@ def test_tensors_are_written_as_they_are(tmp_path: Path) -> None:
     write_exported(exported, tmp_path / "a.pt2")
     again = read_exported(tmp_path / "a.pt2").module()
     assert again(torch.tensor([1.0, 2.0, 3.0, 4.0])).tolist() == [3.0, 4.0]
+
+
+@pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
+def test_a_number_that_a_loop_carries_is_a_tensor_in_a_file(tmp_path: Path) -> None:
+    """Torch cannot write one of Python."""
+
+    class Counted(nn.Module):
+        def forward(self, x: Tensor) -> Any:
+            return while_loop(lambda i, _: i < 4, lambda i, a: (i + 1, a * 2), (0, x))
+
+    x = torch.tensor([1.5, -2.0])
+    saved = spyre_mlir.compile(Counted(), (x,), numerics="exact").save(tmp_path / "saved")
+    number, doubled = spyre_mlir.load(saved, numerics="exact")(x)
+    assert type(number) is int and number == 4 and torch.equal(doubled, x * 16)
 
 
 def test_tensors_without_values_are_named(tmp_path: Path) -> None:

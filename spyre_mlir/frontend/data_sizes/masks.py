@@ -210,6 +210,7 @@ _HANDLERS: dict[object, Handler] = {
     aten.slice.Tensor: resized.cut,
     aten.split_with_sizes.default: resized.split,
     **dict.fromkeys(resized.PRODUCTS, resized.product),
+    **dict.fromkeys(resized.MERGING, resized.merge),
     **dict.fromkeys((aten.conv1d.default, aten.conv1d.padding), sized_windows.convolution),
     **dict.fromkeys((aten.max_pool2d.default, aten.avg_pool1d.default, aten.avg_pool2d.default), sized_windows.pool),
     aten.unfold.default: sized_windows.unfold,

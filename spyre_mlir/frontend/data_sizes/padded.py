@@ -24,7 +24,7 @@ from spyre_mlir.frontend.data_sizes.equal_sizes import size_expression
 from spyre_mlir.frontend.data_sizes.inlined_branches import inline_branches
 from spyre_mlir.frontend.data_sizes.masking import symbol_of
 from spyre_mlir.frontend.data_sizes.masks import Masks
-from spyre_mlir.frontend.data_sizes.resized import RESIZING
+from spyre_mlir.frontend.data_sizes.resized import RESIZING, has_padding_between
 from spyre_mlir.frontend.graph_runs import KnownNumbers
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, size_bounds, tree_flatten
@@ -317,7 +317,7 @@ def _derived(graph: Graph, symbols: Collection[Any]) -> Iterator[Any]:
     """The sizes of results that are expressions of symbols, of calls that make a longer or shorter one of a size."""
     found = dict[Any, None]()
     for node in graph.nodes:
-        if node.target in RESIZING:
+        if node.target in RESIZING or has_padding_between(node):
             for extent in [n for value in tree_flatten(node.meta["val"])[0] for n in value.shape]:
                 expression = symbol_of(extent)
                 if expression is not None and expression not in symbols:

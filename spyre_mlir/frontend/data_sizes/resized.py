@@ -2,7 +2,7 @@
 
 The size of such a result is a size of its own, with a mask and a count. Each of its rows selects one of the
 caller's by its place; rows that select none hold what the call fills in. A product multiplies as many rows as the bound
-says, those behind the caller's being ones.
+says, those behind the caller's being ones. Where dimensions are merged, padding would come to stand between rows.
 
 Decision: docs/decisions/0214-results-of-other-sizes-have-sizes-of-their-own.md
 """
@@ -10,6 +10,7 @@ Decision: docs/decisions/0214-results-of-other-sizes-have-sizes-of-their-own.md
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 from typing import Any, cast
@@ -34,10 +35,14 @@ RESIZING = frozenset(
         *(aten.arange.default, aten.arange.start_step),
     }
 )
+MERGING = frozenset({aten.view.default, aten.reshape.default, aten._unsafe_view.default, aten.flatten.using_ints})
 PRODUCTS = frozenset({aten.prod.default, aten.prod.dim_int, aten.cumprod.default})
 
 # Rows of a product behind those of the bound: equal constants are one argument, and have to stay two for each size.
 _MORE = 2
+
+# Places of dimensions that are merged: each is compared with each.
+_MOST_MERGED = 1 << 12
 
 Place = int | Node
 
@@ -188,6 +193,83 @@ def _number(number: float, dtype: torch.dtype) -> float:
     if dtype is torch.bool:
         return bool(number)
     return number if dtype.is_floating_point else int(number)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Dimensions that a call makes one of, a size that data decides among them.
+
+    Attributes:
+        at: the dimension that they become.
+        outside: elements in front of it.
+        before: the places that it has for each of the size's, outside of them.
+        behind: those inside of them.
+        inside: elements behind it.
+    """
+
+    at: int
+    outside: int
+    before: int
+    behind: int
+    inside: int
+
+    @staticmethod
+    def of(node: Node) -> Merged | None:
+        """Return what a call merges; None if it merges nothing with one size that data decides."""
+        shape, made = shape_of_node(node.args[0]), shape_of_node(node)
+        sized = [
+            [dim for dim, extent in enumerate(extents) if not isinstance(extent, int)] for extents in (shape, made)
+        ]
+        if any(len(dims) != 1 for dims in sized):
+            return None
+        (came,), (at,) = sized
+        outside, inside = (prod(cast("tuple[int, ...]", part)) for part in (made[:at], made[at + 1 :]))
+        ahead, behind = (prod(cast("tuple[int, ...]", part)) for part in (shape[:came], shape[came + 1 :]))
+        if 0 in (outside, inside) or ahead % outside or behind % inside:
+            return None
+        merged = Merged(at, outside, ahead // outside, behind // inside, inside)
+        times = merged.before * merged.behind
+        return merged if times > 1 and symbol_of(made[at]) == times * symbol_of(shape[came]) else None
+
+
+def has_padding_between(node: Node) -> bool:
+    """Return whether a call merges dimensions so that padding comes to stand between rows of the caller."""
+    return node.target in MERGING and (merged := Merged.of(node)) is not None and merged.before > 1
+
+
+def merge(masking: Masking, node: Node) -> bool:
+    """Put rows behind each other that padding parts: each place of the result selects one."""
+    value, merged = cast(Node, node.args[0]), Merged.of(node)
+    if merged is None or not is_place(masking, node, merged.at):
+        return False
+    (symbol,) = masking.sized(value).values()
+    if masking.bounds.get(symbol, 0) * merged.before * merged.behind > _MOST_MERGED:
+        return False
+    write, dtype = partial(masking.before, node), value.meta["val"].dtype
+    filled = masking.filled(node, value, masking.sized(value), 0.0)
+    split = [merged.outside, merged.before, -1, merged.behind, merged.inside]
+    table = write(aten.permute.default, write(aten.reshape.default, filled, split), [1, 2, 3, 0, 4])
+    table = write(aten.reshape.default, table, [merged.before, -1, merged.behind, merged.outside * merged.inside])
+    first = write(aten.mul.Tensor, _line(masking, node, merged.before, 2), masking.count(node, symbol, torch.int64))
+    row = write(aten.add.Tensor, first, write(aten.unsqueeze.default, masking.numbers(node, symbol), -1))
+    goes = write(aten.mul.Scalar, row, merged.behind)
+    goes = write(aten.add.Tensor, goes, write(aten.arange.default, merged.behind))
+    places = masking.places(node, shape_of_node(node)[merged.at])
+    for _ in range(3):
+        places = write(aten.unsqueeze.default, places, -1)
+    hit = write(aten.logical_and.default, write(aten.eq.Tensor, places, goes), masking.spread(node, symbol, 1))
+    rows = write(aten.where.ScalarOther, write(aten.unsqueeze.default, hit, -1), table, 0)
+    rows = write(aten.to.dtype, write(aten.sum.dim_IntList, rows, [1, 2, 3]), dtype)
+    shaped(masking, node, rows, merged.at)
+    return True
+
+
+def _line(masking: Masking, node: Node, count: int, dims: int) -> Node:
+    """Some numbers, counted, with more dimensions behind their own."""
+    line = masking.before(node, aten.arange.default, count)
+    for _ in range(dims):
+        line = masking.before(node, aten.unsqueeze.default, line, -1)
+    return line
 
 
 def is_place(masking: Masking, node: Node, at: int) -> bool:

@@ -126,6 +126,12 @@ def in_order(x: Tensor, _i: Tensor) -> Any:
     return rows[torch.argsort(rows[:, 0], descending=True)], rows[-1]
 
 
+def merged(x: Tensor, _i: Tensor) -> Any:
+    """Rows of two kinds behind each other, and columns."""
+    rows = torch.stack([x, -x])[:, x.sum(-1) > 0]
+    return rows.flatten(0, 1) @ WEIGHT, positive(x).t().reshape(-1).softmax(0)
+
+
 def rolled(x: Tensor, _i: Tensor) -> Any:
     rows = positive(x)
     return rows.roll(1, 0) - rows, rows[:, 0].roll(-2) * 2
@@ -234,7 +240,7 @@ def branches(x: Tensor, _i: Tensor) -> Any:
 
 
 PROGRAMS = (
-    rolled, pooled, mean_of_each_group, branches, divided_by_a_size, windows, attention_by_groups,
+    merged, rolled, pooled, mean_of_each_group, branches, divided_by_a_size, windows, attention_by_groups,
     parted_by_counts, losses, masked_twice, each_second, spread,
     parts, padded, steps, multiplied, overwritten, put_by_a_mask, in_order, extremes,
     rows_by_a_weight, softmax_over_rows, attention_to_rows, attention_to_two_selections, means, selected,
@@ -322,8 +328,9 @@ def in_bins(x: Tensor, _i: Tensor) -> Any:
     return torch.histc(x[x > 0], 5)
 
 
-def merged(x: Tensor, _i: Tensor) -> Any:
-    return positive(x).t().reshape(-1) * 2
+def pairs_in_a_line(x: Tensor, _i: Tensor) -> Any:
+    rows = positive(x)
+    return (rows[:, None] * rows[None]).reshape(-1, 6) * 2
 
 
 def divided_by_a_number(x: Tensor, i: Tensor) -> Any:
@@ -334,10 +341,10 @@ def divided_by_a_number(x: Tensor, i: Tensor) -> Any:
     ("program", "because"),
     [
         (in_bins, r"aten\.histc: arith\.minimumf takes in padding"),
-        (merged, "for another length"),
+        (pairs_in_a_line, "for another length"),
         (divided_by_a_number, "is a number of the data that is no size"),
     ],
-    ids=["bins", "merged", "number"],
+    ids=["bins", "pairs", "number"],
 )
 def test_what_padding_would_reach_is_refused(program: Callable[..., Any], because: str) -> None:
     with pytest.raises(UnsupportedError, match=because) as no:

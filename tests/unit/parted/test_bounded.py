@@ -89,6 +89,16 @@ def test_small_sizes_are_apart_from_the_one_that_is_proved() -> None:
     assert len(built) == 1
 
 
+def test_long_merged_dimensions_are_refused() -> None:
+    """Each place of a result would be compared with each, 65 x 64 of them."""
+
+    def columns(x: Tensor) -> Tensor:
+        return x[:, :1].repeat_interleave((x[:, 0] > 0).long(), 0).repeat(1, 65).t().reshape(-1) * 2
+
+    with pytest.raises(UnsupportedError, match=r"Last, behind aten\.repeat_interleave\.Tensor, has no program"):
+        bounded(columns, [], 64)
+
+
 class Conditional(nn.Module):
     """Takes for granted that a size is not five."""
 

@@ -50,6 +50,15 @@ RESULTS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
         (torch.arange(y.shape[0] + 2)[None] < torch.tensor([[3], [5]])).sum(-1),
         torch.full((4, y.shape[0] - 1), 2.5).softmax(-1),
     ),
+    "merged": lambda y: (
+        y.t().reshape(-1) * 2,
+        y.t().flatten().softmax(0),
+        torch.stack([y, -y]).flatten(0, 1).sum(0),
+        torch.stack([y, y * 2, y - 1]).reshape(-1, 2).amax(0),
+        torch.stack([y.t(), y.t() * 2]).reshape(2, -1).cumsum(1),
+        (y * 3).long().t().reshape(-1),
+        (y > 2).t().reshape(-1),
+    ),
     "products": lambda y: (
         y.prod(0),
         y.prod(),

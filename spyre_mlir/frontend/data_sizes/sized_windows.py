@@ -69,7 +69,7 @@ class _Windows:
         return places if self.stride == 1 else self.masking.before(self.node, aten.mul.Scalar, places, self.stride)
 
     def inside(self, first: int) -> Node:
-        """Whether a tap reads a row of the caller, by window, [places, 1]."""
+        """Return whether a tap reads a row of the caller, by window, [places, 1]."""
         (symbol,) = self.masking.sized(self.value, (self.at,)).values()
         write = partial(self.masking.before, self.node)
         row = write(aten.sub.Scalar, self.places(), first)

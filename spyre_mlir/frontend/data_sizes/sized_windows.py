@@ -112,7 +112,7 @@ def convolution(masking: Masking, node: Node) -> bool:
 
 def unfold(masking: Masking, node: Node) -> bool:
     """Select the rows of each tap, and put them behind each other in a dimension of their own."""
-    value, dim, taps, stride = cast("tuple[Node, int, int, int]", node.args)
+    value, dim, taps, stride = cast("tuple[Node, int, object, int]", node.args)
     at = dim % max(len(shape_of_node(value)), 1)
     if not isinstance(taps, int) or not _can_move(masking, node, value, at):
         return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch.nn import functional
@@ -38,7 +38,7 @@ def _has_symbols(given: Tensor) -> bool:
 
 
 def _number(setting: Any) -> int:
-    return setting[0] if isinstance(setting, Sequence) else setting
+    return int(cast("Sequence[int]", setting)[0]) if isinstance(setting, Sequence) else int(setting)
 
 
 def _largest_in_windows(
@@ -54,17 +54,17 @@ def _largest_in_windows(
     if return_indices:
         return None
     stride = stride if stride or stride == 0 else kernel_size  # an empty list stands for none, too
-    settings = (_number(n) for n in (kernel_size, stride, padding, dilation))
-    pairs = [(other, n) for other, n in zip((1, 1, 0, 1), settings, strict=True)]
-    return functional.max_pool2d(input.unsqueeze(-2), *pairs, ceil_mode).squeeze(-2)
+    kernel, step, around, apart = (_number(n) for n in (kernel_size, stride, padding, dilation))
+    image = input.unsqueeze(-2)
+    return torch.max_pool2d(image, (1, kernel), (1, step), (0, around), (1, apart), ceil_mode).squeeze(-2)
 
 
 def _of_all(
     input: Tensor, output_size: Any, return_indices: bool = False, *, rank: int, reduce: Callable[..., Tensor]
 ) -> Tensor | None:
     """A pool that leaves one element of all; None if it leaves more, or is asked for places."""
-    sizes = list(output_size) if isinstance(output_size, Sequence) else [output_size] * rank
-    if return_indices or sizes != [1] * rank:
+    sizes = set(cast("Sequence[object]", output_size)) if isinstance(output_size, Sequence) else {output_size}
+    if return_indices or sizes != {1}:
         return None
     return reduce(input, list(range(-rank, 0)), True)
 

@@ -2,7 +2,8 @@
 
 Eager refuses an index outside. The device cannot, so what is asked of an argument is noted on it, and checked at calls.
 Indices are followed up to the argument through operators that keep all numbers of a tensor, through sums with a known
-number, and through the usual choice that counts negative numbers from the end.
+number, through the count from one index (`arange(n) + start`), and through the usual choice that counts negative
+numbers from the end.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from spyre_mlir.frontend.arguments import bind, overload_name
 from spyre_mlir.frontend.locations import location_of
 from spyre_mlir.frontend.lowering.signature import Signature
 from spyre_mlir.frontend.symbolic.sizes import Sizes, same_extent
+from spyre_mlir.frontend.torch_private import free_unbacked_symbols
 
 aten = torch.ops.aten
 Arguments = Mapping[str, Any]
@@ -196,8 +198,46 @@ def _before(asked: _Asked) -> Iterator[_Asked]:
         more = given["other"] * given["alpha"] if packet is aten.add else -given["other"] * given["alpha"]
         if type(more) is int and asked.but is None and _is_integer(given["self"]):
             yield replace(asked, index=given["self"], plus=asked.plus + more)
+    elif packet is aten.add and asked.but is None and (counted := _counted_from(given)) is not None:
+        start, numbers = counted
+        yield from (replace(asked, index=start, plus=asked.plus + more) for more in numbers)
     elif packet is aten.where and not asked.plus and asked.but is None and _counts_from_end(given, asked.size):
         yield replace(asked, index=given["other"], from_end=asked.from_end + 1)
+
+
+def _counted_from(given: Arguments) -> tuple[Node, set[int]] | None:
+    """An index of one element to which ``arange`` is added, as positions in a cache are, with its ends; else None."""
+    one, other = given["self"], given["other"]
+    if not isinstance(one, Node) or not isinstance(other, Node) or given["alpha"] != 1:
+        return None
+    for start, counted in ((one, other), (other, one)):
+        is_one = _is_integer(start) and all(type(e) is int and e == 1 for e in start.meta["val"].shape)
+        if is_one and (numbers := _range_of(counted)) is not None:
+            return start, {numbers[0], numbers[-1]}
+    return None
+
+
+def _range_of(node: Node) -> Sequence[int] | None:
+    """The numbers of a tensor that is an ``arange``, or a view of one; None if it is not, or empty.
+
+    Of one whose end is a size with a symbol, which is more than 1, the first number.
+    """
+    packet = getattr(node.target, "overloadpacket", None)
+    given = _arguments(node) if packet is not None else {}
+    if packet in _KEEPING or (packet in (aten._to_copy, aten.to) and _is_kept(given["self"], node)):
+        return _range_of(given["self"])
+    ends = [_number(given.get(name, default)) for name, default in (("start", 0), ("end", 0), ("step", 1))]
+    if packet is not aten.arange or not _is_integer(node):
+        return None
+    start, end, step = ends
+    if type(start) is int and isinstance(end, torch.SymInt) and step == 1 and not free_unbacked_symbols(end):
+        return (start,)
+    return range(*ends) or None if all(type(number) is int for number in ends) else None
+
+
+def _number(value: Any) -> Any:
+    """The number that a node stands for: one that a call gives, and that the program was made for."""
+    return value.meta.get("val") if isinstance(value, Node) else value
 
 
 def _is_integer(node: Node) -> bool:

@@ -224,3 +224,18 @@ def test_sizes_of_the_call_bound_indices(name: str) -> None:
         for number in (low - 1, count):
             with pytest.raises(InputError, match=rf"holds {number} at \[0\], and aten.* takes {low} to {count - 1}"):
                 made(rows(count), index(number))
+
+
+def test_a_cache_refuses_positions_behind_its_end() -> None:
+    def step(x: Tensor, cache: Tensor, start: Tensor) -> Tensor:
+        cache.index_copy_(0, torch.arange(2) + start, x)
+        return cache @ cache.T
+
+    x, cache = X[:2], torch.zeros(5, 4)
+    made = compiled(step, x, cache.clone(), torch.tensor(0))
+    for start in range(-1, 6):
+        given, other = cache.clone(), cache.clone()
+        refused = is_refused(lambda: step(x, other, torch.tensor(start)), (IndexError, RuntimeError))  # noqa: B023
+        assert refused == (not 0 <= start <= 3)
+        assert is_refused(lambda: made(x, given, torch.tensor(start)), (InputError,)) == refused  # noqa: B023
+        assert torch.equal(given, cache if refused else other)  # eager may have begun to write

@@ -72,6 +72,25 @@ def test_indices_made_of_an_argument(number: int) -> None:
     assert [(one.plus, one.from_end) for one in asked(function, X, ROWS)] == expected
 
 
+START = torch.tensor(1)
+COUNTED: list[tuple[Function, Tensor, list[tuple[int, int]]]] = [
+    (lambda x, i: x[torch.arange(3) + i], START, [(0, 1), (2, 1)]),
+    (lambda x, i: x[i + torch.arange(1, 6, 2)[None].flip(1)], START[None], [(1, 1), (5, 1)]),
+    (lambda x, i: x.index_select(0, torch.arange(3, -1, -1) + i - 2), START, [(-2, 0), (1, 0)]),
+    (lambda x, i: x[torch.arange(1) + i], START, [(0, 1)]),
+    (lambda x, i: x[torch.arange(2) + i], ROWS, []),  # each start has a number of its own
+    (lambda x, i: x[torch.add(i, torch.arange(2), alpha=2)], START, []),
+    (lambda x, i: x[torch.arange(2.0).long() + i], START, []),
+    (lambda x, i: x[(torch.arange(2) + i) * 1], START, []),
+]
+
+
+@pytest.mark.parametrize("number", range(len(COUNTED)))
+def test_counts_from_an_argument_have_ends(number: int) -> None:
+    function, start, expected = COUNTED[number]
+    assert sorted((one.plus, one.from_end) for one in asked(function, X, start)) == expected
+
+
 NOT_FOLLOWED: list[Function] = [
     lambda x, i: x[i * 1],
     lambda x, i: x[i[:1]],
@@ -126,3 +145,9 @@ def test_branches_ask_nothing_of_the_arguments_of_the_program() -> None:
         return torch.cond(x.sum() > 0, some, others, (x, i))
 
     assert asked(function, X, ROWS) == []
+
+
+def test_a_count_to_a_size_with_a_symbol_has_its_first_number() -> None:
+    model = FunctionModel(lambda x, i: x.index_select(0, torch.arange(x.shape[1]) + i))
+    program = import_program(model, (X, START), None, (({1: Dim("n", max=5)}, {}),))
+    assert [(one.plus, one.size) for one in places_of(main_of(program.module), 1)] == [(0, 5)]

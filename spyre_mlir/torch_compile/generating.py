@@ -134,6 +134,7 @@ class Generating(GeneratingModel):
             raise UnsupportedError(
                 f"search with {beams} beams over a static cache", hint='num_beams=1, or Generation(cache="growing")'
             )
+        _check_assistant(kwargs, grows=kind is None)
         given = {"disable_compile": True, **kwargs}
         if kind is not None and not own:
             given["cache_implementation"] = kind
@@ -186,8 +187,9 @@ class Generating(GeneratingModel):
                 f"the cache would hold {max(lengths)} tokens, and the model was compiled for {most}",
                 hint=f"generate less, or compile(model, generation=Generation(max_length={max(lengths)}))",
             )
-        shape: Any = getattr(self._model, "_get_static_cache_init_shape", lambda: None)()
-        if lengths and shape is not None and isinstance(ids, torch.Tensor):
+        shape_of: Any = getattr(self._model, "_get_static_cache_init_shape", lambda: None)
+        # Not of a cache that grows: models without attention have no heads to ask for.
+        if lengths and isinstance(ids, torch.Tensor) and (shape := shape_of()) is not None:
             heads, size = shape
             cache.early_initialization(ids.shape[0], heads, size, self._model.dtype, self._model.device)
 
@@ -215,6 +217,15 @@ class Generating(GeneratingModel):
             return lambda *inputs: captured.run(0, inputs)
 
         return cast(Any, torch).compile(forward, backend=back_end, fullgraph=whole)
+
+
+def _check_assistant(kwargs: Mapping[str, Any], *, grows: bool) -> None:
+    """Refuse assistants that are compiled, and those of caches that do not shrink where tokens are rejected."""
+    if isinstance(kwargs.get("assistant_model"), GeneratingModel):
+        raise InputError("the assistant is a compiled model", hint="give the model that it was made of")
+    named = [name for name in ("assistant_model", "prompt_lookup_num_tokens") if kwargs.get(name) is not None]
+    if named and not grows:
+        raise UnsupportedError(f"generation with {named[0]} over a static cache", hint='Generation(cache="growing")')
 
 
 def _tensors_of(cache: Any) -> Iterator[torch.Tensor]:

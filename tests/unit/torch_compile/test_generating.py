@@ -201,6 +201,27 @@ def test_refusals() -> None:
     assert fast.programs == ()
 
 
+def test_assistants_that_no_cache_allows_are_refused() -> None:
+    fast, growing = made(Sums()), made(Sums(), Generation(cache="growing"))
+    for given in ({"assistant_model": Sums()}, {"prompt_lookup_num_tokens": 2}):
+        with pytest.raises(UnsupportedError, match=rf"with {next(iter(given))} over a static cache(.|\n)*growing"):
+            fast.generate(PROMPT, steps=1, **given)
+        growing.generate(PROMPT, steps=1, **given)
+    with pytest.raises(InputError, match="the assistant is a compiled model"):
+        growing.generate(PROMPT, steps=1, assistant_model=fast)
+
+
+def test_a_growing_cache_asks_for_no_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(_: Any) -> Any:
+        raise AttributeError("num_attention_heads")  # as of models without attention
+
+    monkeypatch.setattr(Sums, "_get_static_cache_init_shape", absent)
+    cache = Cache(ROOM)
+    cache.layers[0].keys, cache.layers[0].max_cache_len = torch.zeros(1, ROOM, WIDTH), cast(Any, None)
+    fast = made(Sums(), Generation(cache="growing"))
+    assert fast.generate(PROMPT, steps=3, past_key_values=cache).tolist() == [TOKENS]
+
+
 def test_a_window_is_found_in_the_configuration() -> None:
     for text, has in (
         (SimpleNamespace(layer_types=["full_attention", "sliding_attention"]), True),

@@ -211,6 +211,8 @@ def _counted_from(given: Arguments) -> tuple[Node, set[int]] | None:
     if not isinstance(one, Node) or not isinstance(other, Node) or given["alpha"] != 1:
         return None
     for start, counted in ((one, other), (other, one)):
+        if not isinstance(start.meta["val"], torch.Tensor):
+            continue  # a size
         is_one = _is_integer(start) and all(type(e) is int and e == 1 for e in start.meta["val"].shape)
         if is_one and (numbers := _range_of(counted)) is not None:
             return start, {numbers[0], numbers[-1]}

@@ -151,3 +151,9 @@ def test_a_count_to_a_size_with_a_symbol_has_its_first_number() -> None:
     model = FunctionModel(lambda x, i: x.index_select(0, torch.arange(x.shape[1]) + i))
     program = import_program(model, (X, START), None, (({1: Dim("n", max=5)}, {}),))
     assert [(one.plus, one.size) for one in places_of(main_of(program.module), 1)] == [(0, 5)]
+
+
+def test_a_size_with_a_symbol_is_no_index_of_an_argument() -> None:
+    model = FunctionModel(lambda x, i: x.index_select(0, torch.arange(2) + x.shape[1] - 2) + i)
+    program = import_program(model, (X, START), None, (({1: Dim("n", max=5)}, {}),))
+    assert places_of(main_of(program.module), 1) == []

@@ -100,7 +100,8 @@ def _size(op: NestOp, column: str) -> ProductSize | None:
     weights = [(v, m) for v, m in zip(op.inputs, op.input_maps, strict=True) if column in m.names]
     if len(weights) != 1 or not is_weight(weights[0][0]):
         return None
-    if sorted(weights[0][1].data, key=str) != sorted(map(LinearExpr.of, (column, depth)), key=str):
+    # A part of a weight is read, too: queries beside keys and values.
+    if sorted(e.terms for e in weights[0][1].data) != sorted((((column, 1),), ((depth, 1),))):
         return None
     return ProductSize(prod(shape_of(op.result)) // extents[column], extents[column], extents[depth])
 

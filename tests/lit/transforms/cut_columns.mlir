@@ -28,3 +28,17 @@ func.func @free(%x: tensor<4x4096xf16>, %w: tensor<49155x4096xf16> {aten.kind = 
   }
   func.return %0 : tensor<4x49155xf16>
 }
+
+// 25 sticks of columns have no slices for more than one core beside all rows, so that 32 cores would read the whole part
+// of the weight: 16 sticks are four for each of four cores beside eight that divide rows.
+// CHECK:      func.func @keys
+// CHECK:      %[[C:.*]] = spyre.loop.nest [m = 64, n = 1024, k = 1600] ins(%x[m, k] : tensor<64x1600xf16>, %w[n + 1600, k] : tensor<4800x1600xf16>) into %{{.*}} -> [m, n]
+// CHECK:      spyre.loop.nest [m = 64, n = 576, k = 1600] ins(%x[m, k] : tensor<64x1600xf16>, %w[n + 2624, k] : tensor<4800x1600xf16>) into %[[C]] -> [m, n + 1024]
+func.func @keys(%x: tensor<64x1600xf16>, %w: tensor<4800x1600xf16> {aten.kind = "parameter"}) -> tensor<64x1600xf16> {
+  %0 = spyre.loop.nest [m = 64, n = 1600, k = 1600] ins(%x[m, k] : tensor<64x1600xf16>, %w[n + 1600, k] : tensor<4800x1600xf16>) -> [m, n] : tensor<64x1600xf16> reduce "arith.addf" {
+  ^bb0(%a: f16, %b: f16):
+    %c = arith.mulf %a, %b : f16
+    spyre.loop.yield %c : f16
+  }
+  func.return %0 : tensor<64x1600xf16>
+}

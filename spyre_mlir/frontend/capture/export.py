@@ -105,11 +105,15 @@ def export_model(
     if names := state.changed():
         with state.left():
             _check_next_call(request, exported, names)
-    if (node := _mutated_constant(exported)) is not None:
+    return _with_known_writes(request, exported)
+
+
+def _with_known_writes(request: TraceRequest, exported: ExportedProgram) -> ExportedProgram:
+    """Return a program whose writes reach buffers, parameters and inputs alone; refuse a model with other writes."""
+    if _mutated_constant(exported) is not None:
         # Buffers reached through a Python object look like constants; strict export finds the buffers.
         exported = _export(request, strict=True)
-        node = _mutated_constant(exported)
-    if node is not None:
+    if (node := _mutated_constant(exported)) is not None:
         raise ImportProgramError(
             "the model writes to a tensor that is neither a buffer, a parameter nor an input",
             where=place_of(node),

@@ -103,9 +103,8 @@ def roll(masking: Masking, node: Node) -> bool:
     rank, dims = len(shape_of_node(value)), cast("Sequence[int]", node.args[2] if len(node.args) > 2 else ())
     moves = {dim % rank: shift for dim, shift in zip(dims or (0,), shifts, strict=True)}
     sized = masking.sized(value, tuple(moves))
-    if (
-        len(sized) != 1 or (not dims and rank > 1) or len(moves) != len(shifts)
-    ):  # without dimensions torch rolls all as one
+    all_as_one = not dims and rank > 1
+    if len(sized) != 1 or all_as_one or len(moves) != len(shifts):
         return False
     ((at, symbol),) = sized.items()
     if not all(isinstance(shift, int) for shift in moves.values()):

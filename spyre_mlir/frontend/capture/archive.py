@@ -27,7 +27,12 @@ from spyre_mlir.errors import ImportProgramError
 from spyre_mlir.frontend.capture.symbol_text import is_size
 from spyre_mlir.frontend.capture.torch_warnings import torch_noise_hidden
 from spyre_mlir.frontend.capture.tracing.torch_errors import REFUSED, first_line
-from spyre_mlir.frontend.program.unknown_classes import modules_of_keys, names_of_classes, stand_ins_for
+from spyre_mlir.frontend.program.unknown_classes import (
+    modules_of_keys,
+    names_of_classes,
+    stand_ins_for,
+    structures_of,
+)
 from spyre_mlir.frontend.torch_private import SpecViolationError, pt2_records
 
 _HINT = "a program is a graph, its tensors and its example inputs; save the model again with torch.export.save"
@@ -155,9 +160,10 @@ class _Look:
         program = self._json(name)
         for reason in _wrong_texts(program):
             raise _refusal(self._path, name, reason)
-        for module in modules_of_keys(program):
+        structures = structures_of(program)
+        for module in modules_of_keys(structures):
             raise _refusal(self._path, name, f"has keys of an enumeration of {module}, which loading would import")
-        self._classes |= names_of_classes(program)
+        self._classes |= names_of_classes(structures)
 
 
 def _without_values(description: bytes, _is_parameter: bool) -> torch.Tensor:

@@ -39,35 +39,32 @@ class UnknownClass(tuple[Any, ...]):
         return super().__new__(cls, values)
 
 
-def names_of_classes(program: object) -> set[str]:
-    """Return the names of the classes in the structures of calls of a program.
+Structure = dict[str, Any]
+"""A structure of arguments or results, or a part of one, as torch serialises it."""
+
+
+def structures_of(program: object) -> list[Structure]:
+    """Return the structures of calls of a program, and their parts.
 
     Args:
         program: the JSON that `torch.export.save` writes of a graph.
     """
-    found: set[str] = set()
-    for node in _nodes(program):
-        kind, context = node.get("type"), node.get("context")
-        named = context if kind == _NAMED_TUPLE else kind
-        if isinstance(named, str):
-            found.add(named)
-    return found
+    texts = (item.get(key) for item in _objects(program) for key in _SPECS)
+    return [part for text in texts for part in _objects(_read(text)) if "children_spec" in part]
 
 
-def modules_of_keys(program: object) -> set[str]:
+def names_of_classes(structures: Iterable[Structure]) -> set[str]:
+    """Return the names of the classes of structures."""
+    pairs = ((part.get("type"), part.get("context")) for part in structures)
+    names = (context if kind == _NAMED_TUPLE else kind for kind, context in pairs)
+    return {name for name in names if isinstance(name, str)}
+
+
+def modules_of_keys(structures: Iterable[Structure]) -> set[str]:
     """Return the modules that torch would import for keys that are members of an enumeration, and are not loaded."""
-    found: set[str] = set()
-    for node in _nodes(program):
-        for item in _objects(_read(node.get("context"))):
-            if _ENUM in item:
-                found.add(str(item.get(_ENUM_CLASS)).partition(":")[0])
-    return {name for name in found if name not in sys.modules}
-
-
-def _nodes(program: object) -> Iterator[dict[str, Any]]:
-    for item in _objects(program):
-        for key in _SPECS:
-            yield from (node for node in _objects(_read(item.get(key))) if "children_spec" in node)
+    items = (item for part in structures for item in _objects(_read(part.get("context"))))
+    names = {str(item.get(_ENUM_CLASS)).partition(":")[0] for item in items if _ENUM in item}
+    return {name for name in names if name not in sys.modules}
 
 
 def _objects(value: object) -> Iterator[dict[str, Any]]:

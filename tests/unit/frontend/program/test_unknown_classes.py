@@ -16,7 +16,13 @@ import spyre_mlir
 from spyre_mlir.cli.compile import run
 from spyre_mlir.errors import ImportProgramError
 from spyre_mlir.frontend.capture.archive import load_pt2
-from spyre_mlir.frontend.program.unknown_classes import is_stand_in, modules_of_keys, names_of_classes, stand_ins_for
+from spyre_mlir.frontend.program.unknown_classes import (
+    is_stand_in,
+    modules_of_keys,
+    names_of_classes,
+    stand_ins_for,
+    structures_of,
+)
 
 CLASSES = """
 from collections import namedtuple
@@ -117,11 +123,12 @@ def test_keys_of_an_enumeration_import_nothing(saved: Path) -> None:
 def test_classes_of_a_structure_are_found(program: Path) -> None:
     with zipfile.ZipFile(program) as archive:
         name = next(n for n in archive.namelist() if n.endswith("models/model.json"))
-        found = names_of_classes(json.loads(archive.read(name)))
+        found = names_of_classes(structures_of(json.loads(archive.read(name))))
     assert {"far.Output", "far.Pair", "builtins.tuple"} <= found
 
 
 def test_texts_that_are_no_structures_name_nothing() -> None:
     for spec in ("", "[1, {", "{}", '[1, {"children_spec": [], "type": 3, "context": null}]'):
-        assert names_of_classes({"out_spec": spec}) == set()
-        assert modules_of_keys({"out_spec": spec}) == set()
+        structures = structures_of({"out_spec": spec})
+        assert names_of_classes(structures) == set()
+        assert modules_of_keys(structures) == set()

@@ -15,7 +15,7 @@ from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.torch_compile import history
 from tests.end_to_end.importing.against_eager import close, results
-from tests.end_to_end.importing.bounded_programs import (
+from tests.end_to_end.importing.sizes.bounded_programs import (
     PROGRAMS,
     attention_to_rows,
     call,

@@ -16,7 +16,7 @@ import spyre_mlir
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.parted.model import PartedModel
 from tests.end_to_end.importing.against_eager import close, results
-from tests.end_to_end.importing.symbolic_rows import FEW, MANY, SHAPES, WEIGHT, N, rows
+from tests.end_to_end.importing.control_flow.symbolic_rows import FEW, MANY, SHAPES, WEIGHT, N, rows
 from tests.functions import FunctionModel
 
 pytestmark = pytest.mark.filterwarnings("ignore")

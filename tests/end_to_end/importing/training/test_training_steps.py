@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
-from tests.end_to_end.importing.test_training import FUNCTIONS, MODELS, close
+from tests.end_to_end.importing.training.test_training import FUNCTIONS, MODELS, close
 
 # What a bias adds, the normalisation of a batch takes away: its gradient is rounding errors alone.
 CANCELLED = {"convolution": ("inner.bias",)}

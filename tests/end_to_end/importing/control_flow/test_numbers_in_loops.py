@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import spyre_mlir
-from tests.end_to_end.importing.test_control_flow import looped
+from tests.end_to_end.importing.control_flow.test_control_flow import looped
 from tests.functions import FunctionModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")

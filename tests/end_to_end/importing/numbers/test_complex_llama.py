@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import spyre_mlir
-from tests.end_to_end.importing.complex_llama import LONGEST, VOCABULARY, ComplexLlama
+from tests.end_to_end.importing.numbers.complex_llama import LONGEST, VOCABULARY, ComplexLlama
 
 EXACT: dict[str, Any] = {"numerics": "exact", "host_fallback": "error"}
 

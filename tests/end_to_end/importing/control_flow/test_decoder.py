@@ -8,7 +8,7 @@ import torch
 import spyre_mlir
 from spyre_mlir.dialects.spyre.kernel import FromDeviceOp, ToDeviceOp
 from spyre_mlir.dialects.tensors import shape_of
-from tests.end_to_end.importing.decoder import END, Decoder, by_hand, prompt
+from tests.end_to_end.importing.control_flow.decoder import END, Decoder, by_hand, prompt
 
 PROMPTS = ((3, 9), (20,), (1, 2, 3, 4), (5, END, 7))
 

@@ -16,7 +16,7 @@ from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.torch_compile.history import compilations
 from tests.end_to_end.importing.against_eager import close, eager, results
-from tests.end_to_end.importing.symbolic_rows import FEW, MANY, SHAPES, WEIGHT, N, rows
+from tests.end_to_end.importing.control_flow.symbolic_rows import FEW, MANY, SHAPES, WEIGHT, N, rows
 from tests.functions import FunctionModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")

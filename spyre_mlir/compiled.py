@@ -46,9 +46,9 @@ from spyre_mlir.report import Accuracy, Verification, VerifiedLevel
 from spyre_mlir.report.accuracy.attempts import Attempt, attempts
 from spyre_mlir.report.accuracy.judging import judged
 from spyre_mlir.report.inspection import InspectedProgram
-from spyre_mlir.residence import CARD
 from spyre_mlir.runtime.larger_integers import CalledExactly
 from spyre_mlir.runtime.one_at_a_time import OneAtATime
+from spyre_mlir.runtime.residence import CARD
 from spyre_mlir.text.no_module import IsNoModule
 from spyre_mlir.transforms.loop_to_kernel.precision_loss import would_be_kept
 from spyre_mlir.universe import make_context

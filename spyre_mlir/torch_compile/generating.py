@@ -21,7 +21,7 @@ from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError, UnsupportedError
 from spyre_mlir.generation import GeneratingModel, Generation
 from spyre_mlir.options import CompileOptions
-from spyre_mlir.residence import CARD
+from spyre_mlir.runtime.residence import CARD
 from spyre_mlir.torch_compile.backend import Captured
 from spyre_mlir.torch_compile.dynamo_private import Unsupported, any_number_of_graphs
 from spyre_mlir.torch_compile.graph import CapturedGraph

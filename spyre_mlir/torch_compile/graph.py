@@ -29,7 +29,7 @@ from spyre_mlir.frontend.program.result_memory import ResultMemories
 from spyre_mlir.frontend.torch_private import storage_identity
 from spyre_mlir.frontend.torch_tracing import tracing_alone
 from spyre_mlir.parted.model import PartedModel
-from spyre_mlir.residence import CARD
+from spyre_mlir.runtime.residence import CARD
 from spyre_mlir.torch_compile.captured.symbolic import SymbolicGraph, symbolic_shapes
 from spyre_mlir.torch_compile.captured.value_checks import ChecksPassed
 from spyre_mlir.torch_compile.dynamo_private import compile_id, recompile_reason, source_name

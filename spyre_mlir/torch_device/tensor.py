@@ -15,7 +15,7 @@ import torch
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.torch_private import is_fake, return_and_correct_aliasing, schema_of, tree_flatten, tree_map
-from spyre_mlir.residence import CARD
+from spyre_mlir.runtime.residence import CARD
 from spyre_mlir.torch_device.fused import FUSED
 from spyre_mlir.torch_device.names import DEVICE
 from spyre_mlir.torch_device.run import run_operator

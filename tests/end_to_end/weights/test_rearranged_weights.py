@@ -20,7 +20,7 @@ from spyre_mlir.errors import InputError
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.number_formats.dl16 import round_trip
 from spyre_mlir.hw.number_formats.encoding import decode
-from spyre_mlir.residence import CARD
+from spyre_mlir.runtime.residence import CARD
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 

@@ -17,7 +17,7 @@ from torch import nn
 import spyre_mlir
 from spyre_mlir import Generation
 from spyre_mlir.errors import InputError, UnsupportedError
-from spyre_mlir.residence import CARD
+from spyre_mlir.runtime.residence import CARD
 
 ROOM, WIDTH = 6, 4
 

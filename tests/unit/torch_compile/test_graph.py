@@ -13,7 +13,7 @@ from torch.fx import Graph, GraphModule, Node
 
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.pipeline import LEVELS
-from spyre_mlir.residence import CARD
+from spyre_mlir.runtime.residence import CARD
 from spyre_mlir.torch_compile import graph as graphs
 from spyre_mlir.torch_compile.graph import FROZEN_ELEMENTS, CapturedGraph
 from spyre_mlir.torch_compile.history import Capture, Compilation, compilations, forget

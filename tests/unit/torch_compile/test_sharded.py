@@ -12,7 +12,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 
 from spyre_mlir.errors import UnsupportedError
-from spyre_mlir.residence import CARD
+from spyre_mlir.runtime.residence import CARD
 from spyre_mlir.torch_compile.sharded import is_sharded
 
 X = torch.linspace(-1, 1, 128).reshape(2, 64)

@@ -16,7 +16,7 @@ import spyre_mlir.device  # noqa: F401 - switches the device on
 from spyre_mlir import torch_compile
 from spyre_mlir.errors import InputError, OverflowFault, UnsupportedError
 from spyre_mlir.machine.overflows import DL16OverflowWarning
-from spyre_mlir.residence import CARD
+from spyre_mlir.runtime.residence import CARD
 from spyre_mlir.transforms.utils.host_fallback import HostStepWarning
 
 SPYRE = cast(Any, torch).spyre

@@ -10,10 +10,10 @@ import torch
 from torch import nn
 
 import spyre_mlir
-from spyre_mlir import residence
+from spyre_mlir.runtime import residence
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError
-from spyre_mlir.residence import Residence
+from spyre_mlir.runtime.residence import Residence
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,7 @@ Decision: docs/decisions/0062-infinities-have-to-agree.md
 
 from __future__ import annotations
 
-import os
-import tempfile
 import warnings
-import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -20,32 +17,31 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from spyre_mlir.backend.directory import StoredBundle, WriteOptions, read_bundle, split_module, write_bundle
-from spyre_mlir.backend.held import HeldBundle
+from spyre_mlir.backend.directory import WriteOptions, split_module, write_bundle
 from spyre_mlir.cache.lower import lower_once
 from spyre_mlir.choices import Numerics
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.debug.bisect import BisectSession
 from spyre_mlir.debug.divergence import Divergence
 from spyre_mlir.debug.error_walk import KernelError, kernel_errors, launches_of
-from spyre_mlir.debug.stored_runs import held_program, launch_probes, own_draws, stored_program
+from spyre_mlir.debug.stored_runs import launch_probes, own_draws, stored_program
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.errors import InputError, frames_of_ours
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_keeping, run_program
 from spyre_mlir.machine.bundle.kept_tensors import CardResult, KeptTensor
 from spyre_mlir.machine.bundle.probes import observe_function, pick
-from spyre_mlir.machine.bundle.transfers import ResidentTensors
 from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.machine.options import MachineOptions
 from spyre_mlir.machine.overflows import DL16OverflowWarning, Overflow, tell_overflows
 from spyre_mlir.options import CompileOptions
-from spyre_mlir.pickling import PickledAsBundle, remove_folder
+from spyre_mlir.pickling import PickledAsBundle
 from spyre_mlir.pipeline import LEVELS, Lowered, check_level
 from spyre_mlir.report import Accuracy, Verification, VerifiedLevel
 from spyre_mlir.report.accuracy.attempts import Attempt, attempts
 from spyre_mlir.report.accuracy.judging import judged
 from spyre_mlir.report.inspection import InspectedProgram
+from spyre_mlir.runtime.called_bundle import CalledBundle, WrittenBundle
 from spyre_mlir.runtime.larger_integers import CalledExactly
 from spyre_mlir.runtime.one_at_a_time import OneAtATime
 from spyre_mlir.runtime.residence import CARD
@@ -67,18 +63,23 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
         log: the faults and overflows of the last call, and which ops depend on settings that are not published.
     """
 
-    def __init__(self, program: Program, lowered: Lowered, options: CompileOptions) -> None:
-        """Keeps the program at every level; files are written when they are asked for."""
+    def __init__(
+        self, program: Program, lowered: Lowered, options: CompileOptions, bundle: CalledBundle | None = None
+    ) -> None:
+        """Keeps the program at every level.
+
+        Args:
+            program: what was compiled.
+            lowered: the program at every level.
+            options: of the compilation and of calls.
+            bundle: what calls run, if there are files already; else they are written when they are asked for.
+        """
         from spyre_mlir.frontend import GivenValues, HostValues
 
         super().__init__(program, lowered, options)
         self._values, self._given_values = HostValues(program), GivenValues(program)
-        self._resident = ResidentTensors()
+        self._bundle = WrittenBundle(lowered, self._values, self._changing()) if bundle is None else bundle
         self._told, self._turns = False, OneAtATime()
-        self._directory: Path | None = None
-        self._owner = os.getpid()
-        self._stored: StoredBundle | None = None
-        self._runnable: tuple[StoredBundle | HeldBundle, DeviceProgram] | None = None
 
     @property
     def replaced(self) -> str | None:
@@ -133,17 +134,17 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
             InputError: the directory holds something else, or cannot be written.
         """
         wide = not self._program.stored if host_weights is None else host_weights
-        return self._in_calls()._write(Path(directory), wide, texts=levels, durable=True)
-
-    def _write(self, path: Path, wide: bool, *, texts: bool = False, durable: bool = False) -> Path:
-        options = WriteOptions(self._changing(), wide, self._lowered.modules if texts else {}, durable)
-        write_bundle(path, self._lowered.bundle(), self._values.shared(), options)
-        return path
+        return self._in_calls()._write(Path(directory), host_weights=wide, levels=levels, durable=True)
 
     def write_for_pickle(self, directory: Path) -> None:
         """Write the bundle with its levels, and the model's own weights if calls compute on them."""
         wide = not self._program.stored or self._options.numerics != "device"
-        self._in_calls()._write(directory, wide, texts=True)
+        self._in_calls()._write(directory, host_weights=wide, levels=True, durable=False)
+
+    def _write(self, path: Path, *, host_weights: bool, levels: bool, durable: bool) -> Path:
+        options = WriteOptions(self._changing(), host_weights, self._lowered.modules if levels else {}, durable)
+        write_bundle(path, self._lowered.bundle(), self._values.shared(), options)
+        return path
 
     def _in_calls(self) -> CompiledModel:
         """The program for files, which know nothing of what follows from weights that calls give: they compute it."""
@@ -159,23 +160,13 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
 
     def bundle_directory(self) -> Path:
         """Directory of the files that calls run from now on; written again after a weight has been modified."""
-        if self._directory is None or self._owner != os.getpid():  # a fork writes to a folder of its own
-            self._directory, self._owner = (folder := Path(tempfile.mkdtemp(prefix="spyre-"))) / BUNDLE, os.getpid()
-            weakref.finalize(self, remove_folder, folder, os.getpid())
-        if CARD.finds_changes(self._values) or not self._directory.exists():
-            # Exact numerics get the weights from here, not from the files.
-            self._write(self._directory, wide=False)
-            self._drop()
-        return self._directory
+        return self._bundle.directory()
 
     def reload(self) -> None:
         """Make the next call read the files again."""
         for name in self._values if not self._program.stored else ():
             CARD.forget(self._values.tensor(name))
-        self._drop()
-
-    def _drop(self) -> None:
-        self._stored, self._runnable, self._resident = None, None, ResidentTensors()
+        self._bundle.drop()
 
     @override
     def _compiled_again(self, options: CompileOptions, program: Program | None = None) -> CompiledModel:
@@ -191,7 +182,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
 
         self.log, self._called = FaultLog(self._options.on_fault), True
         # The first call makes the plans of all launches, and finds the memory of the results.
-        with work_of_a_rank(), paused_collector() if self._resident.plans.empty else nullcontext():
+        with work_of_a_rank(), paused_collector() if self._bundle.resident.plans.empty else nullcontext():
             tensors = self._tensors(args, kwargs, self._options.numerics)
             changing = {index: tensors[name] for index, name in self._program.mutations.items()}
             results = self._run_tensors(tensors, self._options.numerics, self.log, changing)
@@ -236,7 +227,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
         inputs, expected = self._inputs(args, kwargs), torch_reference(self._program, args, kwargs)
         runs = {level: partial(self._run, level, inputs) for level in LEVELS}
         runs[BUNDLE] = partial(self._run_bundle, args, kwargs, "exact")
-        self._bundle()  # from disk; files that cannot be read are an error, not a level that differs
+        self._bundle.stored()  # from disk; files that cannot be read are an error, not a level that differs
         found = {level: VerifiedLevel.run(run, level == BUNDLE) for level, run in runs.items()}
         outcome = judged(self._program.module, found, expected, inputs, tolerance)
         return outcome if outcome else replace(outcome, divergence=self._divergence(outcome, inputs))
@@ -251,7 +242,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
 
             flat = replace(walk, modules={LEVELS[0]: self._program.module})
             return flat.unlike_torch(torch_values(self._program.module, inputs))
-        return walk.find(names[first], names[first - 1], stored_program(self._bundle()))
+        return walk.find(names[first], names[first - 1], stored_program(self._bundle.stored()))
 
     def probe(self, name: str, *args: Any, numerics: Numerics = "exact", **kwargs: Any) -> Array:
         """Return the value that one op produces.
@@ -268,7 +259,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
         """
         level, _, value = name.rpartition(":")
         if not level and not value.startswith("%"):
-            seen = launch_probes(self._bundle(), self._inputs(args, kwargs), MachineOptions(numerics=numerics))
+            seen = launch_probes(self._bundle.stored(), self._inputs(args, kwargs), MachineOptions(numerics=numerics))
             return pick(seen, value).values
         if numerics != "exact":
             raise InputError(f"{name} is of a level, which has no {numerics} numerics", hint="name a file, as sdsc_3")
@@ -291,7 +282,7 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
         inputs = self._inputs(args, kwargs)
 
         def walk() -> list[KernelError]:
-            stored, (program, bundle, files) = self._bundle(), split_module(self._module(LEVELS[-1]))
+            stored, (program, bundle, files) = self._bundle.stored(), split_module(self._module(LEVELS[-1]))
             launches = launches_of(bundle, lambda name: describe(files[name]), program)
             return kernel_errors(stored_program(stored), inputs, launches, stored.manifest.extents)
 
@@ -337,7 +328,9 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
     def _tensors(self, args: Sequence[Any], kwargs: Mapping[str, Any], numerics: Numerics) -> dict[str, Tensor | None]:
         """Every argument by name; None for a weight that is read from the files, in device numerics."""
         given = self._given(args, kwargs, self._held() if numerics == "device" else ())
-        filed = self._prepared()[0].weight_names() if numerics == "device" and self._program.stored else set[str]()
+        filed = (
+            self._bundle.prepared()[0].weight_names() if numerics == "device" and self._program.stored else set[str]()
+        )
         return {
             name: self._values.tensor(name) if value is None and name not in filed else value
             for name, value in given.items()
@@ -351,12 +344,12 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
         keep: Collection[int] = (),
     ) -> list[Array | CardResult]:
         """Runs the bundle; weights and what calls write stay on the card."""
-        bundle, program = self._prepared()
+        bundle, program = self._bundle.prepared()
         program = program if log is not None else replace(program, executor=own_draws())
         filed = bundle.weight_names() if numerics == "device" else set[str]()
         inputs = [self._on_card(a, tensors[a.name], filed=a.name in filed) for a in self._program.arguments]
         options = MachineOptions(numerics=numerics, on_fault="raise" if log is None else log.on_fault)
-        return run_keeping(program, inputs, keep, options, self._resident, log)
+        return run_keeping(program, inputs, keep, options, self._bundle.resident, log)
 
     def _on_card(self, argument: Argument, tensor: Tensor | None, *, filed: bool) -> Array | KeptTensor | None:
         """An argument for the machine; of weights in files `finds_changes` has looked at the elements."""
@@ -367,29 +360,6 @@ class CompiledModel(InspectedProgram, PickledAsBundle, CalledExactly, IsNoModule
         own = argument.kind != "input" or argument.name in self._program.recipes
         lasts = own or argument.mutated or CARD.lasts(tensor)
         return CARD.of(tensor, contents=not filed) if lasts else copied_as_numpy(tensor)
-
-    def _prepared(self) -> tuple[StoredBundle | HeldBundle, DeviceProgram]:
-        """The bundle that calls run: in memory until its files are asked for, as these may be edited."""
-        if (stored := self._files()) is None and CARD.finds_changes(self._values):
-            self._drop()
-        if self._runnable is None and stored is not None:
-            self._runnable = stored, stored_program(stored)
-        elif self._runnable is None:
-            modules = self._lowered.modules
-            held = HeldBundle(modules[LEVELS[-1]], modules, self._values.shared(), self._changing())
-            self._runnable = held, held_program(held)
-        return self._runnable
-
-    def _files(self) -> StoredBundle | None:
-        """The files that calls run; None until they are asked for, or needed because there are no modules."""
-        return self._bundle() if self._directory is not None or self._lowered.recalled else None
-
-    def _bundle(self) -> StoredBundle:
-        """The files, read once until `reload`."""
-        directory = self.bundle_directory()
-        if self._stored is None:
-            self._stored = read_bundle(directory, make_context())
-        return self._stored
 
     def _run(self, level: str, inputs: list[Array]) -> list[Array]:
         module = self._lowered.modules[level]

@@ -34,6 +34,7 @@ from spyre_mlir.pipeline import LEVELS, Lowered
 from spyre_mlir.report.accuracy import Accuracy
 from spyre_mlir.report.accuracy.stored import stored_accuracy
 from spyre_mlir.report.timing import bundle_timeline
+from spyre_mlir.runtime.called_bundle import CalledBundle
 from spyre_mlir.sizes import counted
 from spyre_mlir.transforms.inline_regions import InlineRegionsPass
 from spyre_mlir.transforms.utils.host_fallback import host_steps_of
@@ -68,40 +69,26 @@ class LoadedModel(CompiledModel):
         values = read_checkpoint(data) if data.exists() else dict[str, Never]()
         program = described_program(stored.program, values)
         lowered = Lowered(read_levels(directory, context), [], host_steps_of(stored.program))
-        super().__init__(program, lowered, options)
-        self._place, self._stored, self._code = directory, stored, code
+        super().__init__(program, lowered, options, _LoadedBundle(directory, stored, code))
+        self._place = directory
 
     @property
     @override
     def kernels(self) -> int:
         """Launches of hardware functions, loops counted once."""
-        return len(launches(self._bundle().bundle))
-
-    @override
-    def bundle_directory(self) -> Path:
-        """The directory that was loaded."""
-        return self._place
+        return len(launches(self._bundle.stored().bundle))
 
     _without_values = "call it in device numerics, or save the compiled model with host_weights=True"
 
     @override
     def _held(self) -> Collection[str]:
-        return self._bundle().weight_names()
+        return self._bundle.stored().weight_names()
 
     def random_inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and keyword inputs for a trial: numbers uniform in [-1, 1), integers from 0 to 9."""
         from spyre_mlir.frontend import random_inputs
 
         return random_inputs(self._program)
-
-    @override
-    def _prepared(self) -> tuple[StoredBundle | HeldBundle, DeviceProgram]:
-        bundle, program = super()._prepared()
-        return bundle, program if self._code is None else replace(program, code=self._code)
-
-    @override
-    def _files(self) -> StoredBundle:
-        return self._bundle()
 
     @override
     def _flat(self) -> ModuleOp:
@@ -115,7 +102,7 @@ class LoadedModel(CompiledModel):
 
     @override
     def _timeline(self, profile: Profile) -> Timeline:
-        stored, host = self._bundle(), self._program.module
+        stored, host = self._bundle.stored(), self._program.module
         steps = host_times(host, profile)
         return bundle_timeline(stored.bundle, stored.descriptor, profile, host=steps, program=host)
 
@@ -145,6 +132,10 @@ class LoadedModel(CompiledModel):
         """Copy the directory."""
         shutil.copytree(self._place, directory, dirs_exist_ok=True)
 
+    def own_directory(self) -> None:
+        """Let the directory go with the last copy of this model."""
+        weakref.finalize(self._bundle, remove_folder, self._place, os.getpid())
+
     @override
     def bind(self, source: Any, buffers: Any = None, **_: Any) -> CompiledModel:
         """Refused: the files have the weights in the card's form."""
@@ -164,7 +155,25 @@ class LoadedModel(CompiledModel):
         Raises:
             InputError: exact numerics lack weights, which are there in the card's form only.
         """
-        return stored_accuracy(self._bundle(), self._lowered.modules, self._inputs(args, kwargs))
+        return stored_accuracy(self._bundle.stored(), self._lowered.modules, self._inputs(args, kwargs))
+
+
+class _LoadedBundle(CalledBundle):
+    """The files of a directory, which stay as they are, and the host's code where a file of the caller has it."""
+
+    def __init__(self, directory: Path, stored: StoredBundle, code: HostCode | None) -> None:
+        """Takes the files that have been read."""
+        super().__init__()
+        self._place, self._stored, self._code = directory, stored, code
+
+    @override
+    def directory(self) -> Path:
+        return self._place
+
+    @override
+    def prepared(self) -> tuple[StoredBundle | HeldBundle, DeviceProgram]:
+        bundle, program = super().prepared()
+        return bundle, program if self._code is None else replace(program, code=self._code)
 
 
 def _refuse_errors(directory: Path) -> None:
@@ -189,7 +198,7 @@ def unpickled(files: Mapping[str, bytes], choices: Mapping[str, Any]) -> LoadedM
     folder = Path(tempfile.mkdtemp(prefix="spyre-"))
     write_files(files, folder)
     model = LoadedModel(folder, CompileOptions.of_calls(choices, by="load"), check=False)
-    weakref.finalize(model, remove_folder, folder, os.getpid())
+    model.own_directory()
     return model
 
 

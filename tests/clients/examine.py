@@ -8,7 +8,6 @@ import warnings
 from collections import Counter
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -90,9 +89,8 @@ def _eager(model: nn.Module, inputs: Sequence[torch.Tensor]) -> list[Any]:
 
 def _exactly(compiled: CompiledModel, inputs: Sequence[torch.Tensor]) -> list[Any]:
     """The results of the files in exact numerics, which the bundle carries as well as its own."""
-    exact = CompiledModel(compiled._program, compiled._lowered, replace(compiled._options, numerics="exact"))
-    exact._stored = compiled._bundle()
-    return tree_leaves(exact(*copy.deepcopy(inputs)))
+    compiled.bundle_directory()
+    return tree_leaves(compiled.in_exact_numerics()(*copy.deepcopy(inputs)))
 
 
 def _difference(got: Sequence[Any], wanted: Sequence[Any]) -> float:

@@ -65,7 +65,7 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     model, inputs = MODELS[name]()
     made = spyre_mlir.compile(model, inputs, addresses=addresses, cache=False)
     assert isinstance(made, CompiledModel)
-    held, _ = made._prepared()  # pyright: ignore[reportPrivateUsage] # what a call runs
+    held, _ = made._bundle.prepared()  # pyright: ignore[reportPrivateUsage] # what a call runs
     assert isinstance(held, HeldBundle)
     return Both(made, inputs, held, read_bundle(made.save(tmp_path_factory.mktemp("held") / "b"), make_context()))
 

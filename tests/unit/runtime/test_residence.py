@@ -10,20 +10,17 @@ import torch
 from torch import nn
 
 import spyre_mlir
-from spyre_mlir.runtime import residence
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import InputError
-from spyre_mlir.runtime.residence import Residence
+from spyre_mlir.runtime.residence import CARD, Residence
 
 
 @pytest.fixture(autouse=True)
 def card(monkeypatch: pytest.MonkeyPatch) -> Residence:
-    from spyre_mlir import compiled
-
-    made = Residence()
-    monkeypatch.setattr(residence, "CARD", made)
-    monkeypatch.setattr(compiled, "CARD", made)
-    return made
+    """The card of the process, with nothing on it."""
+    for name, empty in vars(Residence()).items():
+        monkeypatch.setattr(CARD, name, empty)
+    return CARD
 
 
 class Product(nn.Module):

@@ -24,7 +24,8 @@ from spyre_mlir import errors
 from spyre_mlir.cli.support.lists import option_values
 from spyre_mlir.dialects import aten_canonicalize
 from spyre_mlir.dialects.aten import AtenOp
-from spyre_mlir.dialects.spyre import canonicalize_kernel, canonicalize_loop
+from spyre_mlir.dialects.spyre.canonicalization import kernel as canonicalize_kernel
+from spyre_mlir.dialects.spyre.canonicalization import loop as canonicalize_loop
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.hw import cost_parameters, formats, spec
 from spyre_mlir.machine.faults import FaultKind

@@ -18,7 +18,13 @@ from spyre_mlir.dialects.ir.module_control import called_by_control
 from spyre_mlir.dialects.places import Source, source_of
 from spyre_mlir.dialects.sdscbundle import CARRIED, PARAMETER
 from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
-from spyre_mlir.dialects.spyre.kernel import AllocOp, GatherOp, KernelConstantOp, KernelOp, ToDeviceOp
+from spyre_mlir.dialects.spyre.kernel import (
+    AllocOp,
+    KernelConstantOp,
+    KernelOp,
+    ToDeviceOp,
+)
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.dialects.spyre.kernel_loop import buffer_behind, launch_arguments, view_behind
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.dialects.superdsc.model.json_value import Json, JsonObject

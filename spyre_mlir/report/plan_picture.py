@@ -14,6 +14,7 @@ from xdsl.ir import Block, SSAValue
 from spyre_mlir.dialects.ir.modules import ops_in
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.dialects.spyre.kernel_loop import uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
 from spyre_mlir.dialects.superdsc import SdscOp
@@ -230,7 +231,7 @@ def _rearranged(op: kernel.KernelOp) -> str:
         return f"stick {_stick(source)} to {_stick(result)}{readers}"
     if isinstance(op, kernel.ConvertOp):
         return f"{source.format} to {result.format}{readers}"
-    if isinstance(op, kernel.GatherOp):
+    if isinstance(op, GatherOp):
         return f"rows that indices name{readers}"
     if op.function_name != COPY:
         return ""

@@ -22,6 +22,7 @@ from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.ir.module_control import refuse_control_flow
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.host import HostOp
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp, TileOp
 from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds
@@ -221,7 +222,7 @@ def _problem(op: kernel.KernelOp) -> str | None:
             return f"{where} on {tensor.format}"
         if tensor.arrangement != STANDARD and not _keeps_places(op):
             return f"{where} on sticks in the arrangement {tensor.arrangement}"
-    data = op.tensors[1:] if isinstance(op, kernel.GatherOp) else op.tensors
+    data = op.tensors[1:] if isinstance(op, GatherOp) else op.tensors
     if len({t.format for t in data}) > 1:
         return f"{where} from {' and '.join(t.format for t in data[:-1])} to {data[-1].format}"
     return None
@@ -271,7 +272,7 @@ class KtirWriter:
 
     def _lower(self, operands: Operands, limit: int) -> None:
         match operands.kernel.op:
-            case kernel.GatherOp():
+            case GatherOp():
                 Gather(operands, limit).write()
             case kernel.ComputeOp() as op if op.entry.family is Family.CONTRACTION:
                 TiledMatmul(operands, limit).write()

@@ -27,9 +27,10 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from spyre_mlir.dialects.argument_notes import BOUNDS, kind_of, note_of
-from spyre_mlir.dialects.spyre.attributes import IotaAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.attributes import IterDim, SpaceAttr
 from spyre_mlir.dialects.spyre.loop import LoopConstantOp, NestOp, body_function
 from spyre_mlir.dialects.spyre.loop_blocks import BLOCK, BlockOp, NamedEntry, PutOp, block_shape
+from spyre_mlir.dialects.spyre.named_values import IotaAttr
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import EXACT_INTEGERS, FP32
 from spyre_mlir.hw.sticks import IndexMap, LinearExpr

@@ -2,18 +2,16 @@
 
 from xdsl.ir import Dialect
 
-from spyre_mlir.dialects.spyre import host, kernel, kernel_loop, kernel_view, loop, loop_blocks, scalars
+from spyre_mlir.dialects.spyre import host, kernel, kernel_gather, kernel_loop, kernel_view, loop, loop_blocks, scalars
 from spyre_mlir.dialects.spyre.attributes import (
     DeviceTensorType,
     DivisionAttr,
-    FirstOnesAttr,
     IndexMapAttr,
-    IotaAttr,
-    ResampleAttr,
     SpaceAttr,
 )
 from spyre_mlir.dialects.spyre.layout_choices import LayoutAttr
 from spyre_mlir.dialects.spyre.moves import MoveAttr, RowPartsAttr, WordsAttr
+from spyre_mlir.dialects.spyre.named_values import FirstOnesAttr, IotaAttr, ResampleAttr
 from spyre_mlir.dialects.target import TargetAttr
 
 Spyre = Dialect(
@@ -30,7 +28,7 @@ Spyre = Dialect(
         kernel.ComputeOp,
         kernel.RestickifyOp,
         kernel.ConvertOp,
-        kernel.GatherOp,
+        kernel_gather.GatherOp,
         kernel.AllocOp,
         kernel.FreeOp,
         kernel.KernelConstantOp,

@@ -106,7 +106,7 @@ class TileOp(IRDLOperation):
     first = opt_prop_def(IntegerAttr[I64])
     result = result_def(DeviceTensorType)
 
-    traits = traits_def(Pure(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_kernel"))
+    traits = traits_def(Pure(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalization.kernel"))
     assembly_format = (
         "$source `dim` $dim `at` $index `*` $step (`from` $first^)? attr-dict `:` type($source) `to` type($result)"
     )

@@ -66,7 +66,7 @@ def segment_of(buffer: SSAValue) -> int | None:
     return buffer.owner.segment_number if isinstance(buffer.owner, ArgumentOp) else None
 
 
-_CANONICAL = CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_kernel")
+_CANONICAL = CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalization.kernel")
 
 
 @irdl_op_definition

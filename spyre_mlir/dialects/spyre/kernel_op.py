@@ -61,7 +61,7 @@ class KernelOp(IRDLOperation):
     output = operand_def(DeviceTensorType)
 
     traits = traits_def(
-        MemoryReadEffect(), MemoryWriteEffect(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_kernel")
+        MemoryReadEffect(), MemoryWriteEffect(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalization.kernel")
     )
     custom_directives = (Space, AllReadAt, ReadAt, SharedFirst)
     assembly_format = f"{KERNEL_FORMAT} {ATTRIBUTES}"

@@ -127,7 +127,7 @@ class NestOp(IRDLOperation):
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(
-        RecursiveMemoryEffect(), Pure(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalize_loop")
+        RecursiveMemoryEffect(), Pure(), CanonicalPatterns("spyre_mlir.dialects.spyre.canonicalization.loop")
     )
     custom_directives = (Space, AllReadAt, ValueDirective, WrittenAt, SameType, Quoted)
     assembly_format = (

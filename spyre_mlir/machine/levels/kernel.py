@@ -19,12 +19,12 @@ from spyre_mlir.dialects.spyre.kernel import (
     ConvertOp,
     FreeOp,
     FromDeviceOp,
-    GatherOp,
     KernelConstantOp,
     RestickifyOp,
     ToDeviceOp,
     device_tensor,
 )
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.hw.formats import FP8
 from spyre_mlir.hw.number_formats import fp8
 from spyre_mlir.hw.sticks import StickAccess

@@ -20,7 +20,7 @@ from xdsl.interpreter import (
 )
 from xdsl.ir import Attribute, Operation
 
-from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IndexMapAttr, IotaAttr, ResampleAttr
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.loop import (
     EmptyOp,
     LoopConstantOp,
@@ -30,6 +30,7 @@ from spyre_mlir.dialects.spyre.loop import (
     body_function,
     combiner,
 )
+from spyre_mlir.dialects.spyre.named_values import FirstOnesAttr, IotaAttr, ResampleAttr
 from spyre_mlir.dialects.spyre.scalars import ApplyOp, entry_of, numbers_of, scalar_classes
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.moves import map_view

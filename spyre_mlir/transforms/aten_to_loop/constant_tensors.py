@@ -9,7 +9,7 @@ from typing import cast
 from xdsl.dialects.builtin import FloatAttr, IntegerType, StringAttr, f64, i1
 from xdsl.ir import Attribute
 
-from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
+from spyre_mlir.dialects.spyre.named_values import IotaAttr, ResampleAttr
 from spyre_mlir.ops.composed.nn import resampling
 from spyre_mlir.ops.native import creation
 from spyre_mlir.ops.table import OpEntry

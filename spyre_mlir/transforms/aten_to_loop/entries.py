@@ -12,9 +12,9 @@ from xdsl.ir import Attribute, SSAValue
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import PLACED
-from spyre_mlir.dialects.spyre.attributes import IotaAttr
 from spyre_mlir.dialects.spyre.loop import LoopConstantOp
 from spyre_mlir.dialects.spyre.loop_blocks import BLOCK, BlockOp, NamedEntry, PutOp
+from spyre_mlir.dialects.spyre.named_values import IotaAttr
 from spyre_mlir.dialects.tensors import element_of
 from spyre_mlir.ops.native import pointwise
 from spyre_mlir.ops.table import OpEntry

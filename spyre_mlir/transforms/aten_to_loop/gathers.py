@@ -10,8 +10,9 @@ from math import prod
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType, TensorType, UnitAttr, f32, f64, i1
 from xdsl.ir import Attribute, BlockArgument
 
-from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IotaAttr
+from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.loop import LoopConstantOp, LoopGatherOp
+from spyre_mlir.dialects.spyre.named_values import IotaAttr
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import INDEX

@@ -19,6 +19,7 @@ from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_facts import fact
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.dialects.spyre.kernel_view import ViewOp
 from spyre_mlir.hw.sticks import IndexMap
@@ -259,7 +260,7 @@ def pieces_of(op: kernel.KernelOp, loop: str, rows: Rows) -> int:
 @fact
 def row_loops(op: kernel.KernelOp) -> Mapping[str, Rows]:
     """Return the candidate row loops of an op, with the dimensions they traverse in its operands."""
-    if isinstance(op, kernel.GatherOp):
+    if isinstance(op, GatherOp):
         return MappingProxyType({})
     found: dict[str, Rows] = {}
     for dim in op.space.data:

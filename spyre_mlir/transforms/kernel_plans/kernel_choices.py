@@ -20,6 +20,7 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import SpaceAttr
 from spyre_mlir.dialects.spyre.hints import HINT, HintError, hint_of
 from spyre_mlir.dialects.spyre.kernel_facts import fact
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp
 from spyre_mlir.dialects.superdsc.model.work import WorkByDivision
 from spyre_mlir.hw.cost import arithmetic_us, filled_by, roofline_us, total_us
@@ -238,7 +239,7 @@ class KernelChoices:
         """What the divisions of a kernel follow from, and which operands the scratchpads may hold."""
         written = len(op.operands) - 1
         held = [may_hold(value, written=number == written) for number, value in enumerate(op.operands)]
-        held[written] &= not isinstance(op, kernel.GatherOp) or holds_rows(op)
+        held[written] &= not isinstance(op, GatherOp) or holds_rows(op)
         facts = [
             (isinstance(value.owner, TileOp), hinted_place(value), self.is_widened(value)) for value in op.operands
         ]

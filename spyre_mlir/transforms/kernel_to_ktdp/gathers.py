@@ -10,7 +10,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 
 from spyre_mlir.dialects.ktdp.affine import box_set, order_map
 from spyre_mlir.dialects.ktdp.indirect import ConstructIndirectAccessTileOp
-from spyre_mlir.dialects.spyre.kernel import GatherOp
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.transforms.kernel_to_ktdp.elementwise import Tiling, chunked
 from spyre_mlir.transforms.kernel_to_ktdp.operands import Operands
 from spyre_mlir.transforms.kernel_to_ktdp.slices import ONE

@@ -13,7 +13,8 @@ from itertools import pairwise
 from math import prod
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
-from spyre_mlir.dialects.spyre.kernel import GatherOp, KernelOp
+from spyre_mlir.dialects.spyre.kernel import KernelOp
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.errors import LoweringError
 from spyre_mlir.hw.sticks import StickAccess
 

@@ -16,7 +16,8 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import SSAValue
 
-from spyre_mlir.dialects.spyre.kernel import GatherOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.dialects.spyre.kernel_memory import shared_view
 from spyre_mlir.hw import formats
 from spyre_mlir.hw.spec import SpyreSpec

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel_facts import fact
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.dialects.superdsc.model.descriptor import (
     Constant,
     Descriptor,
@@ -78,7 +79,7 @@ def op_class(op: kernel.KernelOp) -> OpClass:
     match op:
         case kernel.RestickifyOp():
             return OpClass.RESTICKIFY
-        case kernel.GatherOp():
+        case GatherOp():
             return OpClass.GATHER
         case kernel.ConvertOp():
             return OpClass.POINTWISE
@@ -323,7 +324,7 @@ def kernel_rows(op: kernel.KernelOp) -> int:
 
 def gathered_axis(op: kernel.KernelOp) -> int:
     """Return the table dimension along which a gather selects rows."""
-    return op.axis.value.data if isinstance(op, kernel.GatherOp) else 0
+    return op.axis.value.data if isinstance(op, GatherOp) else 0
 
 
 def _mask_constant(function: str, masks: Masks) -> tuple[Constant, ...]:

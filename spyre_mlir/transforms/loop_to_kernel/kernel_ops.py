@@ -11,6 +11,7 @@ from spyre_mlir.dialects.aten_arguments import said_arguments
 from spyre_mlir.dialects.ir.control import ControlOp, with_operands
 from spyre_mlir.dialects.spyre import host, kernel
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim, SpaceAttr
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedHostOp, PlannedKernel
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import CONVERT_STEP, RESTICKIFY_STEP
 from spyre_mlir.transforms.utils.function_constants import as_attribute
@@ -36,7 +37,7 @@ def kernel_op(step: PlannedKernel, values: Mapping[PlannedBuffer, SSAValue]) -> 
         conversion.element = step.element
         return conversion
     if step.function == GATHER_STEP:
-        return kernel.GatherOp(space, inputs, output, maps, {"axis": IntegerAttr(step.axis or 0, 64)})
+        return GatherOp(space, inputs, output, maps, {"axis": IntegerAttr(step.axis or 0, 64)})
     op = kernel.ComputeOp(space, inputs, output, maps, {"function": StringAttr(step.function)})
     op.element = step.element
     op.integers = UnitAttr() if step.integers else None

@@ -13,7 +13,8 @@ from typing import Any
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, f64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IterDim
+from spyre_mlir.dialects.spyre.attributes import IterDim
+from spyre_mlir.dialects.spyre.named_values import FirstOnesAttr
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.arrangement import STANDARD, WIDENED, block
 from spyre_mlir.hw.formats import DL16, FP8, FP32, INT32, device_format

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import spyre_mlir
 from spyre_mlir.backend.check import check_path
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dialects.spyre.kernel import GatherOp
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.text.render import parse_module
 from spyre_mlir.universe import make_context
 

@@ -15,7 +15,8 @@ from torch import nn
 import spyre_mlir
 from spyre_mlir.backend.check import check_path
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dialects.spyre.kernel import ComputeOp, GatherOp, RestickifyOp, ToDeviceOp
+from spyre_mlir.dialects.spyre.kernel import ComputeOp, RestickifyOp, ToDeviceOp
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.number_formats.dl16 import round_trip

@@ -16,7 +16,8 @@ from xdsl.ir import SSAValue
 from spyre_mlir import compile as compile_model
 from spyre_mlir.backend.directory import split_module
 from spyre_mlir.backend.write import write_json
-from spyre_mlir.dialects.spyre.kernel import AllocOp, GatherOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import AllocOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.dialects.superdsc.codec.describe import describe
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
 from spyre_mlir.errors import InputError, LoweringError

@@ -7,6 +7,7 @@ from collections.abc import Container, Sequence
 from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.ops.hardware_functions import COPY
@@ -19,7 +20,7 @@ def may_hold(value: SSAValue, *, written: bool) -> bool:
     return isinstance(value.owner, kernel.AllocOp if written else kernel.AllocOp | kernel.ToDeviceOp | TileOp)
 
 
-def holds_rows(op: kernel.GatherOp) -> bool:
+def holds_rows(op: GatherOp) -> bool:
     """Return whether plans may have the rows that a gather copies in the scratchpads.
 
     Of rows that are copied in parts each core has a few columns. Steps that compute with them are quick until a sum

@@ -25,8 +25,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 
 from spyre_mlir.dialects.spyre import loop
-from spyre_mlir.dialects.spyre.attributes import FirstOnesAttr, IotaAttr
 from spyre_mlir.dialects.spyre.loop import body_function
+from spyre_mlir.dialects.spyre.named_values import FirstOnesAttr, IotaAttr
 from spyre_mlir.dialects.tensors import element_of, integer_bits, is_unsigned, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import DL16, EXACT_INTEGERS, FP32

@@ -18,8 +18,8 @@ from tests.paths import ROOT
 
 PATTERN_MODULES = (
     "spyre_mlir.dialects.aten_canonicalize",
-    "spyre_mlir.dialects.spyre.canonicalize_loop",
-    "spyre_mlir.dialects.spyre.canonicalize_kernel",
+    "spyre_mlir.dialects.spyre.canonicalization.loop",
+    "spyre_mlir.dialects.spyre.canonicalization.kernel",
 )
 OPS: list[type[Operation]] = [*OP_CLASSES.values(), CallOp, *Spyre.operations]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, f32, i64
+from xdsl.dialects.builtin import StringAttr, f32
 from xdsl.dialects.test import TestOp
 from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType, IndexMapAttr, IterDim, SpaceAttr
-from spyre_mlir.dialects.spyre.kernel import ComputeOp, GatherOp, device_tensor
-from spyre_mlir.hw.sticks import LinearExpr, StickError, StickLayout
+from spyre_mlir.dialects.spyre.kernel import ComputeOp, device_tensor
+from spyre_mlir.hw.sticks import LinearExpr, StickLayout
 from spyre_mlir.ops import ATEN
 from spyre_mlir.ops.table import Family
 
@@ -93,38 +93,6 @@ def test_facts_of_a_function_that_a_plugin_makes_another(monkeypatch: pytest.Mon
     assert op.is_product and op.core_slices() != before
 
 
-def test_gather_is_a_copy_with_indices() -> None:
-    index = DeviceTensorType(DeviceTensor((5,), "SENUINT32", StickLayout((0,), 0, (32,))))
-    table = DeviceTensorType(DeviceTensor((10, 128), "SEN169_FP16", StickLayout((0, 1), 1, (10, 128))))
-    result = DeviceTensorType(DeviceTensor((5, 128), "SEN169_FP16", StickLayout((1, 0), 1, (5, 128))))
-    i, t, o = TestOp(result_types=[index, table, result]).results
-    s, h = LinearExpr.of("s"), LinearExpr.of("h")
-    from xdsl.dialects.builtin import IntegerAttr, i64
-
-    op = GatherOp(
-        SpaceAttr((IterDim("s", 5), IterDim("h", 128))),
-        [i, t],
-        o,
-        [IndexMapAttr((s,)), IndexMapAttr((LinearExpr(), h)), IndexMapAttr((s, h))],
-        {"axis": IntegerAttr(0, i64)},
-    )
-    op.verify()
-    assert op.function_name == "identity"
-    assert [op.has_slices(number) for number in range(3)] == [False, False, True]
-    assert op.core_view(2).parts == (1, 1)
-    with pytest.raises(StickError, match="its inputs stay in HBM"):
-        op.core_view(1)
-
-
 def test_other_values_are_no_device_tensors() -> None:
     with pytest.raises(VerifyException, match="expected a device tensor, got f32"):
         device_tensor(TestOp(result_types=[f32]).results[0])
-
-
-def test_a_gather_of_one_input_is_refused_before_anything_looks_at_the_other() -> None:
-    source, out = TestOp(result_types=[tensor(), tensor()]).results
-    space = SpaceAttr((IterDim("m", 3), IterDim("n", 70)))
-    maps = [IndexMapAttr((M, N))] * 2
-    op = GatherOp(space, [source], out, maps, {"axis": IntegerAttr(0, i64)})
-    with pytest.raises(VerifyException, match="a gather has indices and a table, got 1 inputs"):
-        op.verify()

@@ -6,7 +6,7 @@ import pytest
 from xdsl.dialects.builtin import FloatAttr, StringAttr, f16, f32, f64, i1, i32, i64
 from xdsl.ir import Attribute
 
-from spyre_mlir.dialects.spyre.attributes import IotaAttr, ResampleAttr
+from spyre_mlir.dialects.spyre.named_values import IotaAttr, ResampleAttr
 from spyre_mlir.ops.composed.nn import resampling
 from spyre_mlir.ops.native import creation
 from spyre_mlir.transforms.aten_to_loop.constant_tensors import known_value

@@ -11,6 +11,7 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, IterDim
 from spyre_mlir.dialects.spyre.host import KernelHostOp, LoopHostOp
 from spyre_mlir.dialects.spyre.kernel import AllocOp, FromDeviceOp
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.hw.formats import DL16, INDEX
 from spyre_mlir.hw.sticks import LinearExpr, StickLayout
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer, PlannedHostOp, PlannedKernel
@@ -54,7 +55,7 @@ def test_a_computation_has_its_function() -> None:
 def test_a_gather_has_its_axis() -> None:
     for axis, wanted in ((1, 1), (None, 0)):
         _, op = step("gather", 2, axis)
-        assert isinstance(op, kernel.GatherOp) and op.axis.value.data == wanted
+        assert isinstance(op, GatherOp) and op.axis.value.data == wanted
     assert INDEX.name == "SENUINT32"
 
 

@@ -12,7 +12,7 @@ from torch.nn import functional
 from xdsl.dialects.builtin import FloatAttr, StringAttr, f64
 
 import spyre_mlir
-from spyre_mlir.dialects.spyre.attributes import ResampleAttr
+from spyre_mlir.dialects.spyre.named_values import ResampleAttr
 from spyre_mlir.errors import ConstraintError
 from spyre_mlir.ops.composed.nn.resampling import _runs, nearest_places, resample, resample_weights
 from tests.unit.machine.modules import parse

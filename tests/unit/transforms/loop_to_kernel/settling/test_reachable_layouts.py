@@ -19,7 +19,8 @@ import spyre_mlir
 from spyre_mlir.backend.check import check_path
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor, IterDim
-from spyre_mlir.dialects.spyre.kernel import GatherOp, KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import KernelOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.dialects.target import set_target
 from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.formats import DL16, FORMATS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spyre_mlir.dialects.spyre.kernel import GatherOp, KernelOp
+from spyre_mlir.dialects.spyre.kernel import KernelOp
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.transforms.utils.kernels.held_operands import buffers_of, copied_inputs, holds_rows, may_hold
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import FloatAttr
 
-from spyre_mlir.dialects.spyre.canonicalize_loop import writes_all
+from spyre_mlir.dialects.spyre.canonicalization.loop import writes_all
 from spyre_mlir.dialects.spyre.loop import LoopConstantOp, NestOp
 from tests.unit.dialects.texts import canonical, only, read
 

@@ -1,0 +1,1 @@
+"""Patterns that `canonicalize` applies to ops of the `spyre` dialect."""

@@ -17,6 +17,7 @@ from spyre_mlir.choices import RANDOM_INTEGERS_BELOW
 from spyre_mlir.dialects.argument_notes import places_of
 from spyre_mlir.dialects.tensors import as_tensor_type, integer_bits, is_unsigned
 from spyre_mlir.errors import InputError
+from spyre_mlir.machine.levels.named_places import check_places
 from spyre_mlir.machine.levels.run import find_function
 
 Array = NDArray[Any]
@@ -143,12 +144,27 @@ def place_limits(module: ModuleOp) -> dict[str, tuple[int, int]]:
     if not isinstance(function, FuncOp):
         return found
     for number, name in enumerate(argument_names(module, "arg_attrs")):
-        asked = [one.limits({}) for one in places_of(function, number) if isinstance(one.size, int)]
+        places = [one for one in places_of(function, number) if isinstance(one.size, int)]
+        asked = [one.limits({}) for one in places if one.by is None]
         low = max((0, *(least for least, _ in asked)))
         high = min((low + RANDOM_INTEGERS_BELOW - 1, *(most for _, most in asked)))
-        if asked and low <= high:
+        while low < high and not all(_is_named(function, number, n) for n in (low, high)):
+            high = (low + high) // 2  # indices are computed from them, which rise with them as a rule
+        if places and low <= high:
             found[name] = low, high
     return found
+
+
+def _is_named(function: FuncOp, number: int, integer: int) -> bool:
+    """Return whether an integer, everywhere in an argument, makes indices of entries that are there."""
+    tensor = as_tensor_type(function.function_type.inputs.data[number])
+    if tensor is None or not tensor.has_static_shape() or tensor.get_element_type() == i1:
+        return True
+    try:
+        check_places(function, number, "", np.full(tensor.get_shape(), integer, np.int64))
+    except InputError:
+        return False
+    return True
 
 
 def random_argument(

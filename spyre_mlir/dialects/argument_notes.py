@@ -6,7 +6,12 @@ Integers that operators of the model take for indices have a note on the places 
 func.func @main(%i: tensor<3xi64> {aten.places = [{op = "aten.gather", at = "model.py:12", size = 5 : i64}]}, …)
 ```
 The device compares an index with every place, and finds none for an index outside. So the note is checked at every
-call, by the host, at all levels.
+call, by the host, at all levels. Where the program computes indices from the argument, `by` has the steps, each with
+its operator, the type of its result and its arguments; ``"%0"`` is the argument, and ``"%1"`` the first result:
+
+```mlir
+{op = "aten.gather", at = "a.py:7", size = 5 : i64, by = [{call = "aten.mul", as = i64, self = "%0", other = 2 : i64}]}
+```
 
 Floating-point inputs and results of a program may have the layout that torch-spyre gives a tensor on the card,
 ``{aten.layout = "default"}``; without the note they lie as their readers like it.
@@ -17,7 +22,7 @@ Decision: docs/decisions/0063-positions-are-compared.md
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
@@ -150,6 +155,7 @@ class NamedPlaces:
         from_end: how often the size is added to negative numbers: 0 if an operator takes none.
         plus: what the program adds to the integers before the operator has them.
         but: a number that names no place, and that the operator passes over.
+        by: steps that make the integers of those of the argument; None if they are its own.
     """
 
     op: str
@@ -158,11 +164,12 @@ class NamedPlaces:
     from_end: int = 0
     plus: int = 0
     but: int | None = None
+    by: ArrayAttr[Attribute] | None = None
 
     @property
     def rule(self) -> NamedPlaces:
         """The demand without the operator that makes it."""
-        return NamedPlaces("", "", self.size, self.from_end, self.plus, self.but)
+        return replace(self, op="", at="")
 
     def limits(self, sizes: Mapping[str, int]) -> tuple[int, int]:
         """Return the least and the largest integer that names a place; the largest is below the least if none does.
@@ -179,6 +186,7 @@ class NamedPlaces:
         said |= {"from_end": self.from_end} if self.from_end else {}
         said |= {"plus": self.plus} if self.plus else {}
         said |= {} if self.but is None else {"but": self.but}
+        said |= {} if self.by is None else {"by": self.by}
         return DictionaryAttr({name: to_attribute(value) for name, value in said.items()})
 
     @classmethod
@@ -193,6 +201,8 @@ class NamedPlaces:
         size = said.get("size")
         numbers = {name: said[name] for name in ("from_end", "plus", "but") if name in said}
         known = all(isinstance(word, StringAttr) for word in words) and isinstance(size, IntegerAttr | SizeAttr)
+        by = said.get("by")
+        known = known and isinstance(by, ArrayAttr | None)
         if not known or not all(isinstance(number, IntegerAttr) for number in numbers.values()):
             raise InputError(
                 f"an entry of {PLACES} is {entry}",
@@ -200,7 +210,8 @@ class NamedPlaces:
             )
         op, at = (cast(StringAttr, word).data for word in words)
         given = {name: cast("IntegerAttr", number).value.data for name, number in numbers.items()}
-        return cls(op, at, size if isinstance(size, SizeAttr) else cast("IntegerAttr", size).value.data, **given)
+        places = size if isinstance(size, SizeAttr) else cast("IntegerAttr", size).value.data
+        return cls(op, at, places, **given, by=cast("ArrayAttr[Attribute] | None", by))
 
 
 def places_attribute(places: Sequence[NamedPlaces]) -> ArrayAttr[DictionaryAttr]:

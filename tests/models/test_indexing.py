@@ -162,7 +162,7 @@ def test_largest_index_counted_from_the_end_is_wrapped_by_the_transfer() -> None
 
 def test_a_computed_index_outside_gives_nan() -> None:
     x, i = numbers(4, 6), torch.tensor([[9], [0], [1], [2]])
-    compiled = spyre_mlir.compile(FunctionModel(lambda x, i: x.gather(1, i * 2)), (x, places(3, 4, 1)))
+    compiled = spyre_mlir.compile(FunctionModel(lambda x, i: x.gather(1, (i * 2.0).long())), (x, places(3, 4, 1)))
     got = compiled(x, i)
     assert got[0].isnan().all()
     torch.testing.assert_close(got[1:], x.gather(1, 2 * i.clamp(max=2))[1:])

@@ -3,7 +3,7 @@
 Eager refuses an index outside. The device cannot, so what is asked of an argument is noted on it, and checked at calls.
 Indices are followed up to the argument through operators that keep all numbers of a tensor, through sums with a known
 number, through the count from one index (`arange(n) + start`), and through the usual choice that counts negative
-numbers from the end.
+numbers from the end. Of other arithmetic on one argument the note has the steps.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from spyre_mlir.dialects.argument_notes import NamedPlaces, places_attribute
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.frontend.arguments import bind, overload_name
 from spyre_mlir.frontend.locations import location_of
+from spyre_mlir.frontend.lowering.index_steps import steps_to
 from spyre_mlir.frontend.lowering.signature import Signature
 from spyre_mlir.frontend.symbolic.sizes import Sizes, same_extent
 from spyre_mlir.frontend.torch_private import free_unbacked_symbols
@@ -40,6 +41,7 @@ class _Asked:
         from_end: how often the size is added to negative numbers.
         plus: what is added to the numbers of the tensor.
         but: a number that is passed over.
+        by: steps that make the numbers asked for of those of the tensor.
     """
 
     index: Node
@@ -47,6 +49,7 @@ class _Asked:
     from_end: int = 0
     plus: int = 0
     but: int | None = None
+    by: ArrayAttr[Any] | None = None
 
 
 def named_places(live: Sequence[Node], signature: Signature, sizes: Sizes) -> dict[str, ArrayAttr[Any]]:
@@ -65,7 +68,7 @@ def named_places(live: Sequence[Node], signature: Signature, sizes: Sizes) -> di
         if rule is None or not _makes_something(node):
             continue
         for asked in rule(_arguments(node)):
-            for origin in _origins(asked):
+            for origin in _origins(asked, sizes):
                 if origin.index in names:
                     one = _noted(node, origin, sizes)
                     found.setdefault(names[origin.index], {}).setdefault(one.rule, one)
@@ -78,7 +81,7 @@ def _noted(node: Node, asked: _Asked, sizes: Sizes) -> NamedPlaces:
     source = source_of(location_of(node))
     # The name of the file alone: the note is part of the program's text, which says the same on every machine.
     source = source if source.file is None else replace(source, file=Path(source.file).name)
-    return NamedPlaces(f"aten.{name}", str(source), size, asked.from_end, asked.plus, asked.but)
+    return NamedPlaces(f"aten.{name}", str(source), size, asked.from_end, asked.plus, asked.but, asked.by)
 
 
 def _arguments(node: Node) -> dict[str, Any]:
@@ -171,7 +174,7 @@ _KEEPING = {
 _JOINING = {aten.cat, aten.stack}
 
 
-def _origins(asked: _Asked) -> Iterator[_Asked]:
+def _origins(asked: _Asked, sizes: Sizes) -> Iterator[_Asked]:
     """What is asked of arguments, if it can be followed up to them."""
     left, seen = [asked], set[tuple[Node, int, int]]()
     while left:
@@ -181,8 +184,27 @@ def _origins(asked: _Asked) -> Iterator[_Asked]:
         seen.add(key)
         if one.index.op == "placeholder":
             yield one
-        elif one.index.op == "call_function":
-            left += reversed(list(_before(one)))
+        elif one.index.op == "call_function" and (before := list(_before(one))):
+            left += reversed(before)
+        else:
+            yield from _computed(asked, one, sizes)
+
+
+def _computed(asked: _Asked, met: _Asked, sizes: Sizes) -> Iterator[_Asked]:
+    """What is asked of an argument that indices are computed from: of the indices themselves, if sums lie between."""
+    for one in (met,) if met.plus == asked.plus else (_before_views(asked), met):
+        if (made := steps_to(one.index, sizes)) is not None:
+            yield replace(one, index=made[0], by=made[1])
+            return
+
+
+def _before_views(asked: _Asked) -> _Asked:
+    """The same demand on the tensor that views are made of, which has fewer numbers."""
+    while asked.index.op == "call_function" and (before := list(_before(asked))):
+        if before != [replace(asked, index=before[0].index)]:
+            break
+        asked = before[0]
+    return asked
 
 
 def _before(asked: _Asked) -> Iterator[_Asked]:

@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp
 from spyre_mlir.dialects.argument_notes import ZERO, NamedPlaces, note_of, places_of
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.arrays import Array, first_index
+from spyre_mlir.machine.levels.index_steps import index_of
 
 _NONE: Mapping[str, int] = {}
 
@@ -30,8 +31,12 @@ def check_places(function: FuncOp, number: int, name: str, values: Array, sizes:
     Raises:
         InputError: one does not.
     """
-    for asked in places_of(function, number) if values.size else ():
+    given = values
+    for asked in places_of(function, number) if given.size else ():
         low, high = asked.limits(sizes)
+        values = given if asked.by is None else index_of(asked.by, given, sizes)
+        if not values.size:
+            continue
         if low <= int(values.min()) and int(values.max()) <= high:
             continue
         wrong = (values < low) | (values > high)
@@ -66,8 +71,9 @@ def check_zeros(function: FuncOp, number: int, name: str, values: Array) -> None
 def _error(asked: NamedPlaces, name: str, values: Array, at: list[int], low: int, high: int) -> InputError:
     taken = f"{low:,} to {high:,}" if low <= high else "none"
     taken += "" if asked.but is None else f", and {asked.but}"
+    holds = "holds" if asked.by is None else "makes an index of"
     return InputError(
-        f"{name} holds {int(values[tuple(at)]):,}{f' at {at}' if at else ''}, and {asked.op} takes {taken}",
+        f"{name} {holds} {int(values[tuple(at)]):,}{f' at {at}' if at else ''}, and {asked.op} takes {taken}",
         where=asked.at or None,
         hint="pass indices of entries that are there, or a tensor with more of them",
     )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 import torch
 from torch import Tensor
 from torch.export import Dim
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.dialects.argument_notes import NamedPlaces, places_of
@@ -62,7 +63,7 @@ MADE_OF_IT: list[tuple[Function, list[tuple[int, int]]]] = [
     (lambda x, i: x[torch.where(i < 0, i + 5, i)], [(0, 2)]),
     (lambda x, i: x[torch.where(i < 0, i + 5, i).flip(0)[None]], [(0, 2)]),
     (lambda x, i: x[torch.cat([i, i + 2, i])], [(0, 1), (2, 1)]),
-    (lambda x, i: x[torch.where(i - 1 < 0, i - 1 + 5, i - 1)], []),  # three sums, and not one
+    (lambda x, i: x[torch.where(i - 1 < 0, i - 1 + 5, i - 1)], [(0, 1)]),  # by steps: three sums, and not one
 ]
 
 
@@ -78,10 +79,10 @@ COUNTED: list[tuple[Function, Tensor, list[tuple[int, int]]]] = [
     (lambda x, i: x[i + torch.arange(1, 6, 2)[None].flip(1)], START[None], [(1, 1), (5, 1)]),
     (lambda x, i: x.index_select(0, torch.arange(3, -1, -1) + i - 2), START, [(-2, 0), (1, 0)]),
     (lambda x, i: x[torch.arange(1) + i], START, [(0, 1)]),
-    (lambda x, i: x[torch.arange(2) + i], ROWS, []),  # each start has a number of its own
-    (lambda x, i: x[torch.add(i, torch.arange(2), alpha=2)], START, []),
+    (lambda x, i: x[torch.arange(2) + i], ROWS, [(0, 1)]),  # by steps: each start has a number of its own
+    (lambda x, i: x[torch.add(i, torch.arange(2), alpha=2)], START, [(0, 1)]),
     (lambda x, i: x[torch.arange(2.0).long() + i], START, []),
-    (lambda x, i: x[(torch.arange(2) + i) * 1], START, []),
+    (lambda x, i: x[(torch.arange(2) + i) * 1], START, [(0, 1)]),
 ]
 
 
@@ -92,17 +93,35 @@ def test_counts_from_an_argument_have_ends(number: int) -> None:
 
 
 NOT_FOLLOWED: list[Function] = [
-    lambda x, i: x[i * 1],
-    lambda x, i: x[i[:1]],
-    lambda x, i: x[i.to(torch.int32)],  # other numbers, if they need more bits
     lambda x, i: x[i.float().long()],
-    lambda x, i: x[torch.where(i < 0, i + 4, i)],
-    lambda x, i: x[torch.where(i < 1, i + 5, i)],
-    lambda x, i: x[torch.where(i < 0, i + 5, i) + 1],
     lambda x, i: x[i + x[:2, 0].long()],
+    lambda x, i: x[i * x.sum().long()],
+    lambda x, i: x[i.bitwise_xor(1)],
+    lambda x, i: x[sum([i * n for n in range(40)], i)],  # too long
     lambda x, i: x[:, :0][i],
     lambda x, i: x + i.sum(),
 ]
+
+
+COMPUTED: list[tuple[Function, list[str]]] = [
+    (lambda x, i: x[i * 2], ["mul"]),
+    (lambda x, i: x[i * 2 + 1], ["add", "mul"]),
+    (lambda x, i: x[(i * 2 + 1).view(2, 1).expand(2, 3)], ["add", "mul"]),  # in the shape before views
+    (lambda x, i: x[i[:1]], ["slice"]),
+    (lambda x, i: x[i.to(torch.int32)], ["to"]),
+    (lambda x, i: x[torch.where(i < 0, i + 4, i)], ["add", "lt", "where"]),
+    (lambda x, i: x[(i != 1).cumsum(0)], ["cumsum", "ne"]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(COMPUTED)))
+def test_arithmetic_on_an_argument_becomes_steps(number: int) -> None:
+    function, expected = COMPUTED[number]
+    (one,) = asked(function, X, ROWS)
+    assert one.by is not None
+    calls = [str(cast(DictionaryAttr, step).data["call"]).strip('"').removeprefix("aten.") for step in one.by]
+    assert sorted(call.replace("_to_copy", "to") for call in calls) == expected
+    assert NamedPlaces.read(one.attribute()) == one
 
 
 @pytest.mark.parametrize("number", range(len(NOT_FOLLOWED)))

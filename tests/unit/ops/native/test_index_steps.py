@@ -1,0 +1,100 @@
+"""Every step gives what torch gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from spyre_mlir.ops.native.index_steps import STEPS, result_of
+
+aten: Any = torch.ops.aten
+A = torch.tensor([[-7, 0, 5, 12], [3, -1, 8, 2]])
+B = torch.tensor([[2, -3, 4, 5], [-6, 1, 7, 3]])
+MASK = A > 1
+
+CASES: list[tuple[str, dict[str, Any], Callable[..., Tensor]]] = [
+    ("add", {"self": A, "other": B, "alpha": 3}, aten.add),
+    ("sub", {"self": A, "other": 4, "alpha": 2}, aten.sub),
+    ("rsub", {"self": A, "other": 4, "alpha": 2}, aten.rsub),
+    ("mul", {"self": A, "other": B}, aten.mul),
+    ("neg", {"self": A}, aten.neg),
+    ("abs", {"self": A}, aten.abs),
+    ("floor_divide", {"self": A, "other": B}, aten.floor_divide),
+    ("div", {"self": A, "other": B, "rounding_mode": "trunc"}, aten.div),
+    ("div", {"self": A, "other": B, "rounding_mode": "floor"}, aten.div),
+    ("remainder", {"self": A, "other": B}, aten.remainder),
+    ("clamp", {"self": A, "min": -2, "max": 4}, aten.clamp),
+    ("clamp_min", {"self": A, "min": -2}, aten.clamp_min),
+    ("clamp_max", {"self": A, "max": 4}, aten.clamp_max),
+    *((name, {"self": A, "other": B}, getattr(aten, name)) for name in ("minimum", "maximum")),
+    *((name, {"self": A, "other": 3}, getattr(aten, name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")),
+    *((name, {"self": A, "other": B}, getattr(aten, name)) for name in ("bitwise_and", "bitwise_or")),
+    ("bitwise_not", {"self": A}, aten.bitwise_not),
+    ("bitwise_not", {"self": MASK}, aten.bitwise_not),
+    ("logical_and", {"self": A, "other": MASK}, aten.logical_and),
+    ("logical_or", {"self": A, "other": MASK}, aten.logical_or),
+    ("logical_not", {"self": A}, aten.logical_not),
+    ("where", {"condition": MASK, "self": A, "other": B}, aten.where),
+    ("masked_fill", {"self": A, "mask": MASK, "value": 9}, aten.masked_fill),
+    ("cumsum", {"self": MASK, "dim": 1}, aten.cumsum),
+    ("cumsum", {"self": A[0, 0], "dim": 0}, aten.cumsum),
+    ("sum", {"self": MASK}, aten.sum),
+    ("sum", {"self": A, "dim": (-1,), "keepdim": True}, aten.sum),
+    ("view", {"self": A, "size": (4, -1)}, aten.view),
+    ("reshape", {"self": A.T, "shape": (2, 4)}, aten.reshape),
+    ("unsqueeze", {"self": A, "dim": -1}, aten.unsqueeze),
+    ("squeeze", {"self": A[None, :, :, None]}, aten.squeeze),
+    ("squeeze", {"self": A[None, :, :, None], "dim": (0, 1)}, aten.squeeze),
+    ("permute", {"self": A, "dims": (1, 0)}, aten.permute),
+    ("transpose", {"self": A, "dim0": 0, "dim1": 1}, aten.transpose),
+    ("expand", {"self": A[:, :1], "size": (3, -1, 2)}, aten.expand),
+    ("flip", {"self": A, "dims": (0, 1)}, aten.flip),
+    ("roll", {"self": A, "shifts": (1, 2), "dims": (0, 1)}, aten.roll),
+    ("roll", {"self": A, "shifts": (3,), "dims": ()}, aten.roll),
+    ("slice", {"self": A, "dim": -1, "start": 1, "end": 9223372036854775807, "step": 2}, aten.slice),
+    ("select", {"self": A, "dim": 1, "index": -1}, aten.select),
+    ("cat", {"tensors": (A, B), "dim": -1}, aten.cat),
+    ("stack", {"tensors": (A, B), "dim": 1}, aten.stack),
+    *((name, {"self": A}, getattr(aten, name)) for name in ("alias", "detach", "contiguous", "clone")),
+    ("lift_fresh_copy", {"self": A}, aten.lift_fresh_copy),
+    ("arange", {"end": 7}, torch.arange),
+    ("arange", {"start": 7, "end": -2, "step": -3}, torch.arange),
+    ("full", {"size": (2, 3), "fill_value": 4}, torch.full),
+    ("zeros", {"size": (2, 3)}, lambda size: torch.zeros(size, dtype=torch.int64)),
+    ("ones", {"size": (2, 3)}, lambda size: torch.ones(size, dtype=torch.int64)),
+    ("zeros_like", {"self": A}, aten.zeros_like),
+    ("ones_like", {"self": A}, aten.ones_like),
+]
+
+
+def as_arrays(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(as_arrays, value))
+    return value.numpy() if isinstance(value, Tensor) else value
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_step(number: int) -> None:
+    name, given, function = CASES[number]
+    expected = function(**given)
+    kind = np.bool_ if expected.dtype is torch.bool else np.int64
+    found = result_of(name, {key: as_arrays(value) for key, value in given.items()}, kind)
+    assert found.dtype == kind
+    torch.testing.assert_close(torch.from_numpy(found.copy()), expected)
+
+
+@pytest.mark.parametrize("kind", [torch.bool, torch.uint8, torch.int16, torch.int32, torch.int64])
+def test_conversions_wrap_around(kind: torch.dtype) -> None:
+    many = torch.tensor([0, 255, 256, -1, 40000, 2**31, 2**32 + 5])
+    for name in ("to", "_to_copy"):
+        found = torch.from_numpy(result_of(name, {"self": many.numpy()}, torch.empty(0, dtype=kind).numpy().dtype))
+        torch.testing.assert_close(found, many.to(kind).to(found.dtype))
+
+
+def test_every_step_is_compared() -> None:
+    assert set(STEPS) - {name for name, *_ in CASES} == {"to", "_to_copy"}

@@ -48,7 +48,7 @@ def build(
     with progress(LEVELS[-1], options.progress) as step:
         try:
             program = import_model(model, args, kwargs, step, dynamic_shapes, options)
-            _check_no_bound(options)
+            check_no_bound(options)
         except DataSizesError as sizes:
             if buckets:
                 sizes.hint = _NO_BUCKETS
@@ -197,10 +197,18 @@ def lower_program(
     return CompiledModel(program, lowered, options)
 
 
-def _check_no_bound(options: CompileOptions) -> None:
+def check_no_bound(options: CompileOptions) -> None:
     """Raises InputError if sizes that data decides have a bound: the model has none of them."""
     if options.max_size is not None:
         raise InputError("max_size is of sizes that data decides, and the model has none", hint=_NO_MAX_SIZE)
 
 
-__all__ = ["build", "build_dynamic", "build_parted", "build_static", "import_model", "lower_program"]
+__all__ = [
+    "build",
+    "build_dynamic",
+    "build_parted",
+    "build_static",
+    "check_no_bound",
+    "import_model",
+    "lower_program",
+]

@@ -95,6 +95,11 @@ def read_names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def read_max_size(text: str) -> MaxSize:
+    """Read the largest size that data decides: a number or ``known``, which the options check."""
+    return cast("MaxSize", int(text) if text.isascii() and text.isdigit() else text)
+
+
 _TO_SUPERDSC = "convert-spyre-kernel-to-superdsc"
 _TO_ROWS = "pad-rows"
 _TO_LAYOUTS = "choose-layouts"
@@ -245,7 +250,7 @@ class CompileOptions:
         "compiled once, for this bound, and calls are padded and masked; a program in which padding would reach a "
         "result is refused. ``known`` takes the bounds that the program itself states, by ``torch._check`` and by "
         "its shapes. None compiles for the sizes of each call",
-        flag=False,
+        read=read_max_size,
     )
     specialize_values: bool = _option(
         False,

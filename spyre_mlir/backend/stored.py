@@ -178,7 +178,7 @@ def check_one_program(directory: Path) -> None:
         raise ReadError(
             "data divides this model into parts, of which each is a program of its own",
             where=str(directory),
-            hint="spyre_mlir.load(directory) runs it; its folders are bundle directories",
+            hint="spyre-run and spyre_mlir.load take it; its folders are bundle directories",
         )
     if (directory / SIZES_FILE).is_file():
         raise ReadError(

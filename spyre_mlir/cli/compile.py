@@ -1,4 +1,4 @@
-"""`spyre-compile`: a saved PyTorch program becomes a bundle directory."""
+"""`spyre-compile`: a saved PyTorch program becomes a bundle directory, or several in one where data decides sizes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from spyre_mlir.cli.support.endings import ToolArgumentParser, add_verbosity, gu
 from spyre_mlir.cli.support.memory_limit import add_memory_limit, limit_memory
 from spyre_mlir.cli.support.output import STDOUT, PendingOutput, json_place
 from spyre_mlir.cli.translate_ktir import TARGETS, deliver, pending_ktir
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import DataSizesError, InputError
 
 if TYPE_CHECKING:
     from spyre_mlir.cli.support.watch import PassWatch
@@ -229,6 +229,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _compile(arguments: argparse.Namespace) -> int:
+    from spyre_mlir.builders import check_no_bound
+    from spyre_mlir.cli.compiling.parts import compiled_parts
     from spyre_mlir.compiled import CompiledModel
     from spyre_mlir.dynamic.programs import with_sizes
     from spyre_mlir.pipeline import LEVELS, lower_to_ktir
@@ -245,7 +247,12 @@ def _compile(arguments: argparse.Namespace) -> int:
     pending = pending_ktir(arguments.output, split=arguments.split) if ktir else None
     emitted = None if arguments.emit is None or arguments.output in (None, STDOUT) else PendingOutput(arguments.output)
     with progress(wanted, False if arguments.verbose else None) as step:  # log lines would tear a bar
-        program = _import(Path(arguments.model), step)
+        try:
+            program = _import(Path(arguments.model), step)
+        except DataSizesError as data_sizes:
+            _deliver(compiled_parts(data_sizes, options, arguments, step), emitted)
+            return 0
+        check_no_bound(options)
         if arguments.weights is not None:
             from spyre_mlir.frontend import bind
 
@@ -268,11 +275,16 @@ def _compile(arguments: argparse.Namespace) -> int:
                 text = deliver(module, pending, split=arguments.split)
             else:
                 text = _bundled(CompiledModel(program, lowered, options), options, arguments, step)
+    _deliver(text, emitted)
+    return 0
+
+
+def _deliver(text: str, emitted: PendingOutput | None) -> None:
+    """Write a text to the file of `--emit`, or to standard output."""
     if emitted is not None:
         emitted.deliver(text)
         text = f"wrote {emitted.target}\n"
     sys.stdout.write(text)
-    return 0
 
 
 def _bundled(

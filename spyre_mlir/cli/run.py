@@ -69,6 +69,10 @@ def run(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from spyre_mlir.backend.stored import PARTS_FILE
+
+    if (Path(options.path) / PARTS_FILE).is_file():
+        return _run_parts(options)
     if options.card is not None:
         from spyre_mlir.cli.run_external import run_on_card
 
@@ -127,6 +131,17 @@ def _run(options: argparse.Namespace) -> int:
     return _finish(
         options, outputs, lambda: runnable.observe(inputs) if runnable.observe else [], "", predicted, pending, met
     )
+
+
+def _run_parts(options: argparse.Namespace) -> int:
+    """Runs a model in parts, and gives the exit code."""
+    from spyre_mlir.cli.run_parts import results_of_parts
+    from spyre_mlir.cli.support.timing import predictions
+    from spyre_mlir.machine.faults import FaultLog
+
+    pending, path = pending_json(options.json), Path(options.path)
+    outputs = results_of_parts(path, read_inputs(options.input), options)
+    return _finish(options, outputs, list, "", predictions(path, options), pending, FaultLog(options.on_fault))
 
 
 def _numerics_for(path: Path, *, compares: bool) -> Numerics:

@@ -17,11 +17,16 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Parse the options of a call; an unusable command line ends the process with a message."""
     parser = ToolArgumentParser(
         prog="spyre-run",
-        description="Run an .mlir file of any level, a bundle directory, or a SuperDSC file, on the hardware model.",
+        description="Run an .mlir file of any level, a bundle directory, a model in parts, or a SuperDSC file, on the "
+        "hardware model.",
         epilog="Arguments without --input come from the bundle's data file, else they are random: numbers uniform in "
         f"[-1, 1), integers from 0 to {RANDOM_INTEGERS_BELOW - 1}.",
     )
-    parser.add_argument("path", metavar="PATH", help="an .mlir file, a bundle directory, or a SuperDSC .json file")
+    parser.add_argument(
+        "path",
+        metavar="PATH",
+        help="an .mlir file, a directory of a bundle or of a model in parts, or a SuperDSC .json file",
+    )
     parser.add_argument(
         "--to",
         metavar="LEVEL|PASS",

@@ -6,13 +6,14 @@ Decision: docs/decisions/0149-programs-are-divided-where-data-decides-sizes.md
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from typing_extensions import TypeIs
 
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.debug.named_inputs import bound_inputs, check_names
 from spyre_mlir.dynamic.exported import choices_of
 from spyre_mlir.dynamic.model import DynamicModel
 from spyre_mlir.errors import InputError, UnsupportedError
@@ -30,11 +31,16 @@ from spyre_mlir.transforms.specialize_shapes import check_guards, check_sizes
 from spyre_mlir.transforms.utils.host_fallback import HostStep, tell_host_steps
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from xdsl.dialects.builtin import TensorType
+    from xdsl.ir import Attribute
+
     from spyre_mlir.frontend.data_sizes.calls import DividedCall
     from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
 
 log = logging.getLogger(__name__)
 
+_GIVE = "give it by --input {name}=FILE.npy"
 _REASON = "data decides the size of its result"
 
 
@@ -129,24 +135,30 @@ class PartedModel(ShownAsText, PickledAsSaved):
         """
         if check_level(level) != LEVELS[0]:
             raise InputError(f"the level {level} has no symbols", hint=f"ask one of .programs for .mlir({level!r})")
+        return "\n".join(
+            f"// the host: {step}" if isinstance(step, str) else _text_of(step, generic=generic, locations=locations)
+            for step in self._steps()
+        )
+
+    def summary(self) -> str:
+        """Return a line for each step: the calls of the host that make sizes, and how each part is compiled."""
+        lines = [
+            f"host: {step}" if isinstance(step, str) else f"device: {step.name} is compiled {step.described()}"
+            for step in self._steps(checks=False)
+        ]
+        return "\n".join(lines)
+
+    def _steps(self, *, checks: bool = True) -> Iterator[Part | str]:
+        """The parts in order, and the calls of the host between them as text, with or without checks."""
+        from spyre_mlir.frontend.data_sizes.branches import makes_size
         from spyre_mlir.frontend.data_sizes.calls import host_call_text
 
-        lines, parts = list[str](), iter(self._parts)
+        parts = iter(self._parts)
         for step in self._program.steps:
-            if not _is_piece(step):
-                lines.append(f"// the host: {host_call_text(step)}")
-                continue
-            part = next(parts)
-            made = part.made
-            if part.bounded is not None:
-                sizes = ", ".join(f"{symbol} <= {size}" for symbol, size in part.bounded.most.items())
-                lines.append(f"// {part.name} is compiled once for {sizes}")
-                made = part.bounded.program
-            if made is None:
-                lines.append(f"// {part.name} is compiled for the sizes of each call")
-            else:
-                lines.append(made.mlir(LEVELS[0], generic=generic, locations=locations))
-        return "\n".join(lines)
+            if _is_piece(step):
+                yield next(parts)
+            elif checks or makes_size(step.node):
+                yield host_call_text(step)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the steps in order."""
@@ -174,6 +186,34 @@ class PartedModel(ShownAsText, PickledAsSaved):
             inputs = call.inputs_of(part.piece)
             call.keep(part.piece, part.run(inputs, run))
         return call.results()
+
+    def run_arrays(self, given: Mapping[str, NDArray[Any]], seed: int = 0) -> Mapping[str, NDArray[Any]]:
+        """Run a call by name, as `spyre-run` does.
+
+        Args:
+            given: values of inputs, by name; of the numbers that the inputs take, or such as convert to them.
+            seed: of random values for inputs without a given one, and of torch's generator.
+
+        Returns:
+            Tensors and numbers among the results, by their path.
+
+        Raises:
+            InputError: a value is of no input or does not fit one, or an input with a symbol is not given.
+            UnsupportedError: an input is complex.
+        """
+        from spyre_mlir.frontend import seed_generator
+        from spyre_mlir.frontend.calling.named_calls import arrays_by_name, call_of_arrays, types_by_name
+
+        program = self._program
+        types = types_by_name(program.inputs, program.sizes)
+        check_names(given, [name for name, _ in types])
+        for name, kind in types:
+            if name not in given and not cast("TensorType[Attribute]", kind).has_static_shape():
+                raise InputError(f"the input '{name}' has a size of the caller's choice", hint=_GIVE.format(name=name))
+        arrays = bound_inputs(types, given, {}, (), seed)
+        args, kwargs = call_of_arrays(program.inputs, program.call_spec.in_spec, [a for a in arrays if a is not None])
+        seed_generator(seed)
+        return arrays_by_name(program.call_spec.out_spec, self(*args, **kwargs))
 
     def verify(self, *args: Any, tolerance: float = 1e-4, **kwargs: Any) -> Verification:
         """Compare every level of every part with torch, and the results of the whole with the model's.
@@ -252,6 +292,14 @@ class PartedModel(ShownAsText, PickledAsSaved):
             f"{name} is of one program, and data divides {self.name} into {len(self._parts)} parts with host steps",
             hint=f"call the model, and ask one of .programs for {name}",
         )
+
+
+def _text_of(part: Part, *, generic: bool, locations: bool) -> str:
+    """The aten level of a part; a line that says how it is compiled, unless its sizes are known or symbols."""
+    made = part.made if part.bounded is None else part.bounded.program
+    note = [] if part.bounded is None and made is not None else [f"// {part.name} is compiled {part.described()}"]
+    text = [] if made is None else [made.mlir(LEVELS[0], generic=generic, locations=locations)]
+    return "\n".join(note + text)
 
 
 def _is_piece(step: Piece | SizingCall) -> TypeIs[Piece]:

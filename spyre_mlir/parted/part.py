@@ -84,6 +84,14 @@ class Part:
 
         return reads_data_size(self.piece)
 
+    def described(self) -> str:
+        """Return for which sizes it is compiled, and when."""
+        if self.bounded is not None:
+            return "once for " + ", ".join(f"{symbol} <= {size}" for symbol, size in self.bounded.most.items())
+        if isinstance(self.made, CompiledModel):
+            return "once"
+        return "for the sizes of each call" + ("" if self.made is None else ", from a program with symbols")
+
     def run(self, inputs: tuple[Any, ...], run: Run) -> Any:
         """Run the program for these inputs.
 

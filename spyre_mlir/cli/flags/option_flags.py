@@ -36,6 +36,8 @@ def add_option(parser: argparse.ArgumentParser, entry: Field[Any]) -> None:
 
 def _form(entry: Field[Any]) -> str:
     """The form of a flag's text."""
+    if entry.default is None:
+        return "NUMBER"
     return "NAME,…" if isinstance(entry.default, tuple) else "NAME=NUMBER,…"
 
 

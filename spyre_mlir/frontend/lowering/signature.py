@@ -255,7 +255,7 @@ def _results(
     """The user's outputs, then the new values of mutated arguments."""
     specs = exported.graph_signature.output_specs
     user = [(n, s) for n, s in enumerate(specs) if s.kind is OutputKind.USER_OUTPUT]
-    names = _output_names(cast(TreeSpec, exported.call_spec.out_spec), len(user))
+    names = output_names(cast(TreeSpec, exported.call_spec.out_spec), len(user))
     results: list[ProgramResult] = []
     leaves: list[int | TreeConstant] = []
     for name, (number, spec) in zip(names, user, strict=True):
@@ -274,7 +274,7 @@ def _results(
     return tuple(results), tuple(leaves)
 
 
-def _output_names(tree: TreeSpec, count: int) -> list[str]:
+def output_names(tree: TreeSpec, count: int) -> list[str]:
     """Names of the leaves by their path, e.g. ``logits``, ``states.0``; ``output`` for a lone tensor."""
     try:
         paths, _ = tree_flatten_with_path(tree.unflatten(range(count)))

@@ -13,7 +13,7 @@ from spyre_mlir.cache.lower import lower_once, lowered_key
 from spyre_mlir.cache.store import Store
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dynamic.files import SavedSizes, Sizes
+from spyre_mlir.dynamic.files import SavedSizes, SizesKey
 from spyre_mlir.dynamic.model import Buckets, DynamicModel
 from spyre_mlir.errors import DataSizesError, InputError, UnsupportedError
 from spyre_mlir.options import CompileOptions
@@ -76,7 +76,7 @@ def build_dynamic(
     specializations: int,
     buckets: Sequence[int],
     saved: SavedSizes | None = None,
-    apart: Mapping[Sizes, CompiledModel] | None = None,
+    apart: Mapping[SizesKey, CompiledModel] | None = None,
 ) -> DynamicModel:
     """A model with symbols; if it was saved, with what was lowered, and with programs for sizes apart."""
     from spyre_mlir.frontend import is_complete

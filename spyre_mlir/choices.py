@@ -20,3 +20,5 @@ CacheKind = Literal["static", "sliding", "growing"]
 
 # Made-up integers count from 0 to below this.
 RANDOM_INTEGERS_BELOW = 10
+# Made-up sizes are multiples: even, different, and neither 0 nor 1, for which torch traces other programs.
+EXAMPLE_STEP = 8

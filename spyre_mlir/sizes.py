@@ -18,6 +18,7 @@ def read_size(text: str) -> int:
 
 
 def counted(number: int, noun: str, verb: str = "") -> str:
-    """Return a count with its noun: 1 kernel, 2 kernels; with a verb in its form: 1 kernel rounds, 2 kernels round."""
-    text = f"{number:,} {noun}{'s' * (number != 1)}"
+    """Return a count with its noun: 1 kernel, 2 launches; with a verb in its form: 1 kernel rounds, 2 kernels round."""
+    ending = "es" if noun.endswith("ch") else "s"
+    text = f"{number:,} {noun}{ending * (number != 1)}"
     return f"{text} {verb}{'s' * (number == 1)}" if verb else text

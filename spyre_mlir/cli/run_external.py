@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spyre_mlir.errors import InputError, MachineFault
+from spyre_mlir.sizes import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,22 +102,18 @@ def _account(program: ExternalProgram, given: Mapping[str, Array]) -> str:
     from spyre_mlir.machine.bundle.external_bundle import described
 
     files = {step.op.sdsc_filename.data for step in program.steps}
-    lines = [f"ran {_count(len(program.steps), 'launch', 'es')} of {_count(len(files), 'file')}"]
+    lines = [f"ran {counted(len(program.steps), 'launch')} of {counted(len(files), 'file')}"]
     read = written = 0
     for number, step in enumerate(program.steps):
         traffic = program.traffic(number)
         read, written = read + traffic[0], written + traffic[1]
-        what = f"{step.view.op_func_name} on {_count(step.view.cores, 'core')}"
+        what = f"{step.view.op_func_name} on {counted(step.view.cores, 'core')}"
         lines.append(f"  {step.name}: {what}, reads {traffic[0]:,} bytes, writes {traffic[1]:,}")
     lines.append(f"  together {read:,} bytes read, {written:,} written")
     lines.append("inputs:")
     lines += [f"  {line}{_origin(t, given)}" for t, line in zip(program.inputs, described(program.inputs), strict=True)]
     lines += ["results:", *(f"  {line}" for line in described(program.results))]
     return "\n".join(lines) + "\n" + NOT_KNOWN
-
-
-def _count(number: int, what: str, plural: str = "s") -> str:
-    return f"{number} {what}{'' if number == 1 else plural}"
 
 
 def _origin(tensor: ExternalTensor, given: Mapping[str, Array]) -> str:

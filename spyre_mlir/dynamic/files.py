@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from spyre_mlir.dialects.superdsc.model.json_value import Json
 
 # Values of all symbols, sorted by name.
-Sizes = tuple[tuple[str, int], ...]
+SizesKey = tuple[tuple[str, int], ...]
 
 _FORMAT, _VERSION = "spyre-mlir model with symbols", 1
 _LOWERED = "lowered"
@@ -57,7 +57,7 @@ class SavedSizes:
     choices: Mapping[str, Any]
     buckets: Sequence[int]
     proved: frozenset[str]
-    apart: Mapping[Sizes, Path]
+    apart: Mapping[SizesKey, Path]
     lowered: Store
 
 
@@ -80,7 +80,7 @@ class ToSave:
     choices: Mapping[str, Any]
     buckets: Mapping[int, CompiledModel]
     programs: Iterable[CompiledModel]
-    apart: Mapping[Sizes, CompiledModel]
+    apart: Mapping[SizesKey, CompiledModel]
     before: Store | None = None
 
 
@@ -161,4 +161,4 @@ def _entries(directory: Path) -> Store:
     return Store(directory, sys.maxsize)
 
 
-__all__ = ["SavedSizes", "Sizes", "ToSave", "is_dynamic", "read_sizes", "write_sizes"]
+__all__ = ["SavedSizes", "SizesKey", "ToSave", "is_dynamic", "read_sizes", "write_sizes"]

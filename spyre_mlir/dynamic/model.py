@@ -19,7 +19,7 @@ from spyre_mlir.dialects.argument_notes import places_of
 from spyre_mlir.dialects.aten_sizes import SymbolRange
 from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dynamic.exported import choices_of
-from spyre_mlir.dynamic.files import Sizes, ToSave, write_sizes
+from spyre_mlir.dynamic.files import SizesKey, ToSave, write_sizes
 from spyre_mlir.dynamic.programs import specialized, symbols_of
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.levels.named_places import check_places
@@ -74,7 +74,7 @@ class DynamicModel(ShownAsText, PickledAsSaved, IsNoModule):
         specializations: int,
         static: Static | None = None,
         buckets: Buckets | None = None,
-        apart: Mapping[Sizes, CompiledModel] | None = None,
+        apart: Mapping[SizesKey, CompiledModel] | None = None,
         lowered: Store | None = None,
     ) -> None:
         """Keeps the program; only buckets are lowered before the first call.
@@ -100,7 +100,7 @@ class DynamicModel(ShownAsText, PickledAsSaved, IsNoModule):
         self._options = options
         self._kept = specializations
         self._static: Static | None = static
-        self._made: OrderedDict[Sizes, CompiledModel] = OrderedDict()
+        self._made: OrderedDict[SizesKey, CompiledModel] = OrderedDict()
         self._apart = dict(apart or {})
         self._lowered = lowered
         self._buckets = {} if buckets is None else self._ahead(buckets)
@@ -308,5 +308,5 @@ class DynamicModel(ShownAsText, PickledAsSaved, IsNoModule):
         return self.compiled_for(*args, **kwargs).verify(*args, tolerance=tolerance, **kwargs)
 
 
-def _key(sizes: Mapping[str, int]) -> Sizes:
+def _key(sizes: Mapping[str, int]) -> SizesKey:
     return tuple(sorted(sizes.items()))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from spyre_mlir.choices import EXAMPLE_STEP
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.aten_sizes import GuardOp
 from spyre_mlir.dialects.ir.functions import functions
@@ -22,15 +23,12 @@ from spyre_mlir.transforms.specialize_shapes import check_guards
 if TYPE_CHECKING:
     from spyre_mlir.frontend import Program
     from spyre_mlir.frontend.data_sizes.dividing import Piece
-    from spyre_mlir.frontend.data_sizes.padded import PaddedPiece
+    from spyre_mlir.frontend.data_sizes.padded import PaddedPiece, SizesBySymbol
 
-Sizes = Mapping[Any, int]
 # The operator that makes a size, and its place in the model, by the name of the symbol.
 Makers = Mapping[str, tuple[str, str]]
 
 _HINT = "leave out max_size: each size then has a program of its own"
-# Sizes that the piece is imported for: even, and different.
-_EXAMPLE_STEP = 8
 # Between the sizes of a program: one less is compared, too, and a product has a few more.
 _APART = 4
 
@@ -48,7 +46,7 @@ class BoundedPart:
 
     piece: PaddedPiece
     program: CompiledModel
-    most: Sizes
+    most: SizesBySymbol
     makers: Makers
     _small: dict[tuple[int, ...], bool] = field(default_factory=dict[tuple[int, ...], bool])
 
@@ -73,7 +71,7 @@ class BoundedPart:
         results = self.piece.results(run(self.program, given), sizes)
         return None if results is None or has_gaps(results) else results
 
-    def _check(self, sizes: Sizes) -> None:
+    def _check(self, sizes: SizesBySymbol) -> None:
         for symbol, size in sizes.items():
             if size > self.most[symbol] and not self.piece.derives(symbol):
                 op, place = _makers_of(symbol, self.makers)[0]
@@ -83,7 +81,7 @@ class BoundedPart:
                     hint="compile the model with a larger max_size, or without it",
                 )
 
-    def _stands_for(self, inputs: Sequence[Any], sizes: Sizes) -> bool:
+    def _stands_for(self, inputs: Sequence[Any], sizes: SizesBySymbol) -> bool:
         """Return if the program stands for these sizes: for 1 if torch gives no other shapes for it, never for 0.
 
         The proof takes the first element of a constant for one of the caller's.
@@ -166,7 +164,7 @@ class Bounding:
             found[symbol] = min(known)
         return found
 
-    def _proved(self, piece: PaddedPiece, bounds: Sizes) -> BoundedPart:
+    def _proved(self, piece: PaddedPiece, bounds: SizesBySymbol) -> BoundedPart:
         from spyre_mlir.frontend import sizes_of_call
 
         least = piece.least()
@@ -175,7 +173,7 @@ class Bounding:
         if program.origin is None:
             raise UnsupportedError(f"torch takes the sizes of {program.name} for granted")
 
-        def at(sizes: Sizes) -> Program:
+        def at(sizes: SizesBySymbol) -> Program:
             try:
                 return specialized(program, sizes_of_call(program, piece.examples(sizes)))
             except InputError as error:
@@ -192,12 +190,12 @@ class Bounding:
             check_bucket(at({**others, symbol: size}), size, smaller, self.options)
         return BoundedPart(piece, self.build(at(most)), bounds, self.makers)
 
-    def _imported(self, piece: PaddedPiece, least: Sizes, most: Sizes) -> Program:
+    def _imported(self, piece: PaddedPiece, least: SizesBySymbol, most: SizesBySymbol) -> Program:
         """The program with symbols: for sizes far apart, or if the model refuses these, for sizes within the bounds."""
         from spyre_mlir.frontend import import_program
 
         fixed = piece.extents()
-        wide = {s: _beside(max(_EXAMPLE_STEP * number, least[s]), fixed) for number, s in enumerate(most, 1)}
+        wide = {s: _beside(max(EXAMPLE_STEP * number, least[s]), fixed) for number, s in enumerate(most, 1)}
         try:
             return import_program(piece.model, piece.examples(wide), None, (piece.dynamic_shapes(),))
         except ImportProgramError:
@@ -245,7 +243,7 @@ def _check_condition(condition: str, sizes: Mapping[str, int]) -> None:
         raise UnsupportedError(error.message) from error
 
 
-def _compiled(most: Sizes, piece: PaddedPiece, masked: bool) -> dict[Any, int]:
+def _compiled(most: SizesBySymbol, piece: PaddedPiece, masked: bool) -> dict[Any, int]:
     """The sizes of the program: one more than the least at least, with which it is compared, and apart from each other.
 
     Equal constants are one argument, so that a program with several equal sizes has fewer than one for smaller sizes.
@@ -277,7 +275,7 @@ def _below(size: int, least: int, fixed: Collection[int]) -> int:
     return next((n for n in range(size, least - 1, -1) if n not in fixed), size)
 
 
-def _settings(least: Sizes, most: Sizes, fixed: Collection[int]) -> Iterator[tuple[Any, Sizes]]:
+def _settings(least: SizesBySymbol, most: SizesBySymbol, fixed: Collection[int]) -> Iterator[tuple[Any, SizesBySymbol]]:
     """Each symbol, with the sizes of the other ones: the largest, and small ones, apart from the least and from others.
 
     Args:
@@ -291,7 +289,7 @@ def _settings(least: Sizes, most: Sizes, fixed: Collection[int]) -> Iterator[tup
             yield symbol, _small({s: n for s, n in most.items() if s != symbol}, least, {*fixed, size, size - 1})
 
 
-def _small(most: Sizes, least: Sizes, fixed: Collection[int]) -> dict[Any, int]:
+def _small(most: SizesBySymbol, least: SizesBySymbol, fixed: Collection[int]) -> dict[Any, int]:
     """Small sizes, apart from the least, from each other, and from some that a program has besides."""
     small = dict[Any, int]()
     for symbol, bound in most.items():

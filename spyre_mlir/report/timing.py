@@ -25,6 +25,7 @@ from spyre_mlir.report.advice import advice
 from spyre_mlir.report.host_steps import HostWork, left_out
 from spyre_mlir.report.shares import Share, by_function, by_module, moving_us
 from spyre_mlir.report.tables import listing
+from spyre_mlir.sizes import counted
 
 COLUMNS: dict[str, JustifyMethod] = {
     "file": "left",
@@ -101,7 +102,7 @@ def timing_text(timeline: Timeline, host: Sequence[HostWork] = (), shown: int = 
     lines = [listing(f"predicted time, {timeline.profile} profile", COLUMNS, [*kernels, *steps], SPARE), LEGEND]
     if rest:
         together = sum(timeline.kernels[n].cost.total for n in rest)
-        lines.append(f"and {_count(len(rest), 'shorter kernel')}, {three_digits(together)} us together")
+        lines.append(f"and {counted(len(rest), 'shorter kernel')}, {three_digits(together)} us together")
     shares = {"function": by_function(timeline), "module": by_module(timeline)}
     groups = [_share_table(group, found) for group, found in shares.items() if len(found) > 1]
     return "\n".join([*lines, *groups, *_totals(timeline, host), *map(str, advice(timeline))])
@@ -151,16 +152,12 @@ def three_digits(number: float) -> str:
     return f"{number:.{min(digits, 5)}f}"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def _totals(timeline: Timeline, host: Sequence[HostWork]) -> list[str]:
     total, roofline = timeline.total_us, timeline.roofline_us
     busy, moving = timeline.kernels_us, moving_us(timeline)
     waits = ", ".join(f"{bound} {us / busy:.0%}" for bound, us in timeline.times_by_bound.items() if busy)
     steps = len(timeline.host_steps)
-    least, also = ("at least ", f" and the transfers of {_count(steps, 'host step')}") if steps else ("", "")
+    least, also = ("at least ", f" and the transfers of {counted(steps, 'host step')}") if steps else ("", "")
     distance = (
         f", {least}{total / roofline:.1f} times the {three_digits(roofline)} us of the roofline" if roofline else ""
     )
@@ -171,7 +168,7 @@ def _totals(timeline: Timeline, host: Sequence[HostWork]) -> list[str]:
     unknown = sum(None in launch.loops for launch in launches(tuple(k.launch for k in timeline.kernels)))
     moved, must, copies = (three_digits(count / _BYTES_PER_MB) for count in (once, compulsory, own))
     lines = [
-        f"time: {least}{three_digits(total)} us for {_count(len(timeline.kernels), 'kernel')}{also}{distance}; "
+        f"time: {least}{three_digits(total)} us for {counted(len(timeline.kernels), 'kernel')}{also}{distance}; "
         + left_out(host, timeline.host_steps),
         f"bottleneck: {waits or 'none'}",
         f"rearranging data, by copies, layout changes and conversions: {three_digits(moving)} us"
@@ -182,5 +179,5 @@ def _totals(timeline: Timeline, host: Sequence[HostWork]) -> list[str]:
         f"least certain: {weakest.word}",
     ]
     if unknown:
-        lines.append(f"{_count(unknown, 'kernel')} in loops whose length only the run knows, counted once")
+        lines.append(f"{counted(unknown, 'kernel')} in loops whose length only the run knows, counted once")
     return lines

@@ -23,4 +23,5 @@ def test_other_texts_are_no_sizes(text: str) -> None:
 
 def test_numbers_of_things() -> None:
     assert [counted(n, "kernel") for n in (0, 1, 2, 1234)] == ["0 kernels", "1 kernel", "2 kernels", "1,234 kernels"]
+    assert [counted(n, "launch") for n in (1, 2)] == ["1 launch", "2 launches"]
     assert [counted(n, "kernel", "round") for n in (1, 2)] == ["1 kernel rounds", "2 kernels round"]

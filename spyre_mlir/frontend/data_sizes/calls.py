@@ -11,6 +11,7 @@ from torch.export import Dim, ExportedProgram
 from torch.fx import GraphModule, Node
 from torch.fx.traceback import preserve_node_meta
 
+from spyre_mlir.choices import EXAMPLE_STEP
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.calling.tensor_states import write
 from spyre_mlir.frontend.capture.archive import load_pt2
@@ -35,9 +36,6 @@ from spyre_mlir.frontend.symbolic.guards import guards_of
 from spyre_mlir.frontend.symbolic.sizes import Sizes
 from spyre_mlir.frontend.torch_private import hint_of_symbol, tree_flatten
 from spyre_mlir.ops.checks import REMEDY
-
-# Examples of sizes: even, different, and neither 0 nor 1, for which torch traces other programs.
-_EXAMPLE_STEP = 8
 
 
 def import_divided(name: str, exported: ExportedProgram) -> DividedProgram:
@@ -216,7 +214,7 @@ def symbolic_examples(piece: Piece) -> tuple[tuple[Any, ...], tuple[Any, ...] | 
         return None
     found = {str(s): (s, extent) for value in values for extent in _symbolic(value) for s in _symbols(extent)}
     sizes = {
-        symbol: hint_of_symbol(extent, symbol) or _EXAMPLE_STEP * (number + 1)
+        symbol: hint_of_symbol(extent, symbol) or EXAMPLE_STEP * (number + 1)
         for number, (symbol, extent) in enumerate(found[name] for name in sorted(found))
     }
     shapes = [[_size(extent, sizes) for extent in value.shape] for value in values]

@@ -29,7 +29,7 @@ from spyre_mlir.frontend.graph_runs import KnownNumbers
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, size_bounds, tree_flatten
 
-Sizes = Mapping[Any, int]
+SizesBySymbol = Mapping[Any, int]
 
 
 class PaddedPiece:
@@ -42,7 +42,7 @@ class PaddedPiece:
         is_checked: whether its last result says if the program stands for a call.
     """
 
-    def __init__(self, piece: Piece, name: str, *, masked: bool, bounds: Sizes | None = None) -> None:
+    def __init__(self, piece: Piece, name: str, *, masked: bool, bounds: SizesBySymbol | None = None) -> None:
         """Writes the graph of the piece.
 
         Args:
@@ -93,11 +93,11 @@ class PaddedPiece:
         """Return whether a size follows from the other ones."""
         return symbol in self._derived
 
-    def with_derived(self, sizes: Sizes) -> dict[Any, int]:
+    def with_derived(self, sizes: SizesBySymbol) -> dict[Any, int]:
         """Return sizes by symbol, and those of the expressions that follow from them."""
         return {**sizes, **{expression: _value(expression, sizes) for expression in self._derived}}
 
-    def with_largest_derived(self, most: Sizes) -> dict[Any, int]:
+    def with_largest_derived(self, most: SizesBySymbol) -> dict[Any, int]:
         """Return the largest sizes by symbol, and of the expressions that follow from them: `6 - u0` falls with u0."""
         ends = product(*((self.lower(symbol), size) for symbol, size in most.items()))
         settings = [self.with_derived(dict(zip(most, end, strict=True))) for end in ends]
@@ -117,13 +117,13 @@ class PaddedPiece:
         """Return the least sizes that the program is compared for: torch traces as if none were 0 or 1."""
         return {symbol: max(2, self.lower(symbol), self._least.get(symbol, 0)) for symbol in self.symbols}
 
-    def examples(self, sizes: Sizes) -> tuple[torch.Tensor, ...]:
+    def examples(self, sizes: SizesBySymbol) -> tuple[torch.Tensor, ...]:
         """Return arguments of the model for some sizes."""
         inputs = [self._piece.inputs[place].meta["val"] for place in self._tensors]
         zeros = [torch.zeros(_extents(value, sizes), dtype=value.dtype) for value in inputs]
         return (*zeros, *self._told(sizes, sizes))
 
-    def _told(self, sizes: Sizes, most: Sizes) -> Iterator[torch.Tensor]:
+    def _told(self, sizes: SizesBySymbol, most: SizesBySymbol) -> Iterator[torch.Tensor]:
         """The masks and sizes of a call."""
         yield from (torch.arange(most[symbol]) < sizes[symbol] for symbol in self._masks)
         yield from (torch.tensor(sizes[symbol]) for symbol in self._counts)
@@ -149,7 +149,7 @@ class PaddedPiece:
         agree = (list(x.shape) == _extents(n.meta["val"], found) for n, x in told if isinstance(x, torch.Tensor))
         return self.with_derived(found) if all(agree) else None
 
-    def keeps_shapes(self, inputs: Sequence[Any], sizes: Sizes) -> bool:
+    def keeps_shapes(self, inputs: Sequence[Any], sizes: SizesBySymbol) -> bool:
         """Return whether torch's operators give shapes as they are for other sizes, on these inputs of the piece.
 
         A size of 1 may broadcast, or be squeezed, and some operators refuse a size of 0.
@@ -160,7 +160,7 @@ class PaddedPiece:
         except REFUSED:
             return False
 
-    def arguments(self, inputs: Sequence[Any], sizes: Sizes, most: Sizes) -> tuple[torch.Tensor, ...]:
+    def arguments(self, inputs: Sequence[Any], sizes: SizesBySymbol, most: SizesBySymbol) -> tuple[torch.Tensor, ...]:
         """Return the arguments of the model: the inputs of the piece with zeros behind them, masks and sizes.
 
         Args:
@@ -173,7 +173,7 @@ class PaddedPiece:
         ]
         return (*tensors, *self._told(sizes, most))
 
-    def results(self, outputs: Sequence[torch.Tensor], sizes: Sizes) -> tuple[torch.Tensor, ...] | None:
+    def results(self, outputs: Sequence[torch.Tensor], sizes: SizesBySymbol) -> tuple[torch.Tensor, ...] | None:
         """Return the results of the piece, without what padding made; None if a check of the model failed."""
         if self.is_checked:
             *outputs, stands = outputs
@@ -197,7 +197,7 @@ def size_makers(program: DividedProgram) -> dict[str, tuple[str, str]]:
 class _Shapes(KnownNumbers):
     """Runs a piece with torch's operators, and compares the shapes of all values with those that its symbols say."""
 
-    def __init__(self, module: GraphModule, sizes: Sizes) -> None:
+    def __init__(self, module: GraphModule, sizes: SizesBySymbol) -> None:
         super().__init__(module)
         self._sizes = sizes
         self._agree = True
@@ -284,7 +284,7 @@ def _ask_mask(node: Node, mask: Node) -> None:
     node.graph.erase_node(node)
 
 
-def _extents(value: torch.Tensor, sizes: Sizes) -> list[int]:
+def _extents(value: torch.Tensor, sizes: SizesBySymbol) -> list[int]:
     return [
         extent if symbol_of(extent) is None else _value(symbol_of(extent), sizes) for extent in map(_plain, value.shape)
     ]
@@ -294,13 +294,13 @@ def _plain(extent: Any) -> Any:
     return int(size_expression(extent)) if isinstance(extent, torch.SymInt) and symbol_of(extent) is None else extent
 
 
-def _value(expression: Any, sizes: Sizes) -> int:
+def _value(expression: Any, sizes: SizesBySymbol) -> int:
     """The value of an expression; -1 if sizes do not say it."""
     value = _known_value(expression, sizes)
     return -1 if value is None else value
 
 
-def _known_value(expression: Any, sizes: Sizes) -> int | None:
+def _known_value(expression: Any, sizes: SizesBySymbol) -> int | None:
     """The value of an expression; None if sizes do not say it."""
     if expression in sizes:
         return sizes[expression]

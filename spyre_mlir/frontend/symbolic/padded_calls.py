@@ -16,11 +16,9 @@ from spyre_mlir.frontend.program.program import Argument, Program, TreeConstant
 from spyre_mlir.frontend.symbolic.call_sizes import argument_types
 from spyre_mlir.frontend.torch_private import tree_flatten
 
-Sizes = Mapping[str, int]
-
 
 def padded_inputs(
-    program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], sizes: Sizes
+    program: Program, args: Sequence[Any], kwargs: Mapping[str, Any], sizes: Mapping[str, int]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the inputs of a call with zeros behind them.
 
@@ -44,7 +42,7 @@ def padded_inputs(
     return tuple(new_args), dict(new_kwargs)
 
 
-def first_elements(program: Program, outputs: Any, sizes: Sizes) -> Any:
+def first_elements(program: Program, outputs: Any, sizes: Mapping[str, int]) -> Any:
     """Return the outputs of a call without the elements of padding.
 
     Args:

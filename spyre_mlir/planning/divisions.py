@@ -79,22 +79,10 @@ class _State:
         return states[::-1]
 
 
-def divide_together(kernels: Sequence[Kernel], prices: Prices | None = None, width: int | None = None) -> Division:
-    """Return the quickest division that the search finds; of equally quick ones the first.
-
-    Raises:
-        ValueError: a kernel has no candidate.
-    """
-    found = divide_within(kernels, inf, prices, width)
-    if found is None:
-        raise ValueError("a division takes for ever")
-    return found
-
-
 def divide_within(
     kernels: Sequence[Kernel], most_us: float, prices: Prices | None = None, width: int | None = None
 ) -> Division | None:
-    """Return the quickest division that the search finds; None if none takes at most `most_us`.
+    """Return the quickest division that the search finds, of equals the first; None if none takes at most `most_us`.
 
     Args:
         kernels: in their order.
@@ -379,7 +367,6 @@ __all__ = [
     "Division",
     "Kernel",
     "Prices",
-    "divide_together",
     "divide_within",
     "with_local",
 ]

@@ -27,7 +27,6 @@ from spyre_mlir.machine.ktdp.arguments import (
     argument_names,
     arguments,
     find_kernel,
-    is_ktir,
     kernels,
     only_stored_through,
 )
@@ -38,7 +37,7 @@ from spyre_mlir.machine.ktdp.memory import KtirMemory, Scratchpad
 from spyre_mlir.machine.ktdp.state import Machine
 from spyre_mlir.machine.ktdp.values import Array, Data, dtype_of
 
-__all__ = ["KtirArgument", "arguments", "find_kernel", "is_ktir", "kernels", "run_ktir"]
+__all__ = ["KtirArgument", "arguments", "find_kernel", "kernels", "run_ktir"]
 
 
 def run_ktir(

@@ -37,11 +37,6 @@ class KtirArgument:
     written: bool
 
 
-def is_ktir(module: ModuleOp) -> bool:
-    """Return whether a module is a KTIR program."""
-    return any(op.name.startswith("ktdp.") for op in module.walk())
-
-
 def kernels(module: ModuleOp) -> list[FuncOp]:
     """Return the functions of a program in execution order: the only one, `main`, or `main_0`, `main_1` and so on.
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from spyre_mlir.planning.alternatives import alternatives
-from spyre_mlir.planning.divisions import OUTSIDE, Kernel, Prices, divide_together
+from spyre_mlir.planning.divisions import OUTSIDE, Kernel, Prices
+from tests.unit.planning.quickest import quickest
 from tests.unit.planning.test_divisions import MB, candidate
 
 ROWS, COLUMNS, FEW = candidate("rows", 32, MB, MB), candidate("columns", 32, MB, MB), candidate("rows", 8, MB, MB)
@@ -24,7 +25,7 @@ def test_each_has_the_quickest_neighbours() -> None:
     assert sorted(by_choice) == [0, 1, 2]
     for choice, plan in by_choice.items():
         only = replace(CHAIN[1], candidates=(CHAIN[1].candidates[choice],))
-        assert plan.us == pytest.approx(divide_together([CHAIN[0], only, CHAIN[2]]).us)
+        assert plan.us == pytest.approx(quickest([CHAIN[0], only, CHAIN[2]]).us)
         assert plan.chosen[1] == choice
     # Columns in the middle: its neighbours follow, so that nothing is lost.
     assert by_choice[1].chosen == (1, 1, 1)
@@ -33,7 +34,7 @@ def test_each_has_the_quickest_neighbours() -> None:
 
 
 def test_only_as_many_as_asked_for_and_not_the_chosen_one() -> None:
-    best = divide_together(CHAIN)
+    best = quickest(CHAIN)
     (second,) = alternatives(CHAIN, 1, Prices(), count=1, chosen=best.chosen[1])
     assert second.choice == 1 and second.plan.us >= best.us
     assert alternatives([Kernel((OUTSIDE,), (ROWS,))], 0, Prices(), count=2, chosen=0) == []

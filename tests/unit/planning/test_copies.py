@@ -9,7 +9,8 @@ import pytest
 from spyre_mlir.hw.cost import CostKind, MatmulLoops, Traffic, Work
 from spyre_mlir.planning.copies import with_copies
 from spyre_mlir.planning.divided_kernels import OUTSIDE, DividedKernel, Kernel, Prices
-from spyre_mlir.planning.divisions import Division, divide_together
+from spyre_mlir.planning.divisions import Division
+from tests.unit.planning.quickest import quickest
 
 MB, CORES = 1_000_000, 32
 PRICES = Prices()
@@ -37,7 +38,7 @@ def product(view: str, rows: int) -> DividedKernel:
 
 def planned(kernels: list[Kernel]) -> tuple[Division, Division]:
     """The quickest plan without copies, and with them."""
-    plan = divide_together(kernels, PRICES)
+    plan = quickest(kernels, PRICES)
     return plan, with_copies(kernels, plan, PRICES)
 
 

@@ -19,9 +19,9 @@ from spyre_mlir.planning.divisions import (
     Kernel,
     Prices,
     _Search,
-    divide_together,
     divide_within,
 )
+from tests.unit.planning.quickest import quickest
 
 MB = 1_000_000
 
@@ -42,9 +42,9 @@ def test_neighbours_agree_where_that_keeps_a_buffer() -> None:
     rows, columns = candidate("rows", 32, MB, MB), candidate("columns", 25, MB, MB)
     first = Kernel((OUTSIDE, 0), (columns,))
     second = Kernel((0, OUTSIDE), (rows, columns))
-    alone = divide_together([Kernel((OUTSIDE, OUTSIDE), (rows, columns))])
+    alone = quickest([Kernel((OUTSIDE, OUTSIDE), (rows, columns))])
     assert alone.chosen == (0,)
-    together = divide_together([first, second])
+    together = quickest([first, second])
     assert (together.chosen, together.local) == ((0, 1), {0})
     assert together.us == pytest.approx(sum(together.times))
     assert together.us == pytest.approx(Prices().us(columns, frozenset({1})) + Prices().us(columns, frozenset({0})))
@@ -53,13 +53,13 @@ def test_neighbours_agree_where_that_keeps_a_buffer() -> None:
 def test_what_does_not_fit_stays_outside() -> None:
     size = SPYRE.lx_usable_bytes * 32
     small, large = candidate("rows", 32, size // 2, size // 2), candidate("rows", 32, size, size)
-    assert divide_together([Kernel((OUTSIDE, 0), (small,)), Kernel((0, OUTSIDE), (small,))]).local == {0}
+    assert quickest([Kernel((OUTSIDE, 0), (small,)), Kernel((0, OUTSIDE), (small,))]).local == {0}
     # Two of this size live at the same time, unless the second takes the place of the first.
     middle = replace(large)
     apart = [Kernel((OUTSIDE, 0), (large,)), Kernel((0, 1), (middle,)), Kernel((1, OUTSIDE), (large,))]
-    assert len(divide_together(apart).local) == 1
+    assert len(quickest(apart).local) == 1
     taking = candidate("rows", 32, size, size, in_place=True)
-    assert divide_together([apart[0], Kernel((0, 1), (taking,)), apart[2]]).local == {0, 1}
+    assert quickest([apart[0], Kernel((0, 1), (taking,)), apart[2]]).local == {0, 1}
 
 
 def test_room_that_is_held_throughout_is_left() -> None:
@@ -68,22 +68,22 @@ def test_room_that_is_held_throughout_is_left() -> None:
     half = candidate("rows", 32, size // 2, size // 2)
     adding = candidate("rows", 32, size // 2, size // 2, size // 2)
     kernels = [Kernel((OUTSIDE, 0), (half,)), Kernel((0, 1), (half,)), Kernel((1, 2, 2), (adding,))]
-    assert divide_together(kernels).local == {0, 1, 2}
+    assert quickest(kernels).local == {0, 1, 2}
     held = [*kernels[:2], replace(kernels[2], throughout=frozenset({2}))]
-    assert len(divide_together(held).local) == 2
+    assert len(quickest(held).local) == 2
 
 
 def test_an_input_is_copied_if_that_pays() -> None:
     one = candidate("rows", 32, MB, MB)
     reader = Kernel((0, OUTSIDE), (one,), copied=frozenset({0}))
-    assert divide_together([reader]).local == frozenset()
-    thrice = divide_together([reader] * 3)
+    assert quickest([reader]).local == frozenset()
+    thrice = quickest([reader] * 3)
     assert thrice.local == {0}
     expected = Prices().copy_us(one, 0) + 3 * Prices().us(one, frozenset({0}))
     assert thrice.us == pytest.approx(expected)
     # A reader in other slices reads the original.
     other = Kernel((0, OUTSIDE), (candidate("columns", 32, MB, MB),), copied=frozenset({0}))
-    mixed = divide_together([reader, other, reader, reader])
+    mixed = quickest([reader, other, reader, reader])
     assert mixed.us == pytest.approx(expected + Prices().us(other.candidates[0], frozenset()))
 
 
@@ -92,10 +92,10 @@ def test_a_copy_for_one_reader_gains_nothing() -> None:
     rows, columns = candidate("rows", 32, MB, MB), candidate("columns", 32, MB, MB)
     first, second = (Kernel((0, OUTSIDE), (c,), copied=frozenset({0})) for c in (rows, columns))
     assert Prices().copy_us(rows, 0) + Prices().us(rows, frozenset({0})) < Prices().us(rows, frozenset())
-    apart = divide_together([first, second])
+    apart = quickest([first, second])
     assert (apart.local, apart.us) == (frozenset(), pytest.approx(2 * Prices().us(rows, frozenset())))
     # A limit that the gain of two readers keeps leaves nothing out on the way there.
-    both = divide_together([first, second, first])
+    both = quickest([first, second, first])
     expected = Prices().copy_us(rows, 0) + 2 * Prices().us(rows, frozenset({0})) + Prices().us(columns, frozenset())
     assert (both.local, both.us) == ({0}, pytest.approx(expected))
     assert sum(both.times) == pytest.approx(both.us)
@@ -107,13 +107,13 @@ def test_an_input_that_a_kernel_reads_in_two_slices_is_not_copied() -> None:
     turned = replace(alike, views=("rows", "columns", "rows"))
     for read, local in ((alike, {0}), (turned, set[int]())):
         kernel = Kernel((0, 0, OUTSIDE), (read,), copied=frozenset({0, 1}))
-        assert divide_together([kernel] * 3).local == local
+        assert quickest([kernel] * 3).local == local
 
 
 def test_slices_that_only_the_last_kernel_distinguishes() -> None:
     """Forty slices at equal times, of which the last kernel has the fortieth alone."""
     any_of = tuple(candidate(str(n), 32, MB, MB) for n in range(40))
-    found = divide_together([Kernel((OUTSIDE, 0), any_of), Kernel((0, 1), any_of), Kernel((1, OUTSIDE), any_of[-1:])])
+    found = quickest([Kernel((OUTSIDE, 0), any_of), Kernel((0, 1), any_of), Kernel((1, OUTSIDE), any_of[-1:])])
     assert (found.chosen, found.local) == ((39, 39, 0), {0, 1})
 
 
@@ -141,7 +141,7 @@ def test_of_ways_that_hold_nothing_the_quickest_alone_is_gone_on_with() -> None:
 
 def test_a_kernel_without_a_division() -> None:
     with pytest.raises(ValueError, match="kernel 0 has no division"):
-        divide_together([Kernel((OUTSIDE,), ())])
+        quickest([Kernel((OUTSIDE,), ())])
 
 
 # Small sequences: buffer n is made by kernel n and read by later ones; x is outside.
@@ -162,10 +162,10 @@ def test_no_choice_is_quicker(described: list, room: int) -> None:
     sequence = built(described)
     spec = replace(SPYRE, lx_usable_bytes=min(room, SPYRE.lx_bytes))
     prices = Prices(spec=spec)
-    best = divide_together(sequence, prices, width=10**6)
+    best = quickest(sequence, prices, width=10**6)
     expected = min(us for us in all_ways(sequence, spec.lx_usable_bytes))
     assert best.us == pytest.approx(expected)
-    assert divide_together(sequence, prices).us >= expected * (1 - 1e-9)
+    assert quickest(sequence, prices).us >= expected * (1 - 1e-9)
     # A limit leaves out nothing that is within it, and finds nothing beyond it.
     for limit in (expected * (1 + 1e-9), expected * 1.5):
         within = divide_within(sequence, limit, prices, width=10**6)

@@ -25,7 +25,6 @@ __all__ = [
     "Visit",
     "in_file_order",
     "key_of",
-    "unknown_keys",
     "visit",
 ]
 
@@ -89,8 +88,3 @@ def _inside(inner: Inner, value: Json, path: str) -> Iterator[tuple[Json, str]]:
                 yield entry, f"{path}[{place}]"
             elif isinstance(entry, dict):
                 yield from ((body, f"{path}[{place}].{name}") for name, body in entry.items())
-
-
-def unknown_keys(value: Json, level: Level = Level.SDSC, path: str = "$") -> list[Visit]:
-    """Return members that the model does not know; they are kept, and a checker reports them."""
-    return [found for found in visit(value, level, path) if found.field is None]

@@ -12,7 +12,6 @@ from spyre_mlir.machine.ktdp.arguments import (
     argument_names,
     arguments,
     find_kernel,
-    is_ktir,
     kernels,
     only_stored_through,
 )
@@ -29,11 +28,6 @@ def functions(*names: str) -> ModuleOp:
 
 def described(*body: str, of: str = BOTH) -> dict[str, KtirArgument]:
     return {one.name: one for one in arguments(find_kernel(function(of, *body)))}
-
-
-def test_a_program_of_tiles_is_ktir() -> None:
-    assert is_ktir(function(BOTH, view("v", "x", (4,))))
-    assert not is_ktir(functions("main"))
 
 
 @pytest.mark.parametrize(

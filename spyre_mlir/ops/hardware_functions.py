@@ -48,6 +48,16 @@ def _reduction(
     )
 
 
+def _conversion(
+    name: str, meaning: str, seen: Seen, formats: str, constants: tuple[str, ...] = (), **facts: Any
+) -> HardwareFunction:
+    return HardwareFunction(name, Group.CONVERSION, 1, meaning, seen, formats, constants, **facts)
+
+
+def _movement(name: str, meaning: str, seen: Seen, formats: str = "DL16, FP32", **facts: Any) -> HardwareFunction:
+    return HardwareFunction(name, Group.MOVEMENT, 1, meaning, seen, formats, exact=True, **facts)
+
+
 _ALL = (
     _matrix("batchmatmul", "sums of products over the dim the result lacks", Seen.FILE, "DL16", contracts=True),
     _matrix(
@@ -219,83 +229,42 @@ _ALL = (
         accumulates=True,
         special=Special.DEPTHWISE,
     ),
-    HardwareFunction(
-        "identity",
-        Group.MOVEMENT,
-        1,
-        "x; also gathers and slices",
-        Seen.BOTH,
-        exact=True,
-        picks=True,
-        form=forms.same,
-        lane_order=LaneOrder.KEPT,
+    _movement(
+        "identity", "x; also gathers and slices", Seen.BOTH, picks=True, form=forms.same, lane_order=LaneOrder.KEPT
     ),
-    HardwareFunction(
+    _movement(
         "ReStickifyOpHBM",
-        Group.MOVEMENT,
-        1,
         "x with another dim in the stick",
         Seen.FILE,
         "16-bit",
-        exact=True,
         lane_order=LaneOrder.KEPT,
         restickifies=True,
     ),
-    HardwareFunction(
+    _movement(
         "ReStickifyOpLx",
-        Group.MOVEMENT,
-        1,
         "the same between scratchpads",
         Seen.RESEARCH,
         "16-bit",
-        exact=True,
         lane_order=LaneOrder.KEPT,
         restickifies=True,
     ),
-    HardwareFunction(
-        "shuffle",
-        Group.MOVEMENT,
-        1,
-        "x spread over the cores in another way",
-        Seen.BOTH,
-        "any",
-        exact=True,
-        special=Special.SHUFFLE,
+    _movement("shuffle", "x spread over the cores in another way", Seen.BOTH, "any", special=Special.SHUFFLE),
+    _conversion(
+        "dl16tofp32", "DL16 to FP32: one stick becomes two", Seen.BOTH, "DL16", exact=True, lane_order=LaneOrder.WIDENED
     ),
-    HardwareFunction(
-        "dl16tofp32",
-        Group.CONVERSION,
-        1,
-        "DL16 to FP32: one stick becomes two",
-        Seen.BOTH,
-        "DL16",
-        exact=True,
-        lane_order=LaneOrder.WIDENED,
-    ),
-    HardwareFunction(
+    _conversion(
         "fp32todl16",
-        Group.CONVERSION,
-        1,
         "FP32 to DL16: two sticks become one",
         Seen.BOTH,
         "FP32",
         exact=True,
         lane_order=LaneOrder.NARROWED,
     ),
-    HardwareFunction(
-        "fp8todl16",
-        Group.CONVERSION,
-        1,
-        "FP8 to DL16: one stick becomes two",
-        Seen.BOTH,
-        "FP8",
-        exact=True,
-        lane_order=LaneOrder.WIDENED,
+    _conversion(
+        "fp8todl16", "FP8 to DL16: one stick becomes two", Seen.BOTH, "FP8", exact=True, lane_order=LaneOrder.WIDENED
     ),
-    HardwareFunction(
+    _conversion(
         "qfp8ch",
-        Group.CONVERSION,
-        1,
         "DL16 to FP8, two sticks of one dim into one",
         Seen.BOTH,
         "DL16",
@@ -303,26 +272,15 @@ _ALL = (
         lane_order=LaneOrder.NARROWED,
         eight_bits=True,
     ),
-    HardwareFunction(
-        "qfp8mb", Group.CONVERSION, 1, "DL16 to FP8, eight lanes of each of two rows", Seen.LIST, "DL16", exact=True
-    ),
-    HardwareFunction(
-        "qfp8wt", Group.CONVERSION, 1, "DL16 to FP8, lane by lane of two rows", Seen.BOTH, "DL16", exact=True
-    ),
+    _conversion("qfp8mb", "DL16 to FP8, eight lanes of each of two rows", Seen.LIST, "DL16", exact=True),
+    _conversion("qfp8wt", "DL16 to FP8, lane by lane of two rows", Seen.BOTH, "DL16", exact=True),
     *(
-        HardwareFunction(
-            name, Group.CONVERSION, 1, "DL16 to 8-bit integers", Seen.UNSETTLED, "DL16", ("scaleact", "shiftact")
-        )
+        _conversion(name, "DL16 to 8-bit integers", Seen.UNSETTLED, "DL16", ("scaleact", "shiftact"))
         for name in ("csqint8ch", "csqint8mb", "csqint8wt")
     ),
-    *(
-        HardwareFunction(name, Group.CONVERSION, 1, "DL16 to 4-bit integers", Seen.UNSETTLED, "DL16")
-        for name in ("csqint4", "csqint4wt")
-    ),
-    HardwareFunction(
+    *(_conversion(name, "DL16 to 4-bit integers", Seen.UNSETTLED, "DL16") for name in ("csqint4", "csqint4wt")),
+    _conversion(
         "fp32toint32",
-        Group.CONVERSION,
-        1,
         "FP32 to integers",
         Seen.BOTH,
         "FP32",
@@ -330,10 +288,8 @@ _ALL = (
         form=forms.unary("math.trunc"),
         converts_integers=True,
     ),
-    HardwareFunction(
+    _conversion(
         "int32tofp32",
-        Group.CONVERSION,
-        1,
         "integers to FP32",
         Seen.BOTH,
         "INT32",

@@ -49,7 +49,7 @@ from spyre_mlir.machine.arrays import (
 )
 from spyre_mlir.machine.eager_rounding import as_eager
 from spyre_mlir.machine.faults import FaultKind, fault, place_of
-from spyre_mlir.ops.composed.nn.resampling import resample_weights
+from spyre_mlir.ops.native.resample import resample_weights
 
 _PRODUCT, _SUM = "arith.mulf", "arith.addf"
 

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import FloatAttr, IntegerType, StringAttr, f64, i1
 from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.spyre.named_values import IotaAttr, ResampleAttr
-from spyre_mlir.ops.composed.nn import resampling
 from spyre_mlir.ops.native import creation
+from spyre_mlir.ops.native.resample import resample
 from spyre_mlir.ops.table import OpEntry
 
 
@@ -23,7 +23,7 @@ def known_value(entry: OpEntry, arguments: Mapping[str, object], element: Attrib
 
     if entry is creation.full:
         return FloatAttr(_as_element(number("fill_value").value.data, element), f64)
-    if entry is resampling.resample:
+    if entry is resample:
         return ResampleAttr(StringAttr(cast(str, arguments["mode"])), number("scale"), number("offset"))
     return IotaAttr(number("start"), number("step"))
 

@@ -86,7 +86,7 @@ NO_FORM = {
         "what bounds of integers allow; test_aten_ranges.py has both"
     ),
     "ops.composed.nn.grouped_mm._MOST_PRODUCTS": "how many groups are added up at once; test_grouped_mm.py has both",
-    "ops.composed.nn.resampling.FIXED_BITS": "the precision of weights of bytes, which torch has",
+    "ops.native.resample.FIXED_BITS": "the precision of weights of bytes, which torch has",
     "ops.composed.nn.paged_attention.MOST_COMPARISONS": "when the host stores tokens; test_paged_attention.py has both",
     "ops.composed.nn.convolution._LANES": "the size of a stick, which every layout has",
     "ops.composed.nn.convolution._SMALL": "when zeros are put around an image; test_convolution.py has both",

@@ -30,7 +30,7 @@ OF_SMALL_NUMBERS = {
     "product_of_bytes",
 }
 
-# Constraints on values, which a sample does not give: test_resampling.py, native/test_collectives.py, and below.
+# Constraints on values, which a sample does not give: native/test_resample.py, native/test_collectives.py, and below.
 BY_VALUES = {
     "resample": {"C2", "C3", "C4"},
     "embedding": {"C2"},

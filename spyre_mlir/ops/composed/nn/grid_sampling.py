@@ -13,7 +13,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.annotations import Ints
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
-from spyre_mlir.ops.composed.nn.resampling import CUBIC
+from spyre_mlir.ops.native.resample import CUBIC
 from spyre_mlir.ops.table import Sample, require
 from spyre_mlir.ops.value import Value
 

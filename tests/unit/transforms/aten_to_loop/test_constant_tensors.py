@@ -7,8 +7,8 @@ from xdsl.dialects.builtin import FloatAttr, StringAttr, f16, f32, f64, i1, i32,
 from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.spyre.named_values import IotaAttr, ResampleAttr
-from spyre_mlir.ops.composed.nn import resampling
 from spyre_mlir.ops.native import creation
+from spyre_mlir.ops.native.resample import resample
 from spyre_mlir.transforms.aten_to_loop.constant_tensors import known_value
 
 
@@ -41,4 +41,4 @@ def test_positions_hold_start_and_step() -> None:
 def test_a_resampling_holds_mode_scale_and_offset() -> None:
     given = {"mode": "linear", "scale": 0.5, "offset": -0.25}
     wanted = ResampleAttr(StringAttr("linear"), double(0.5), double(-0.25))
-    assert known_value(resampling.resample, given, f32) == wanted
+    assert known_value(resample, given, f32) == wanted

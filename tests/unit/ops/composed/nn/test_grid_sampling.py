@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
+from torch.nn import functional
 
+import spyre_mlir
 from spyre_mlir.errors import ConstraintError, UnsupportedError
 from spyre_mlir.ops.composed.nn import grid_sampling
 from spyre_mlir.ops.composed.nn.grid_sampling import BORDER, CUBICALLY, LINEAR, NEAREST, REFLECTION, ZEROS
@@ -142,3 +146,16 @@ def test_errors_that_are_allowed() -> None:
 
 def test_samples_fit() -> None:
     check_samples(MODULE)
+
+
+def test_places_near_the_middle_of_a_grid_are_fine() -> None:
+    """Counted from the end, places near 32 would be rounded to multiples of 1/32."""
+
+    class Sampled(nn.Module):
+        def forward(self, image: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
+            return functional.grid_sample(image, grid, align_corners=False)
+
+    image = (torch.arange(64) % 2).float().expand(1, 1, 1, 64).contiguous()
+    grid = torch.stack([torch.linspace(-0.03, 0.03, 16), torch.zeros(16)], -1)[None, None].half().float()
+    got = spyre_mlir.compile(Sampled(), (image, grid))(image, grid)
+    assert (got - Sampled()(image, grid)).abs().max() < 2e-3

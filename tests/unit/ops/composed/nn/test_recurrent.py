@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
+import spyre_mlir
 from spyre_mlir.errors import ConstraintError, UnsupportedError
 from spyre_mlir.ops.composed.nn import recurrent
 from tests.unit.ops.evaluation import all_same, budgets, calling, check_samples, made, results, types
@@ -182,3 +185,17 @@ def test_declarations() -> None:
     assert set(budgets(recurrent.__name__).values()) == {(16, False)}
     names = {f"{kind}{suffix}" for kind in GATES for suffix in ("", "_cell")}
     assert set(budgets(recurrent.__name__)) == names
+
+
+def test_layers_in_training_without_dropout_draw_no_random_numbers() -> None:
+    x = torch.rand(2, 1, 3)
+    spyre_mlir.compile(nn.RNN(3, 4), (x,), numerics="exact").verify(x)
+
+
+def test_a_step_more_costs_the_same_whatever_the_number_of_steps() -> None:
+    counts: list[int] = []
+    for steps in (2, 3, 4):
+        compiled = spyre_mlir.compile(nn.LSTM(64, 64).eval(), (torch.rand(steps, 1, 64),), numerics="exact")
+        text = compiled.mlir("spyre.kernel")
+        counts.append(text.count("spyre.kernel.compute") + text.count("spyre.kernel.restickify"))
+    assert counts[2] - counts[1] == counts[1] - counts[0] <= 12

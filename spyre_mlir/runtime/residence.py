@@ -27,6 +27,8 @@ class _Entry:
         state: of the tensor when the copies were made.
         held: whether programs write to the card alone.
         ahead: whether the host has not yet what the card has.
+        digest: of the tensor when the copies were made, as calls of all programs digest their weights; None if no call
+            has done so yet.
     """
 
     storage: weakref.ref[object]
@@ -34,6 +36,7 @@ class _Entry:
     state: TensorState
     held: bool = False
     ahead: bool = False
+    digest: bytes | None = None
 
 
 @dataclass
@@ -42,6 +45,7 @@ class Residence:
 
     _entries: dict[tuple[object, ...], _Entry] = field(default_factory=dict[tuple[object, ...], _Entry])
     _lasting: dict[int, weakref.ref[object]] = field(default_factory=dict[int, "weakref.ref[object]"])
+    _digests: dict[tuple[object, ...], bytes] = field(default_factory=dict[tuple[object, ...], bytes])
 
     def expect(self, tensor: Tensor) -> None:
         """Take a tensor for one that programs read again, such as a weight that no parameter of the host is."""
@@ -82,9 +86,9 @@ class Residence:
         if entry is None or not _is_current(entry, tensor, contents=contents):
             storage = weakref.ref(storage_of(tensor), self._forget)
             held = entry is not None and entry.held
-            entry = self._entries[place] = _Entry(
-                storage, KeptTensor(reader_of(tensor)), TensorState.of(tensor, contents=contents), held
-            )
+            state = TensorState.of(tensor, contents=contents)
+            digest = self._digests.get(place)
+            entry = self._entries[place] = _Entry(storage, KeptTensor(reader_of(tensor)), state, held, digest=digest)
         return entry.kept
 
     def is_held(self, tensor: Tensor) -> bool:
@@ -110,12 +114,32 @@ class Residence:
             assign(tensor, entry.kept.host())
 
     def finds_changes(self, values: HostValues) -> bool:
-        """Return whether tensors of a program have been modified since it last asked; the card's copies go then."""
+        """Return whether tensors of a program have been modified since it last asked; the card's copies go then.
+
+        Copies that another program has made go also, if the tensor has other numbers by now.
+        """
+        from spyre_mlir.frontend import place_of
+
         modified = values.modified()
         for tensor in modified or ():
             if not self.is_held(tensor):
                 self.forget(tensor)
+        self._digests = {place_of(tensor): digest for tensor, digest in values.digests}
+        for tensor, digest in values.digests:
+            self._compare(tensor, digest)
         return modified is not None
+
+    def _compare(self, tensor: Tensor, digest: bytes) -> None:
+        """Drops copies that were made of other numbers."""
+        from spyre_mlir.frontend import place_of
+
+        entry = self._entries.get(place_of(tensor))
+        if entry is None or entry.held or entry.digest == digest:
+            return
+        if entry.digest is None and entry.state.lasts(tensor):
+            entry.digest = digest
+        else:
+            self.forget(tensor)
 
     def forget(self, tensor: Tensor) -> None:
         """Drop the copies of a tensor."""
@@ -140,7 +164,7 @@ class Residence:
             del self._entries[place]  # the host has rounded it, and later calls compute on that
             return
         entry.kept.becomes(result)
-        entry.ahead = read is None
+        entry.ahead, entry.digest = read is None, None
         entry.state = TensorState.of(tensor, contents=read is not None)
 
     @property

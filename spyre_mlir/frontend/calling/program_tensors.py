@@ -16,6 +16,7 @@ from spyre_mlir.frontend.calling.tensor_states import glances, version_of
 from spyre_mlir.frontend.program.complex_tensors import as_real
 from spyre_mlir.frontend.program.program import Program
 from spyre_mlir.frontend.reference.eager import shown_as_numpy, to_numpy
+from spyre_mlir.frontend.torch_private import is_real
 from spyre_mlir.sizes import counted
 
 Array = NDArray[Any]
@@ -34,6 +35,9 @@ class HostValues(Mapping[str, Array]):
     """The model's own tensors as numpy arrays, created on request.
 
     So weights are in memory once, and what the model or another program made of it writes to a buffer is seen.
+
+    Attributes:
+        digests: tensors that calls do not write, each with its digest when `modified` was last asked.
     """
 
     def __init__(self, program: Program) -> None:
@@ -42,6 +46,7 @@ class HostValues(Mapping[str, Array]):
         self._tensors = program.values
         self._versions: tuple[object, ...] | None = None
         self._told = set[str]()
+        self.digests: list[tuple[torch.Tensor, bytes]] = []
 
     def __getitem__(self, name: str) -> Array:
         """The tensor as it is now."""
@@ -73,13 +78,16 @@ class HostValues(Mapping[str, Array]):
     def modified(self) -> list[torch.Tensor] | None:
         """Return the tensors that calls do not write, if one has been modified since the last time; else None.
 
-        Torch's count misses writes by ``.data`` and numpy, so the elements count, too, unless they lie in files; of
-        very large models a part of them, see `glances`. The list is empty the first time.
+        Torch's count misses writes by ``.data`` and numpy, so the elements count, too, unless they lie in files; see
+        `glances`. The list is empty the first time.
         """
         written = {*self._program.mutations.values(), *self._program.recipes}
         read = [self._tensors[name] for name in self._tensors if name not in written]
         read += self._program.read_ahead.values()
-        versions = (*map(version_of, read), *(() if self._program.stored else glances(read)))
+        there = [] if self._program.stored else [tensor for tensor in read if is_real(tensor)]
+        digests = glances(there)
+        self.digests = list(zip(there, digests, strict=True))
+        versions = (*map(version_of, read), *digests)
         before, self._versions = self._versions, versions
         if before == versions:
             return None

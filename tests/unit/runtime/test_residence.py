@@ -222,3 +222,30 @@ def test_unknown_tensors_are_nobodys(card: Residence) -> None:
     assert not card.is_held(x)
     card.release(x)
     assert card.card_bytes == 0
+
+
+@pytest.mark.parametrize("order", ["a+b", "a+ba", "a+b-a", "a+b-ab", "ab+b-a", "a+ab-b"])
+@pytest.mark.parametrize("numerics", ["exact", "device"])
+def test_programs_do_not_take_over_what_another_one_has_sent_of_other_numbers(numerics: str, order: str) -> None:
+    """Torch counts no write by `.data`: each program sees it by its own calls, and the copies are of all programs."""
+    model, x, more = Product(), torch.ones(2, 64), torch.linspace(-3.0, 3.0, 64 * 64).reshape(64, 64)
+    programs = dict[str, CompiledModel]()
+    for step in order:
+        if step in "+-":
+            model.weight.data.copy_(model.weight.data + (more if step == "+" else -more))
+            continue
+        if step not in programs:
+            programs[step] = made(model, x, numerics=numerics)
+        torch.testing.assert_close(programs[step](x), model(x), rtol=0.01, atol=0.05)
+
+
+def test_programs_share_a_copy_until_there_is_a_write(card: Residence) -> None:
+    model, x = Product(), torch.ones(2, 64)
+    first, second = (made(model, x, numerics="device") for _ in range(2))
+    for program in (first, second, first):
+        program(x)
+    assert card.of(model.weight, contents=False).transfers == 1
+    model.weight.data.mul_(2)
+    for program in (first, second, first, second):
+        program(x)
+    assert card.of(model.weight, contents=False).transfers == 1, "a new copy, made once"

@@ -10,6 +10,7 @@ import torch
 
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.calling.tensor_states import (
+    BLOCK_WORDS,
     PAGE_BYTES,
     TensorState,
     assign,
@@ -129,14 +130,25 @@ def test_whole_tensors_fill_their_memory() -> None:
     assert [fills_memory(y) for y in (x, x.T, x.view(-1), x[1:], x[:, ::2])] == [True, True, True, False, False]
 
 
-def test_of_large_tensors_some_pages_are_looked_at() -> None:
-    """Of 16 pages every fourth, and the last bytes."""
+def test_of_large_tensors_all_bytes_are_looked_at() -> None:
+    """Of 16 pages every fourth is digested; the sums show writes to the rest, and also an exchange of two blocks."""
     x = torch.zeros(16 * PAGE_BYTES // 4)
-    before = glances([x], 4 * PAGE_BYTES)
-    x.data[PAGE_BYTES // 4] = 1
-    assert glances([x], 4 * PAGE_BYTES) == before, "the second page"
-    for place in (0, PAGE_BYTES, -1):
+    for place in (0, PAGE_BYTES // 4, PAGE_BYTES, 3 * PAGE_BYTES, -1):
         last = glances([x], 4 * PAGE_BYTES)
         x.data[place] += 1
-        assert glances([x], 4 * PAGE_BYTES) != last
-    assert glances([x]) != before and glances([torch.empty(3, device="meta")]) == ()
+        assert glances([x], 4 * PAGE_BYTES) != last, place
+        assert glances([x], 4 * PAGE_BYTES) == glances([x.clone()], 4 * PAGE_BYTES)
+    y = torch.zeros(4 * BLOCK_WORDS, dtype=torch.int64)
+    y[5000], z = 1, y.roll(BLOCK_WORDS)
+    assert glances([y], PAGE_BYTES) != glances([z], PAGE_BYTES)
+    assert glances([torch.empty(3, device="meta")]) == ()
+
+
+def test_sums_of_tensors_that_begin_anywhere() -> None:
+    x = torch.arange(3 * PAGE_BYTES, dtype=torch.uint8)
+    for start in range(9):
+        part = x[start:]
+        before = glances([part], PAGE_BYTES)
+        part.data[PAGE_BYTES + 7] += 1
+        assert glances([part], PAGE_BYTES) != before
+        assert glances([x[start : start + 3]], 1) == glances([x[start : start + 3].clone()], 1)

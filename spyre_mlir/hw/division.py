@@ -111,12 +111,11 @@ def divisions(
 
 
 def judged_divisions(
-    loops: Sequence[DividedLoop], operands: Sequence[Footprint], least: int, spec: SpyreSpec
+    loops: Sequence[DividedLoop], operands: Sequence[Footprint], spec: SpyreSpec
 ) -> Iterator[tuple[dict[str, int], Refusal | None]]:
     """Return every division into equal slices over the cores of a card, and why it is refused if it is."""
     for splits in _choose(loops, {}, spec.cores_per_card, 1):
-        few = prod(splits.values()) < least
-        yield splits, Refusal.FEW_CORES if few else _refusal(splits, loops, operands, spec)
+        yield splits, _refusal(splits, loops, operands, spec)
 
 
 def _refusal(

@@ -117,11 +117,10 @@ def resolve_indices(parser: Parser, found: Sequence[UnresolvedOperand]) -> list[
     return [parser.resolve_operand(operand, IndexType()) for operand in found]
 
 
-def print_values(printer: Printer, values: Sequence[SSAValue], brackets: str = "[]") -> None:
-    """Values in brackets."""
-    printer.print_string(brackets[0])
-    printer.print_list(values, printer.print_ssa_value)
-    printer.print_string(brackets[1])
+def print_values(printer: Printer, values: Sequence[SSAValue]) -> None:
+    """Values in square brackets."""
+    with printer.in_square_brackets():
+        printer.print_list(values, printer.print_ssa_value)
 
 
 def print_types(printer: Printer, types: Sequence[Attribute]) -> None:

@@ -95,14 +95,14 @@ def argument_name(function: FuncOp, number: int) -> str:
     return f"argument {number}" if not isinstance(name, StringAttr) else f"argument {number}, '{name.data}'"
 
 
-def bind_inputs(function: FuncOp, inputs: Sequence[Array], *, narrow: bool = False) -> list[HostArray]:
-    """Convert arrays to the function's arguments; float32 stays float32 if `narrow`, else floats become float64.
+def bind_inputs(function: FuncOp, inputs: Sequence[Array]) -> list[HostArray]:
+    """Convert arrays to the function's arguments; floats become float64.
 
     Raises:
         InputError: their number, a shape or a kind of number is not what the function takes, or an index names nothing.
     """
     check_count(function, len(inputs))
-    return [bind_input(function, number, x, narrow=narrow) for number, x in enumerate(inputs)]
+    return [bind_input(function, number, x) for number, x in enumerate(inputs)]
 
 
 def check_count(function: FuncOp, given: int) -> None:

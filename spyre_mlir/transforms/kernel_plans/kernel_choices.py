@@ -262,7 +262,7 @@ class KernelChoices:
         given = GIVEN if op in self.fixed else HINTED if hint is not None and hint.division else given
         other = given or (TOO_SHORT if self.prices.us(usual, frozenset()) < SHORT_US else TOO_SLOW)
         found = list[tuple[Mapping[str, int], str]]()
-        for splits, refusal in judged_divisions(loops, footprints(op, loops), 1, self.spec):
+        for splits, refusal in judged_divisions(loops, footprints(op, loops), self.spec):
             if frozenset(splits.items()) in known:
                 continue
             few = Refusal.FEW_CORES if not given and prod(splits.values()) < least else None

@@ -212,7 +212,7 @@ def hinted_divisions(op: kernel.KernelOp, spec: SpyreSpec) -> list[dict[str, int
     loops = loops_of(op)
     found = [
         splits
-        for splits, refusal in judged_divisions(loops, footprints(op, loops), 1, spec)
+        for splits, refusal in judged_divisions(loops, footprints(op, loops), spec)
         if refusal is None and all(splits.get(name) == n for name, n in hint.division.items())
     ]
     summed = [lp.name for lp in loops if not lp.kept]
@@ -234,7 +234,7 @@ def refused_division(op: kernel.KernelOp, spec: SpyreSpec) -> HintError:
     elif prod(wanted.values()) > spec.cores_per_card:
         why = f"that is {prod(wanted.values())} slices, and the card has {spec.cores_per_card} cores"
     else:
-        near = [r for s, r in judged_divisions(loops, footprints(op, loops), 1, spec) if _agrees(s, wanted)]
+        near = [r for s, r in judged_divisions(loops, footprints(op, loops), spec) if _agrees(s, wanted)]
         why = next((r.value for r in near if r is not None), Refusal.SPAN.value)
     choices = "; ".join(f"{name}: {', '.join(map(str, allowed[name]))}" for name in wanted)
     return HintError(

@@ -94,7 +94,7 @@ class _Walk:
         if any(read in self._unknown for read in node.all_input_nodes):
             self._unknown.add(node)
         elif any(isinstance(v, (torch.Tensor, torch.SymInt)) and free_unbacked_symbols(v) for v in _values(node)):
-            self._refuse(node, "complex numbers of a shape that depends on the data have no form", REAL)
+            self._refuse(node, "complex numbers of a shape that depends on the data have no form")
         elif is_kept(node):
             self._control_flow(node)
         elif node.op == "placeholder":
@@ -165,7 +165,7 @@ class _Walk:
         elif (made := by_host(self._writer, node, given)) is not None:
             self._by_host(node, made, form)
         else:
-            self._refuse(node, f"it has no form for complex numbers ({_complex_dtype(node)})", REAL)
+            self._refuse(node, f"it has no form for complex numbers ({_complex_dtype(node)})")
 
     def _stand_for(self, node: Node, result: ComplexPair | ComplexParts | Node | list[ComplexParts], form: Any) -> None:
         if isinstance(result, Node):
@@ -195,8 +195,8 @@ class _Walk:
         else:
             self._set(node, result)
 
-    def _refuse(self, node: Node, reason: str, hint: str) -> None:
-        self.refused.append(UnsupportedNode(op_name(node), reason, place_of(node), hint))
+    def _refuse(self, node: Node, reason: str) -> None:
+        self.refused.append(UnsupportedNode(op_name(node), reason, place_of(node), REAL))
         self._unknown.add(node)
 
     def _result(

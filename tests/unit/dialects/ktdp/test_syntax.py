@@ -108,5 +108,4 @@ def test_operands_that_are_indices() -> None:
 
 def test_lists_of_values_and_types() -> None:
     assert printed(lambda printer: print_values(printer, [X, Y])) == "[%0, %1]"
-    assert printed(lambda printer: print_values(printer, [Y], "()")) == "(%0)"
     assert printed(lambda printer: print_types(printer, [f16, IndexType()])) == "f16, index"

@@ -48,6 +48,11 @@ class LazyModel(ShownAsText, CopiedAsItIs):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Compiles for these inputs if need be, and runs."""
+        from spyre_mlir.frontend import untraced
+
+        return untraced(self._call, args, kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         return self.compiled_for(*args, **kwargs)(*args, **kwargs)
 
     def __repr__(self) -> str:

@@ -230,6 +230,11 @@ class DynamicModel(ShownAsText, PickledAsSaved, IsNoModule):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the program of a bucket, or the specialisation for these inputs, and makes it first if need be."""
+        from spyre_mlir.frontend import untraced
+
+        return untraced(self._call, args, kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         if self._buckets:
             outputs = self._padded(args, kwargs)
             if outputs is not None:

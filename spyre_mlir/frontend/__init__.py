@@ -27,6 +27,7 @@ from spyre_mlir.frontend.calling.tensor_states import (
     reader_of,
     storage_of,
 )
+from spyre_mlir.frontend.calling.untraced import untraced
 from spyre_mlir.frontend.capture.archive import load_pt2
 from spyre_mlir.frontend.data_sizes.calls import import_divided
 from spyre_mlir.frontend.data_sizes.files import exported_now, read_exported, write_exported
@@ -104,6 +105,7 @@ __all__ = [
     "torch_reference",
     "torch_values",
     "unless_ranks_end",
+    "untraced",
     "wait_for_ranks",
     "without_exchange",
     "work_of_a_rank",

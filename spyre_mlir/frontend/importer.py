@@ -42,6 +42,7 @@ from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.program import Origin, Program
 from spyre_mlir.frontend.symbolic.guards import guards_of
 from spyre_mlir.frontend.symbolic.sizes import Sizes
+from spyre_mlir.frontend.torch_tracing import forget_tensors
 from spyre_mlir.ops.registry import check_names
 from spyre_mlir.plugins import registry
 
@@ -103,7 +104,10 @@ def _imported(
             exported = export_model(
                 model, tuple(args or ()), dict(kwargs or {}), see, dynamic_shapes, specialize_values=specialize_values
             )
-            made = _import_or_name_sizes(exported, identifier(type(model).__name__), model)
+            try:
+                made = _import_or_name_sizes(exported, identifier(type(model).__name__), model)
+            finally:
+                forget_tensors(exported.graph)
             return replace(made, changes=ModelState(model).changes)
     if given or dynamic_shapes is not None:
         raise InputError("an exported program knows its example arguments", hint="pass the program alone")

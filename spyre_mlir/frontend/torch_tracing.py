@@ -3,7 +3,7 @@
 Used, private: `_higher_order_ops.scan` (tensors that bodies of loops are traced with), `.cond` and `.while_loop` (what
 is traced of them), `.wrap` and `.invoke_subgraph` (parts that Dynamo keeps as graphs of their own),
 `_functorch.predispatch` (what ends a map), `_functional_collectives` (what torch calls in place of other collectives),
-`_dynamo.convert_frame.compile_lock`.
+`_dynamo.convert_frame.compile_lock`, `FakeTensorMode.fake_tensor_converter` (weak references to tensors of a trace).
 `torch_private` has what is used as it is.
 """
 
@@ -21,8 +21,9 @@ from torch._higher_order_ops.cond import CondOp
 from torch._higher_order_ops.invoke_subgraph import InvokeSubgraphHOP
 from torch._higher_order_ops.while_loop import WhileLoopOp
 from torch._higher_order_ops.wrap import TagActivationCheckpoint
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.distributed import _functional_collectives
-from torch.fx import GraphModule
+from torch.fx import Graph, GraphModule
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.traceback import preserve_node_meta
 
@@ -176,6 +177,19 @@ def collectives_left_alone() -> Generator[None]:
         others.update(kept)
 
 
+def forget_tensors(graph: Graph) -> None:
+    """Drop the weak references to weights that a trace has left: torch swaps no tensor that has one.
+
+    Modules swap their weights in `load_state_dict(assign=…)`, `to` and quantization, as `torch.__future__` says.
+
+    Args:
+        graph: what was traced.
+    """
+    values: list[Any] = [node.meta.get("val") for node in graph.nodes]
+    for mode in {value.fake_mode for value in values if isinstance(value, FakeTensor)}:
+        mode.fake_tensor_converter.meta_converter.describer.lookup_tensor.clear()
+
+
 __all__ = [
     "autocast_within_graphs",
     "batches_in_any_place",
@@ -183,6 +197,7 @@ __all__ = [
     "carried_apart",
     "checkpoints_in_place",
     "collectives_left_alone",
+    "forget_tensors",
     "graphs_as_written",
     "is_tracing",
     "regions_in_place",

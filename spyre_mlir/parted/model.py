@@ -162,6 +162,11 @@ class PartedModel(ShownAsText, PickledAsSaved):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the steps in order."""
+        from spyre_mlir.frontend import untraced
+
+        return untraced(self._call, args, kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
         return self._run(args, kwargs, lambda program, inputs: program(*inputs))
 
     def _run(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], run: Run) -> Any:

@@ -42,6 +42,11 @@ class RankedModel(ShownAsText):
             MachineFault: ranks call different collectives, or wait for each other; or a program misbehaved.
             InputError: the inputs do not fit.
         """
+        from spyre_mlir.frontend import untraced
+
+        return untraced(self._call, args, kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> list[Any]:
         return Meeting(len(self.ranks)).run([partial(rank, *args, **kwargs) for rank in self.ranks])
 
     def run(self, inputs: Sequence[tuple[Any, ...]]) -> list[Any]:

@@ -46,6 +46,11 @@ class CalledExactly:
             MachineFault: the program misbehaved on the machine.
             OverflowFault: numbers went beyond DLFloat16, and the model was compiled to refuse that.
         """
+        from spyre_mlir.frontend import untraced
+
+        return untraced(self._in_turn, args, kwargs)
+
+    def _in_turn(self, *args: Any, **kwargs: Any) -> Any:
         with self._turns:
             if self._exact is None:
                 try:

@@ -19,6 +19,7 @@ from spyre_mlir.frontend.program.dataclass_trees import flat_dataclasses
 from spyre_mlir.frontend.program.nesting import difference
 from spyre_mlir.frontend.program.recipe import Recipe
 from spyre_mlir.frontend.program.result_memory import ResultMemory
+from spyre_mlir.frontend.program.tensors_of_traces import check_has_numbers
 from spyre_mlir.frontend.torch_private import TreeSpec, is_real, tree_flatten
 from spyre_mlir.sizes import counted
 from spyre_mlir.text.notebook import ShownAsText
@@ -268,6 +269,7 @@ def _checked(wanted: Argument, leaf: object) -> torch.Tensor:
             f"argument '{wanted.name}': expected a tensor {expected}, got {type(leaf).__name__}",
             hint="give a tensor; torch.from_numpy makes one of an array",
         )
+    check_has_numbers(wanted.name, leaf)
     masked = torch.masked.is_masked_tensor(leaf)
     if leaf.layout is not torch.strided or leaf.is_nested or masked or not is_real(leaf):
         kind = f"of layout {leaf.layout}" if leaf.layout is not torch.strided else "without elements"

@@ -112,3 +112,14 @@ def test_a_thread_knows_that_it_traces() -> None:
         assert is_tracing()
         assert not thread.submit(is_tracing).result()
     assert not is_tracing()
+
+
+def test_weights_can_be_swapped_after_an_import() -> None:
+    """A trace leaves weak references to them, with which torch refuses."""
+    model, x = nn.Linear(4, 4), torch.ones(2, 4)
+    compiled = spyre_mlir.compile(model, (x,))
+    compiled(x)
+    torch.utils.swap_tensors(model.weight, nn.Parameter(torch.ones(4, 4)))
+    with pytest.raises(spyre_mlir.SpyreError, match="the model has another tensor 'weight'"):
+        compiled(x)
+    torch.testing.assert_close(spyre_mlir.compile(model, (x,))(x), model(x), atol=0.02, rtol=0.01)

@@ -7,18 +7,20 @@ Decision: docs/decisions/0242-changes-of-a-model-are-said.md
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 from weakref import ref
 
 import torch
 
-from spyre_mlir.frontend.calling.read_attributes import read_attributes
+from spyre_mlir.frontend.calling.read_attributes import read_attributes, read_names
 from spyre_mlir.frontend.calling.tensor_states import TensorState
 from spyre_mlir.frontend.torch_private import is_fake
 
 _PLAIN = (int, float, complex, str, bool, type(None), torch.dtype, torch.device, torch.Size)
+_CONTAINERS = (list, dict, set, frozenset)
+_ENTRIES = 64
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks")
 _ABSENT = object()
 # Of a tensor beside the weights; in larger ones torch's count shows writes.
@@ -65,7 +67,8 @@ class _ModuleState:
         for attribute in sorted({*self.values, *now.values}):
             before, after = self.values.get(attribute, _ABSENT), now.values.get(attribute, _ABSENT)
             if not _is_same(before, after):
-                yield f"'{f'{name}.{attribute}'.lstrip('.')}' {_difference(before, after)}"
+                place = f"{name}.{attribute}".lstrip(".") if " of " not in attribute else attribute
+                yield f"'{place}' {_difference(before, after)}"
 
     def _structure(self, now: _ModuleState) -> str | None:
         if self.module() is not now.module() or self.kind is not now.kind:
@@ -115,13 +118,50 @@ def _named(model: torch.nn.Module) -> dict[str, torch.nn.Module]:
 
 
 def _values(module: torch.nn.Module, held: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """The plain values and tensors among the attributes that a module's forward reads; no weights and modules."""
+    """The plain values and tensors that a module's forward reads, by name; no weights and modules.
+
+    They are attributes of the module and of objects that it has, and globals and variables around its class.
+    """
     for name in read_attributes(type(module)):
-        value: Any = held[name] if name in held else getattr(type(module), name, _ABSENT)
-        if _is_plain(value):
-            yield name, value
-        elif isinstance(value, torch.Tensor) and _has_numbers(value):
-            yield name, TensorState.of(value, contents=value.nbytes <= _LOOKED_AT)
+        owner, _, attribute = name.rpartition(".")
+        of: Any = module if not owner else held.get(owner, _ABSENT)
+        if not owner or not isinstance(of, torch.nn.Module | torch.Tensor):
+            yield from _value(name, _attribute(of, attribute, held if not owner else getattr(of, "__dict__", {})))
+    for name, value in read_names(type(module)):
+        yield from _value(f"{name} of {type(module).__name__}", value)
+
+
+def _attribute(of: object, name: str, held: Mapping[str, Any]) -> object:
+    """An attribute as it is stored: nothing runs."""
+    return held[name] if name in held else getattr(type(of), name, _ABSENT)
+
+
+def _value(name: str, value: object) -> Iterator[tuple[str, object]]:
+    if _is_plain(value):
+        yield name, value
+    elif isinstance(value, _CONTAINERS) and _is_plain_container(cast(object, value)):
+        yield name, _Container(repr(cast(object, value)))
+    elif isinstance(value, torch.Tensor) and _has_numbers(value):
+        yield name, TensorState.of(value, contents=value.nbytes <= _LOOKED_AT)
+
+
+@dataclass(frozen=True)
+class _Container:
+    """A list, set or dictionary of plain values, as text: its entries may change in place."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def _is_plain_container(value: object, depth: int = 2) -> bool:
+    """Whether a container has plain values, or a few such containers, and not too many to look at in every call."""
+    if not isinstance(value, _CONTAINERS):
+        return _is_plain(value)
+    items = cast("Collection[object]", value)
+    inside = [*cast("Mapping[object, object]", value).values(), *items] if isinstance(value, dict) else items
+    return depth > 0 and len(items) <= _ENTRIES and all(_is_plain_container(item, depth - 1) for item in inside)
 
 
 def _has_numbers(tensor: torch.Tensor) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any, cast
@@ -13,58 +14,109 @@ from weakref import WeakKeyDictionary
 import torch
 
 _known: WeakKeyDictionary[type[torch.nn.Module], tuple[str, ...]] = WeakKeyDictionary()
+_Read = tuple[FunctionType, tuple[str, ...], tuple[tuple[str, int], ...]]
+_surroundings: WeakKeyDictionary[type[torch.nn.Module], tuple[_Read, ...]] = WeakKeyDictionary()
 _READS, _WRITES = ("LOAD_ATTR", "LOAD_METHOD"), ("STORE_ATTR", "DELETE_ATTR")
+_WRITES_NAMES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
+_WRITES_ENTRIES = ("STORE_SUBSCR", "DELETE_SUBSCR")
+_BEFORE = 5  # instructions that say the container and the place of an entry, as a rule
+_CHANGE_CONTAINERS = frozenset(
+    {"add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault"}
+    | {"sort", "update"}
+)
 
 
 def read_attributes(kind: type[torch.nn.Module]) -> tuple[str, ...]:
     """Return the names that the forward of a class and its own functions behind it read and do not write.
 
-    What they also write is state that calls change; `nn.Module` itself is left out, as `train` is no part of a call.
+    What they also write is state that calls change, an element or entry of a container too; `nn.Module` itself is left
+    out, as `train` is no part of a call. Attributes of objects beside the module are ``config.eps``.
     """
     if kind not in _known:
         _known[kind] = _found(kind)
     return _known[kind]
 
 
+def read_names(kind: type[torch.nn.Module]) -> Iterator[tuple[str, object]]:
+    """Return the names of the surroundings that the same functions read, of modules and of closures, and the values."""
+    if kind not in _surroundings:
+        _surroundings[kind] = tuple((function, *_names(function)) for function in _behind_forward(kind))
+    for function, names, free in _surroundings[kind]:
+        held = function.__globals__
+        yield from ((name, held[name]) for name in names if name in held)
+        for name, place in free:
+            with suppress(ValueError):  # it has no value yet
+                yield name, (function.__closure__ or ())[place].cell_contents
+
+
+def _names(function: FunctionType) -> tuple[tuple[str, ...], tuple[tuple[str, int], ...]]:
+    """The globals that a function reads and does not write, and the variables of its closure, with their places."""
+    code = list(_of_code(function.__code__))
+    written = {str(i.argval) for i in code if i.opname in _WRITES_NAMES}
+    read = {str(i.argval) for i in code if i.opname == "LOAD_GLOBAL"}
+    free = [(name, place) for place, name in enumerate(function.__code__.co_freevars) if name not in written]
+    return tuple(sorted(read - written)), tuple(free)
+
+
 def _found(kind: type[torch.nn.Module]) -> tuple[str, ...]:
+    reads, writes = set[str](), set[str]()
+    for function in _behind_forward(kind):
+        _look(list(_of_code(function.__code__)), reads, writes)
+    plain = (name for name in reads if not any(part in writes for part in name.split(".")))
+    return tuple(sorted(name for name in plain if not _is_code(getattr(kind, name, None))))
+
+
+def _look(instructions: Sequence[dis.Instruction], reads: set[str], writes: set[str]) -> None:
+    """Adds the names that code reads and writes, in pairs as well: what is read of what is read."""
+    last = ""
+    for number, instruction in enumerate(instructions):
+        name, target = instruction.opname, str(instruction.argval)
+        if name in _WRITES:
+            writes.add(target)
+        elif name in _READS:
+            reads |= {target, f"{last}.{target}"} if last else {target}
+            writes |= {last} if target in _CHANGE_CONTAINERS else set()
+        elif name in _WRITES_ENTRIES:
+            writes |= {str(i.argval) for i in instructions[max(0, number - _BEFORE) : number] if i.opname in _READS}
+        last = target if name in _READS else ""
+
+
+def _behind_forward(kind: type[torch.nn.Module]) -> Iterator[FunctionType]:
+    """The forward of a class, and the functions and properties of the class that it reaches."""
     own = [vars(base) for base in kind.__mro__ if base not in torch.nn.Module.__mro__]
-    reads, writes, waiting = set[str](), set[str](), ["forward"]
+    waiting = ["forward"]
     seen = set(waiting)
     while waiting:
         name = waiting.pop()
         for held in own:
-            for instruction in _instructions(held.get(name)):
-                target = cast(str, instruction.argval)
-                if instruction.opname in _WRITES:
-                    writes.add(target)
-                elif instruction.opname in _READS:
-                    reads.add(target)
-                    if target not in seen:
-                        seen.add(target)
-                        waiting.append(target)
-    return tuple(sorted(name for name in reads - writes if not _is_code(getattr(kind, name, None))))
+            if (function := _function(held.get(name))) is None:
+                continue
+            yield function
+            reached = {str(i.argval) for i in _of_code(function.__code__) if i.opname in _READS} - seen
+            seen |= reached
+            waiting += reached
 
 
 def _is_code(member: object) -> bool:
     return callable(member) or isinstance(member, property | cached_property)
 
 
-def _instructions(member: Any) -> Iterator[dis.Instruction]:
-    """The instructions of a function, a method or a property, those of functions inside it among them."""
+def _function(member: Any) -> FunctionType | None:
+    """The function behind a method or a property."""
     if isinstance(member, property):
         member = member.fget
     elif isinstance(member, cached_property):
         member = cast(Any, member).func
     member = inspect.unwrap(getattr(member, "__func__", member)) if callable(member) else member
-    if isinstance(member, FunctionType):
-        yield from _of_code(member.__code__)
+    return member if isinstance(member, FunctionType) else None
 
 
 def _of_code(code: CodeType) -> Iterator[dis.Instruction]:
+    """The instructions of a function, those of functions inside it among them."""
     yield from dis.get_instructions(code)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _of_code(constant)
 
 
-__all__ = ["read_attributes"]
+__all__ = ["read_attributes", "read_names"]

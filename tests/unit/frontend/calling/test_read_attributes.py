@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from spyre_mlir.frontend.calling.read_attributes import read_attributes
+from spyre_mlir.frontend.calling.read_attributes import read_attributes, read_names
 
 
 def wrapped(function: Any) -> Any:
@@ -51,3 +51,30 @@ def test_functions_behind_the_forward_count_and_what_they_write_does_not() -> No
     assert not {"seen", "never", "inner"} & set(found)
     assert "training" in read_attributes(torch.nn.Dropout)
     assert "training" not in read_attributes(torch.nn.Linear)
+
+
+LIMIT, CALLS = 3, 0
+
+
+def test_of_containers_and_objects_what_calls_change_is_left_out() -> None:
+    added = 1
+
+    class Held(torch.nn.Module):
+        config: Any
+        names: list[str]
+        kept: list[int]
+        found: dict[str, int]
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            global CALLS  # noqa: PLW0603, what is tested
+            CALLS += 1
+            self.kept.append(1)
+            self.found["a"] = LIMIT
+            self.config.steps = 2
+            return x * self.config.eps if self.names else x + added + self.config.steps
+
+    found = set(read_attributes(Held))
+    assert {"names", "config.eps"} <= found
+    assert not {"kept", "found", "config.steps"} & found
+    assert {"added": 1, "LIMIT": 3}.items() <= dict(read_names(Held)).items()
+    assert "CALLS" not in dict(read_names(Held))

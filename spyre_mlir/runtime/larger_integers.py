@@ -67,6 +67,7 @@ class CalledExactly:
         """Return the same program, whose calls compute as eager does."""
         made = copy(self)
         made._options = replace(self._options, numerics="exact")
+        made._exact = None if self._exact is None else self._exact.in_exact_numerics()
         return made
 
     @abstractmethod

@@ -7,6 +7,8 @@ import re
 import pytest
 import torch
 
+import spyre_mlir
+from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.errors import FaultKind, IntegerRangeError, MachineFault
 from spyre_mlir.frontend import import_program
 from spyre_mlir.options import CompileOptions
@@ -40,3 +42,19 @@ def test_nor_other_faults_draws_and_programs_from_files() -> None:
     for op in list(empty.ops):
         op.detach()
     assert exact_options(BEYOND, CompileOptions(), empty) is None
+
+
+def test_numerics_are_exact_after_a_call_was_compiled_again() -> None:
+    """Device numerics are wrong by a thousandth here."""
+
+    def both(number: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return number + 1, torch.exp(x)
+
+    beyond, x = torch.tensor([2**40]), torch.linspace(0, 1, 64).reshape(1, 64)
+    compiled = spyre_mlir.compile(FunctionModel(both), (torch.tensor([1]), x), host_fallback="allow")
+    assert isinstance(compiled, CompiledModel)
+    with pytest.warns(LargerIntegersWarning):
+        assert (compiled(beyond, x)[1] - torch.exp(x)).abs().max() > 1e-4
+    number, exponent = compiled.in_exact_numerics()(beyond, x)
+    assert number == 2**40 + 1
+    torch.testing.assert_close(exponent, torch.exp(x), rtol=1e-6, atol=0)

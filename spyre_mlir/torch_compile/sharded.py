@@ -18,6 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from spyre_mlir.frontend import signature_of
 from spyre_mlir.frontend.capture.tracing.given import check_dense
+from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import disable_modes, is_wrapper, parts_of
 from spyre_mlir.torch_compile.graph import CapturedGraph
 
@@ -48,7 +49,7 @@ class ShardedGraph:
         Raises:
             UnsupportedError: an input is a nested tensor.
         """
-        check_dense(inputs=inputs)
+        self._check_dense(inputs)
         key = signature_of(inputs, {}) + "".join(map(_placed, inputs))
         if key not in self._made:
             from functorch.compile import aot_function  # a second
@@ -56,6 +57,13 @@ class ShardedGraph:
             self._made[key] = cast(Any, aot_function)(self._run, self._compiled)
         self._parameters = frozenset(id(p) for x in inputs if isinstance(x, torch.nn.Parameter) for p in parts_of(x))
         return self._made[key](*inputs)
+
+    def _check_dense(self, inputs: Sequence[Any]) -> None:
+        """Refuses sparse and nested tensors, at the first call that reads them."""
+        nodes = self.graph.graph.graph.find_nodes(op="placeholder")
+        for node, value in zip(nodes, inputs, strict=True):
+            if isinstance(value, torch.Tensor) and (value.is_nested or value.layout is not torch.strided):
+                check_dense(**{place_of(next(iter(node.users), node)): value})
 
     def _run(self, *inputs: Any) -> Any:
         # Places in the model are kept; attention is in operators that tell how they are divided among ranks.

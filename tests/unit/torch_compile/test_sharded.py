@@ -60,3 +60,10 @@ def test_parts_of_ranks_are_not_trained(weight: DTensor) -> None:
     compiled = torch.compile(Scaled(), backend="spyre", options={"training": True})
     with torch.enable_grad(), pytest.raises(UnsupportedError, match="tensors of which a rank has a part"):
         compiled(X)
+
+
+def test_a_nested_input_is_refused_where_the_model_reads_it() -> None:
+    torch._dynamo.reset()
+    given = torch.nested.nested_tensor([X, X[:1]], layout=torch.jagged)
+    with pytest.raises(UnsupportedError, match=r"an input is a nested tensor\n  at: .*test_sharded.py:\d+"):
+        torch.compile(lambda x: torch.relu(x) * 2, backend="spyre")(given)

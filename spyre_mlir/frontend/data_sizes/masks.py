@@ -209,6 +209,7 @@ _HANDLERS: dict[object, Handler] = {
     aten.constant_pad_nd.default: resized.pad,
     aten.slice.Tensor: resized.cut,
     aten.split_with_sizes.default: resized.split,
+    aten.slice_scatter.default: resized.write_slice,
     **dict.fromkeys(resized.PRODUCTS, resized.product),
     **dict.fromkeys(resized.MERGING, resized.merge),
     **dict.fromkeys((aten.conv1d.default, aten.conv1d.padding), sized_windows.convolution),

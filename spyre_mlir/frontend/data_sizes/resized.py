@@ -32,7 +32,7 @@ RESIZING = frozenset(
         *(aten.conv1d.default, aten.conv1d.padding),
         *(aten.max_pool2d.default, aten.avg_pool1d.default, aten.avg_pool2d.default, aten.unfold.default),
         *(aten.full.default, aten.zeros.default, aten.ones.default, aten.empty.memory_format),
-        *(aten.arange.default, aten.arange.start_step),
+        *(aten.arange.default, aten.arange.start_step, aten.topk.default),
     }
 )
 MERGING = frozenset({aten.view.default, aten.reshape.default, aten._unsafe_view.default, aten.flatten.using_ints})
@@ -101,6 +101,8 @@ def cut(masking: Masking, node: Node) -> bool:
     start = 0 if start is None else start
     if isinstance(start, Node):
         return step == 1 and _behind(masking, node, at, start)
+    if not sized and step == 1 and start >= 0:
+        return _of_known_rows(masking, node, at, start)
     if not sized or not isinstance(step, int) or symbol_of(extent) in sized.values() or (step != 1 and start < 0):
         return False
     if not is_place(masking, node, at) or (isinstance(extent, int) and start >= 0):
@@ -120,6 +122,18 @@ def cut(masking: Masking, node: Node) -> bool:
     return True
 
 
+def _of_known_rows(masking: Masking, node: Node, at: int, start: int) -> bool:
+    """Take as many rows of a tensor as a size says, `x[: n + 1]`: the bound may say more than it has."""
+    value, symbol = cast(Node, node.args[0]), symbol_of(shape_of_node(node)[at])
+    is_front = start == 0 and symbol is not None and symbol.is_Symbol  # a slice for each size
+    if symbol not in masking.of or is_front or not isinstance(shape_of_node(value)[at], int):
+        return False
+    rows = moved(masking, node, value, at, -start)
+    if rows is not None:
+        shaped(masking, node, rows, at)
+    return rows is not None
+
+
 def _behind(masking: Masking, node: Node, at: int, start: Node) -> bool:
     """Leave out as many rows in front as a size says."""
     symbol = symbol_of(start.meta.get("val"))
@@ -130,6 +144,50 @@ def _behind(masking: Masking, node: Node, at: int, start: Node) -> bool:
     if rows is not None:
         shaped(masking, node, rows, at)
     return rows is not None
+
+
+def write_slice(masking: Masking, node: Node) -> bool:
+    """Write rows to places behind each other of a tensor, `out[: len(rows)] = rows`."""
+    value, source = cast("tuple[Node, Node]", node.args[:2])
+    shape, start, step = shape_of_node(value), argument_of(node, "start"), argument_of(node, "step")
+    at = cast(int, argument_of(node, "dim")) % len(shape)
+    sized, first = masking.sized(source, (at,)), _first_place(masking, node, start, shape[at])
+    if not sized or first is None or step != 1 or not is_place(masking, node, at):
+        return False
+    rows = moved(masking, node, source, at, first)
+    if rows is None:
+        return False
+    (symbol,), write = sized.values(), partial(masking.before, node)
+    place = masking.places(node, shape[at])
+    if first != 0:
+        place = write(aten.sub.Scalar if isinstance(first, int) else aten.sub.Tensor, place, first)
+    below = write(aten.lt.Tensor, place, masking.count(node, symbol, torch.int64))
+    inside = write(aten.logical_and.default, below, write(aten.ge.Scalar, place, 0))
+    inside = write(aten.reshape.default, inside, [-1, *[1] * (len(shape) - 1 - at)])
+    rest = [extent for other, extent in enumerate(shape) if other != at]
+    laid = write(aten.movedim.int, write(aten.reshape.default, rows, [-1, *rest]), 0, at)
+    replace(node, write(aten.where.self, inside, laid, value))
+    return True
+
+
+def _first_place(masking: Masking, node: Node, start: object, extent: object) -> Place | None:
+    """The place that a slice begins at, counted from the end if below 0; None if sizes of the call do not say it."""
+    expression = symbol_of(start.meta.get("val")) if isinstance(start, Node) else cast(int, start or 0)
+    if expression in masking.counts:
+        return masking.count(node, expression, torch.int64)
+    if isinstance(expression, int) and expression >= 0:
+        return expression
+    if not isinstance(extent, int) or isinstance(expression, int):
+        return expression + extent if isinstance(extent, int) else None
+    write, place = partial(masking.before, node), None
+    for symbol, times in sorted(expression.as_coefficients_dict().items(), key=str):
+        if not (symbol == 1 or symbol in masking.counts) or not times.is_Integer:
+            return None
+        count = write(aten.full.default, [], 1) if symbol == 1 else masking.count(node, symbol, torch.int64)
+        part = write(aten.mul.Scalar, count, int(times))
+        place = part if place is None else write(aten.add.Tensor, place, part)
+    assert place is not None
+    return write(aten.where.self, write(aten.lt.Scalar, place, 0), write(aten.add.Scalar, place, extent), place)
 
 
 def split(masking: Masking, node: Node) -> bool:

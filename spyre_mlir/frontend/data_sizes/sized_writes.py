@@ -105,12 +105,12 @@ def _put(masking: Masking, node: Node, indices: Sequence[Node | None], values: o
     named = {dim: index for dim, index in enumerate(indices) if index is not None}
     symbols = {symbol for index in named.values() for symbol in masking.sized(index).values()}
     lines = all(len(shape_of_node(index)) == 1 for index in named.values())
-    extents = _Extents.of(value, min(named), len(named))
+    extents = _Extents.of(masking, value, min(named), len(named))
     if len(symbols) != 1 or not lines or extents is None or list(named) != list(extents.dims):
         return False
     (symbol,), write = symbols, partial(masking.before, node)
-    number = _numbered(masking, node, list(named.values()), extents.written)
-    places = write(aten.unsqueeze.default, write(aten.arange.default, prod(extents.written)), -1)
+    number = _numbered(masking, node, list(named.values()), extents)
+    places = write(aten.unsqueeze.default, extents.places(masking, node), -1)
     hit = write(aten.logical_and.default, write(aten.eq.Tensor, number, places), masking.of[symbol])
     dtype = value.meta["val"].dtype
     table = _table(masking, node, symbol, values, extents, dtype)
@@ -130,20 +130,44 @@ def _put(masking: Masking, node: Node, indices: Sequence[Node | None], values: o
 
 @dataclass(frozen=True)
 class _Extents:
-    """The extents of what is written: those of the places, and those in front of them and behind."""
+    """The extents of what is written: those of the places, and those in front of them and behind.
+
+    Attributes:
+        before: in front of the places.
+        written: of the places; -1 for the one place that data decides.
+        behind: behind the places.
+        symbol: of the size that the places are as many as, if data decides it.
+    """
 
     before: tuple[int, ...]
     written: tuple[int, ...]
     behind: tuple[int, ...]
+    symbol: Any = None
 
     @staticmethod
-    def of(value: Node, first: int, count: int) -> _Extents | None:
-        """Return the extents of a value; None if data decides one."""
-        shape = shape_of_node(value)
+    def of(masking: Masking, value: Node, first: int, count: int) -> _Extents | None:
+        """Return the extents of a value; None if data decides one, unless it is the only one of the places."""
+        shape = list(shape_of_node(value))
+        symbol = masking.sized(value, (first,)).get(first) if count == 1 else None
+        if symbol is not None:
+            shape[first] = -1
         if not all(isinstance(extent, int) for extent in shape):
             return None
-        known = cast("tuple[int, ...]", shape)
-        return _Extents(known[:first], known[first : first + count], known[first + count :])
+        known = tuple(cast("list[int]", shape))
+        return _Extents(known[:first], known[first : first + count], known[first + count :], symbol)
+
+    def places(self, masking: Masking, node: Node) -> Node:
+        """Return the numbers of the places."""
+        if self.symbol is not None:
+            return masking.numbers(node, self.symbol)
+        return masking.before(node, aten.arange.default, prod(self.written))
+
+    def from_end(self, masking: Masking, node: Node, index: Node, place: int) -> Node:
+        """Return the places that an index names if it counts from the end of a dimension."""
+        if self.symbol is not None:
+            count = masking.count(node, self.symbol, index.meta["val"].dtype)
+            return masking.before(node, aten.add.Tensor, index, count)
+        return masking.before(node, aten.add.Scalar, index, self.written[place])
 
     @property
     def dims(self) -> range:
@@ -166,13 +190,13 @@ class _Extents:
         return write(aten.movedim.int, made, 0, len(self.before))
 
 
-def _numbered(masking: Masking, node: Node, indices: Sequence[Node], extents: Sequence[int]) -> Node:
+def _numbered(masking: Masking, node: Node, indices: Sequence[Node], extents: _Extents) -> Node:
     """The number of the element that several indices, which may be negative, name together."""
     write, total = partial(masking.before, node), None
     for place, index in enumerate(indices):
-        from_end = write(aten.add.Scalar, index, extents[place])
+        from_end = extents.from_end(masking, node, index, place)
         wrapped = write(aten.where.self, write(aten.lt.Scalar, index, 0), from_end, index)
-        part = write(aten.mul.Scalar, wrapped, prod(extents[place + 1 :]))
+        part = write(aten.mul.Scalar, wrapped, prod(extents.written[place + 1 :]))
         total = part if total is None else write(aten.add.Tensor, total, part)
     assert total is not None
     return total
@@ -257,11 +281,11 @@ def _mask_of_rows(mask: Node, shape: Sequence[object]) -> Node | None:
 def _rows_by_mask(masking: Masking, node: Node, given: tuple[Node, Node, Node], enough: Any) -> bool:
     """Write rows where a mask is true, and check that there are enough of them."""
     value, mask, values = given
-    extents, sized = _Extents.of(value, 0, len(shape_of_node(mask))), masking.sized(values, (0,))
+    extents, sized = _Extents.of(masking, value, 0, len(shape_of_node(mask))), masking.sized(values, (0,))
     if not sized or extents is None:
         return False
     (symbol,), write = sized.values(), partial(masking.before, node)
-    line = write(aten.reshape.default, mask, [prod(extents.written)])
+    line = write(aten.reshape.default, masking.filled(node, mask, masking.sized(mask), 0), [prod(extents.written)])
     number = write(aten.cumsum.default, write(aten.to.dtype, line, torch.int64), 0)
     masking.checks.append(write(enough, write(aten.sum.default, line), masking.count(node, symbol, torch.int64)))
     number = write(aten.unsqueeze.default, write(aten.sub.Scalar, number, 1), -1)

@@ -228,7 +228,40 @@ def branches(x: Tensor, _i: Tensor) -> Any:
     return rows
 
 
+def filled_up(x: Tensor, _i: Tensor) -> Any:
+    """As many rows for each call, those behind the caller's being a number; at the end, and between others."""
+    rows = positive(x)
+    first, last, middle, known = torch.zeros(7, 6), torch.full((7, 6), -1.0), torch.ones(8, 6), torch.zeros(7)
+    first[: rows.shape[0]] = rows
+    last[-rows.shape[0] :] = rows * 2
+    middle[2 : rows.shape[0] + 2, :3] = rows[:, :3]
+    known[: rows.shape[0]] = 1.0
+    return first * 2, last * 2, middle.sum(0), known
+
+
+def among_the_rows(x: Tensor, _i: Tensor) -> Any:
+    """Rows of a selection are written where a second one says, as boxes by the level of a pyramid."""
+    rows = positive(x)
+    made, known = torch.zeros(rows.shape[0], 6), torch.full((rows.shape[0],), -1)
+    for level, least in enumerate((0.1, 0.25)):
+        there = torch.where(rows[:, 4] > least)[0]
+        made[there] = rows[there] * (level + 2)
+        known[there - rows.shape[0]] = level
+    made[rows[:, 0] < 0.2] = -1.0
+    many, other = rows[:, 4] < 0.6, rows * 2
+    other[many] = rows[many] - 1.0
+    return made, known, other
+
+
+def best_few(x: Tensor, _i: Tensor) -> Any:
+    """Three rows, or as many as there are; and one row more than there are."""
+    rows = positive(x)
+    values, order = rows[:, 1].topk(min(3, rows.shape[0]))
+    return values * 2, rows[order].sum(0), order, torch.cat([x, x])[: rows.shape[0] + 1] * 2
+
+
 PROGRAMS = (
+    filled_up, among_the_rows, best_few,
     merged, rolled, pooled, mean_of_each_group, branches, divided_by_a_size, windows, attention_by_groups,
     parted_by_counts, losses, masked_twice, each_second, spread,
     parts, padded, steps, multiplied, overwritten, put_by_a_mask, in_order, extremes,

@@ -21,6 +21,21 @@ def sliced(y: Tensor) -> tuple[Tensor, ...]:
     return y[1:] - y[:-1], y[-2:], y[-3:-1], y[2:].sum(0), y.t()[:, 1:].softmax(-1)
 
 
+def written(y: Tensor) -> tuple[Tensor, ...]:
+    """Slices that are written: in front, behind rows, from a size on, along columns, over padded rows."""
+    count = y.shape[0]
+    front, rest = torch.cat([LONG + 1, LONG]), torch.cat([LONG, LONG])
+    behind, columns = (rest * 5).long(), rest.t() * 3
+    front[:count] = y
+    behind[2 : count + 2] = (y * 3).long()
+    rest[18 - count :] = y
+    columns[:, 1 : count + 1] = y.t()
+    rows = torch.cat([LINE, y])
+    rows[:count] = y * 2
+    rest[count:] = 0.5
+    return front * 2, behind * 2, rest.sum(0), columns * 2, rows * 2
+
+
 RESULTS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
     "parts": lambda y: (
         torch.cat([y, LINE, y * 2]),
@@ -44,6 +59,13 @@ RESULTS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
         LONG[y.shape[0] :] * 2,
         LONG.t()[:, y.shape[0] :].sum(-1),
         *(part.softmax(0) for part in LONG.split([y.shape[0], 9 - y.shape[0]])),
+    ),
+    "written slices": written,
+    "as many as there are": lambda y: (
+        *y[:, 0].topk(min(5, y.shape[0])),
+        *y.topk(min(3, y.shape[0]), 0, largest=False),
+        torch.cat([LONG, LINE])[: y.shape[0] + 1] * 2,
+        torch.cat([LONG, LINE])[1 : y.shape[0] + 2].softmax(0),
     ),
     "made": lambda y: (
         torch.zeros(y.shape[0] + 1, 4).index_add(0, torch.arange(y.shape[0]) // 2, y),

@@ -20,6 +20,11 @@ def named(y: Tensor) -> Tensor:
     return (y[:, 0] * 7).long() % 5
 
 
+def order(y: Tensor) -> Tensor:
+    """The rows, the last one first."""
+    return torch.arange(y.shape[0]).flip(0)
+
+
 def line(y: Tensor) -> Tensor:
     return named(y)[:, None].expand(-1, 4)
 
@@ -41,6 +46,14 @@ WRITES: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
         BASE.index_add(0, named(y), y, alpha=0.5),
         BASE.scatter_add(0, named(y)[:, None].expand(-1, 4), y),
         BASE.scatter_reduce(0, named(y)[:, None].expand(-1, 4), y, "sum"),
+    ),
+    "among the rows": lambda y: (
+        y.index_put((order(y),), y * 2),
+        y.index_put((order(y) - y.shape[0],), y),
+        y.index_put((order(y) // 2,), y, accumulate=True),
+        y.index_copy(0, order(y), y + 1),
+        y.index_put((y[:, 0] > 2,), torch.tensor(5.0)),
+        y.long().index_put((order(y),), (y * 9).long()),
     ),
     "copied": lambda y: (BASE.index_copy(0, named(y), y),),
     "scattered": lambda y: (

@@ -35,7 +35,7 @@ def failed_check(check: Node, known: Mapping[Node, Any]) -> InputError | None:
     if len(sides) != 2 or not isinstance(sides[0], Node):
         return None
     if isinstance(sides[1], Node):
-        return _of_two(sides[0], sides[1], known) if compare is operator.eq else None
+        return _of_two(check, (sides[0], sides[1]), known) if compare is operator.eq else None
     if compare is operator.gt and isinstance(sides[1], int):
         compare, sides = operator.ge, (sides[0], sides[1] + 1)
     size, number = cast("tuple[Node, int]", sides)
@@ -56,11 +56,17 @@ def failed_check(check: Node, known: Mapping[Node, Any]) -> InputError | None:
     )
 
 
-def _of_two(one: Node, two: Node, known: Mapping[Node, Any]) -> InputError | None:
-    """The error for two sizes that a check expects to be equal; None if each follows from several."""
-    first, second = _maker(one), _maker(two)
-    if first is None or second is None or not {one, two} <= known.keys():
+def _of_two(check: Node, sizes: tuple[Node, Node], known: Mapping[Node, Any]) -> InputError | None:
+    """The error for two sizes that a check expects to be equal; None if their values are not known."""
+    (one, two), (first, second) = sizes, map(_maker, sizes)
+    if not {one, two} <= known.keys():
         return None
+    if first is None or second is None:
+        return InputError(
+            f"two sizes that follow from the data are {known[one]} and {known[two]} in this call, expected equal sizes",
+            where=place_of(check),
+            hint="if eager broadcasts one row, write expand in the model; or leave such calls out",
+        )
     return InputError(
         f"{op_name(first)} gives a size of {known[one]} in this call, and {op_name(second)} at "
         f"{place_of(second)} one of {known[two]}, expected equal sizes",

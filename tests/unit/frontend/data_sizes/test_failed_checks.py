@@ -66,6 +66,20 @@ def test_two_sizes_are_compared() -> None:
     assert "one of 4, expected equal sizes" in error.message
 
 
+def test_a_size_that_follows_from_others_is_compared() -> None:
+    """As of `b - a` where `a` has no row and `b` one more: eager gives no row, and the trace took them for equal."""
+    graph = program()
+    rows, places = sizes(graph)
+    with graph.inserting_after(places):
+        more = graph.call_function(operator.add, (rows, 1))
+    failed = check(graph, operator.eq, more, places)
+    error = failed_check(failed, {rows: 0, more: 1, places: 0})
+    assert error is not None and error.hint is not None
+    assert "are 1 and 0 in this call, expected equal sizes" in error.message
+    assert "expand" in error.hint
+    assert failed_check(failed, {rows: 0, places: 0}) is None
+
+
 def test_other_checks_have_no_error_here() -> None:
     graph = program()
     rows, places = sizes(graph)

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     Built = tuple[torch.nn.Module, tuple[torch.Tensor, ...]]
 
 HIDDEN, TOKENS, VOCABULARY, CACHE = 256, 128, 512, 4096
-PLANNING = ("choose-layouts", "view-copies", "order-batches", "plan", "divide-work", "forward-results", "place-lx")
+PLANNING = (
+    *("choose-layouts", "view-copies", "order-batches", "plan"),
+    *("divide-work", "place-lx", "forward-results", "stage-transfers"),
+)
 STAGES = ("export", "import", "aten", "spyre.loop", "spyre.kernel", "superdsc", "write")
 COLUMNS = (*STAGES, "after export", "planning", "MB")
 

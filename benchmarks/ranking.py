@@ -55,7 +55,8 @@ from spyre_mlir.universe import make_context
 
 CORE_LAWS, OVERHEADS_US, FACTORS = ("calibrated", "quick-streams"), (0.0, 1.0, 5.0), (0.5, 1.5)
 OVERHEAD = "kernel_fixed_us"
-PRICED = ("choose-layouts", "view-copies", "order-batches", "plan", "forward-results")  # passes that ask the cost model
+# Passes that ask the cost model.
+PRICED = ("choose-layouts", "view-copies", "order-batches", "plan", "forward-results", "stage-transfers")
 WITHIN = 1.05
 # More of these is slower; more of every other number, such as rates and what is free, is quicker.
 LOSSES = ("_ns_per_byte", "_ns_per_element", "_exponent", "_us", "_slowdown", "pe_fill_rows")

@@ -53,7 +53,7 @@ def _is_planned(op: Operation) -> bool:
 # The last traces first. What a pass finds done already it keeps, so that going on one pass too early changes nothing.
 _TRACES = (
     _Trace("spyre.kernel", "convert-spyre-kernel-to-superdsc", lambda op: _is_placed(op, "hbm")),
-    _Trace("spyre.kernel", "assign-pool", lambda op: _is_placed(op, "lx")),
+    _Trace("spyre.kernel", "forward-results", lambda op: _is_placed(op, "lx")),
     _Trace("spyre.kernel", "materialize-plan", _is_planned),
     _Trace("spyre.kernel", "keep-on-device", lambda op: isinstance(op, KernelOp)),
     _Trace("spyre.loop", "choose-layouts", lambda op: LAYOUT in op.attributes),

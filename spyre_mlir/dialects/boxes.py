@@ -1,15 +1,16 @@
-"""Parts of tensors that nests of the loop level walk, from the first to the last index of every dimension."""
+"""Parts of tensors that nests or kernels walk, from the first to the last index of every dimension."""
 
 from __future__ import annotations
 
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
+from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.spyre.loop import NestOp
 
 Box = tuple[tuple[int, int], ...]  # per dimension the first and the last index
 
 
-def box_of(op: NestOp, index: IndexMapAttr) -> Box:
-    """Return the part of a tensor that a nest walks through a map."""
+def box_of(op: NestOp | KernelOp, index: IndexMapAttr) -> Box:
+    """Return the part of a tensor that a nest or a kernel walks through a map."""
     extents = op.space.extents
     return tuple((expr.first(extents), expr.last(extents)) for expr in index.data)
 

@@ -6,7 +6,7 @@
 ```
 becomes one nest into `%e`. The destination moves up to its first writer, and every writer stays where it computes:
 written at the end, results would wait for each other in the scratchpads. A copy that takes other elements to the lanes
-stays, because its writer would have to bring its inputs there.
+stays, because its writer would have to bring its inputs there. One number around a tensor goes with it.
 
 Decision: docs/decisions/0161-results-go-where-they-are-read.md
 """
@@ -25,7 +25,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from spyre_mlir.dialects.boxes import box_of, overlap
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr, SpaceAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
-from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp
+from spyre_mlir.dialects.spyre.loop import EmptyOp, LoopConstantOp, NestOp
 from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import SpyreSpec
@@ -36,6 +36,8 @@ from spyre_mlir.transforms.utils.function_pass import FunctionPass
 from spyre_mlir.transforms.utils.nests.nest_parts import is_copy, nest_like
 
 LANES = DL16.elements_per_stick()
+
+_Source = tuple[list[NestOp], dict[str, int]]  # nests that may write what a copy takes, and the dimensions it walks
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,8 @@ def _forward_whole(copy: NestOp) -> None:
     if made is not None:
         made.name_hint = copy.result.name_hint
         copy.result.replace_all_uses_with(made)
-    for op in (copy, *reversed(writers), *([first.dest.owner] if isinstance(first.dest, OpResult) else [])):
-        Rewriter.erase_op(op)
+    Rewriter.erase_op(copy)
+    _erase(writers)
 
 
 def _writers(value: SSAValue) -> list[NestOp]:
@@ -86,8 +88,21 @@ def _writers(value: SSAValue) -> list[NestOp]:
         if nest.dest is None:
             return found[::-1] if len(found) == 1 and not is_copy(nest) else []
         value = nest.dest
-    computed = all(not is_copy(n) or isinstance(n.inputs[0].owner, NestOp) for n in found)
-    return found[::-1] if isinstance(value.owner, EmptyOp) and value.has_one_use() and computed else []
+    computed = all(not is_copy(n) or isinstance(n.inputs[0].owner, NestOp) or _fills(n) for n in found)
+    known = computed and (_is_framed(found) or not any(map(_fills, found)))
+    return found[::-1] if isinstance(value.owner, EmptyOp) and value.has_one_use() and known else []
+
+
+def _fills(nest: NestOp) -> bool:
+    """Return whether a nest writes one number everywhere."""
+    one = is_copy(nest) and isinstance(nest.inputs[0].owner, LoopConstantOp)
+    return one and not any(expr.terms for expr in nest.input_maps[0].data)
+
+
+def _is_framed(writers: list[NestOp]) -> bool:
+    """Return whether nests put one number around what one of them writes, and nothing beside it in the lanes."""
+    lanes = {box_of(writer, writer.output_map)[-1] for writer in writers}
+    return [_fills(writer) for writer in writers].count(False) == 1 and len(lanes) == 1
 
 
 @dataclass
@@ -122,35 +137,46 @@ class _Destination:
             return
         final = self.chain[-1].result
         numbers = {op: number for number, op in enumerate(self.block.ops)}
-        computing = {nest: sources[nest][0] if nest in sources else nest for nest in self.chain}
-        order = sorted(self.chain, key=lambda nest: numbers[computing[nest]])
-        first = computing[order[0]]
-        if numbers[self.empty] > numbers[first]:
+        parts = [part for nest in self.chain for part in _parts(nest, sources.get(nest))]
+        parts.sort(key=lambda part: numbers[part[0]])
+        if numbers[self.empty] > numbers[first := parts[0][0]]:
             self.empty.detach()
             Rewriter.insert_op(self.empty, InsertPoint.before(first))
         made: SSAValue = self.empty.result
-        for nest in order:
-            index, writer = nest.output_map, computing[nest]
-            if nest in sources:
-                index = _composed(nest, sources[nest][1], writer.output_map)
-            made = _rewritten(writer, index, nest, made)
+        for writer, index, like in parts:
+            made = _rewritten(writer, index, like, made)
         made.name_hint = final.name_hint
         final.replace_all_uses_with(made)
         for nest in reversed(self.chain):
             Rewriter.erase_op(nest)
-        for writer, _ in sources.values():
-            Rewriter.erase_op(writer)
+        for writers, _ in sources.values():
+            _erase(writers)
 
 
-def _forwarded(copy: NestOp) -> tuple[NestOp, dict[str, int]] | None:
-    """Return the nest that may write what a copy takes to its destination, and the dimensions that the copy walks."""
+def _parts(nest: NestOp, source: _Source | None) -> list[tuple[NestOp, IndexMapAttr, NestOp]]:
+    """The nests that write what a nest of a destination writes, where each writes it, and that nest."""
+    if source is None:
+        return [(nest, nest.output_map, nest)]
+    writers, places = source
+    return [(writer, _composed(nest, places, writer.output_map), nest) for writer in writers]
+
+
+def _erase(writers: list[NestOp]) -> None:
+    """Erase the nests that made a tensor which nothing reads any more, and its destination."""
+    first = writers[0].dest
+    for op in (*reversed(writers), *([first.owner] if isinstance(first, OpResult) else [])):
+        Rewriter.erase_op(op)
+
+
+def _forwarded(copy: NestOp) -> _Source | None:
+    """Return the nests that may write what a copy takes to its destination, and the dimensions that the copy walks."""
     if (places := _places(copy)) is None:
         return None
     writers = _writers(copy.inputs[0])
     alone = len(writers) == 1 and writers[0].dest is None
-    if not alone or writers[0].parent is not copy.parent or not _may_write(writers[0], copy):
+    if not (alone or _is_framed(writers)) or not all(w.parent is copy.parent and _may_write(w, copy) for w in writers):
         return None
-    return writers[0], places
+    return writers, places
 
 
 def _places(op: NestOp) -> dict[str, int] | None:

@@ -114,3 +114,74 @@ func.func @places(%x: tensor<8x196x64xf16>) -> tensor<8x197x64xf16> {
 
 // CHECK:      @places
 // CHECK:      spyre.loop.nest [b = 8, y = 196, c = 64] ins(%x[b, y, c] : tensor<8x196x64xf16>) into {{.*}} -> [b, y + 1, c] : tensor<8x197x64xf16>
+
+// Zeros before rows, and then before columns: what both surround is copied once, with the zeros beside it.
+func.func @framed(%x: tensor<8x6x64xf16>) -> (tensor<8x6x64xf16>, tensor<9x7x64xf16>) {
+  %12 = spyre.loop.nest [i = 8, j = 6, l = 64] ins(%x[i, j, l] : tensor<8x6x64xf16>) -> [i, j, l] : tensor<8x6x64xf16> {
+  ^bb0(%d: f16):
+    %e = math.exp %d : f16
+    spyre.loop.yield %e : f16
+  }
+  %zero = spyre.loop.constant 0.000000e+00 : f64 : tensor<f16>
+  %13 = spyre.loop.empty : tensor<9x6x64xf16>
+  %14 = spyre.loop.nest [j = 6, l = 64] ins(%zero[] : tensor<f16>) into %13 -> [0, j, l] : tensor<9x6x64xf16> {
+  ^bb0(%f: f16):
+    spyre.loop.yield %f : f16
+  }
+  %15 = spyre.loop.nest [i = 8, j = 6, l = 64] ins(%12[i, j, l] : tensor<8x6x64xf16>) into %14 -> [i + 1, j, l] : tensor<9x6x64xf16> {
+  ^bb0(%f: f16):
+    spyre.loop.yield %f : f16
+  }
+  %16 = spyre.loop.empty : tensor<9x7x64xf16>
+  %17 = spyre.loop.nest [i = 9, l = 64] ins(%zero[] : tensor<f16>) into %16 -> [i, 0, l] : tensor<9x7x64xf16> {
+  ^bb0(%f: f16):
+    spyre.loop.yield %f : f16
+  }
+  %18 = spyre.loop.nest [i = 9, j = 6, l = 64] ins(%15[i, j, l] : tensor<9x6x64xf16>) into %17 -> [i, j + 1, l] : tensor<9x7x64xf16> {
+  ^bb0(%f: f16):
+    spyre.loop.yield %f : f16
+  }
+  func.return %12, %18 : tensor<8x6x64xf16>, tensor<9x7x64xf16>
+}
+
+// CHECK:      @framed
+// CHECK:      %[[E:.*]] = spyre.loop.empty : tensor<9x7x64xf16>
+// CHECK-NEXT: %[[R:.*]] = spyre.loop.nest [j = 6, l = 64] ins({{.*}}) into %[[E]] -> [0, j + 1, l]
+// CHECK:      %[[X:.*]] = spyre.loop.nest [i = 8, j = 6, l = 64] ins({{.*}}) into %[[R]] -> [i + 1, j + 1, l]
+// CHECK:      %[[C:.*]] = spyre.loop.nest [i = 9, l = 64] ins({{.*}}) into %[[X]] -> [i, 0, l]
+// CHECK-NOT:  spyre.loop.nest
+// CHECK:      func.return {{.*}}, %[[C]]
+
+// Zeros beside what a copy has in the lanes: they lie in the same sticks, and are put there in a tensor of its own.
+func.func @in_sticks(%x: tensor<8x6x2xf16>) -> (tensor<8x6x2xf16>, tensor<8x7x64xf16>) {
+  %21 = spyre.loop.nest [i = 8, j = 6, l = 2] ins(%x[i, j, l] : tensor<8x6x2xf16>) -> [i, j, l] : tensor<8x6x2xf16> {
+  ^bb0(%d: f16):
+    %e = math.exp %d : f16
+    spyre.loop.yield %e : f16
+  }
+  %none = spyre.loop.constant 0.000000e+00 : f64 : tensor<f16>
+  %22 = spyre.loop.empty : tensor<8x6x64xf16>
+  %23 = spyre.loop.nest [i = 8, j = 6, l = 2] ins(%21[i, j, l] : tensor<8x6x2xf16>) into %22 -> [i, j, l] : tensor<8x6x64xf16> {
+  ^bb0(%f: f16):
+    spyre.loop.yield %f : f16
+  }
+  %24 = spyre.loop.nest [i = 8, j = 6, l = 62] ins(%none[] : tensor<f16>) into %23 -> [i, j, l + 2] : tensor<8x6x64xf16> {
+  ^bb0(%f: f16):
+    spyre.loop.yield %f : f16
+  }
+  %25 = spyre.loop.empty : tensor<8x7x64xf16>
+  %26 = spyre.loop.nest [i = 8, l = 64] ins(%none[] : tensor<f16>) into %25 -> [i, 0, l] : tensor<8x7x64xf16> {
+  ^bb0(%f: f16):
+    spyre.loop.yield %f : f16
+  }
+  %27 = spyre.loop.nest [i = 8, j = 6, l = 64] ins(%24[i, j, l] : tensor<8x6x64xf16>) into %26 -> [i, j + 1, l] : tensor<8x7x64xf16> {
+  ^bb0(%f: f16):
+    spyre.loop.yield %f : f16
+  }
+  func.return %21, %27 : tensor<8x6x2xf16>, tensor<8x7x64xf16>
+}
+
+// CHECK:      @in_sticks
+// CHECK:      spyre.loop.empty : tensor<8x6x64xf16>
+// CHECK:      spyre.loop.nest {{.*}} -> [i, j, l + 2] : tensor<8x6x64xf16>
+// CHECK:      spyre.loop.nest {{.*}} -> [i, j + 1, l] : tensor<8x7x64xf16>

@@ -64,3 +64,53 @@ func.func @read_besides(%x: tensor<56x56x1152xf16>, %w: tensor<1152x128xf16>) ->
 
 // CHECK-LABEL: func.func @read_besides
 // CHECK: "identity" [c = 128
+
+!I = !spyre.tensor<[64, 64, 128] x SEN169_FP16, order [0, 1, 2], stick 2, lx>
+!H = !spyre.tensor<[64, 64, 128] x SEN169_FP16, order [0, 1, 2], stick 2, hbm>
+!P = !spyre.tensor<[66, 66, 128] x SEN169_FP16, order [0, 1, 2], stick 2, hbm>
+!V = !spyre.tensor<[] x SEN169_FP16, order [unit], stick unit, hbm>
+
+// Zeros are around an image that a kernel computes: it writes between them.
+func.func @framed(%x: tensor<64x64x128xf16>) -> tensor<64x64x128xf16> {
+  %0 = spyre.kernel.to_device %x : tensor<64x64x128xf16> to !H
+  %z = spyre.kernel.constant 0.000000e+00 : f64 : !V
+  %i = spyre.kernel.alloc : !I
+  spyre.kernel.compute "exp" [y = 64 over 32, x = 64, c = 128] ins(%0[y, x, c] : !H) outs(%i[y, x, c] : !I)
+  %t = spyre.kernel.alloc : !I
+  spyre.kernel.compute "silu" [y = 64 over 32, x = 64, c = 128] ins(%i[y, x, c] : !I) outs(%t[y, x, c] : !I)
+  %p = spyre.kernel.alloc : !P
+  spyre.kernel.compute "identity" [x = 66, c = 128] ins(%z[] : !V) outs(%p[0, x, c] : !P)
+  spyre.kernel.compute "identity" [y = 64 over 32, x = 64, c = 128] ins(%t[y, x, c] : !I) outs(%p[y + 1, x + 1, c] : !P)
+  %r = spyre.kernel.alloc : !H
+  spyre.kernel.compute "exp" [y = 64 over 32, x = 64, c = 128] ins(%p[y, x, c] : !P) outs(%r[y, x, c] : !H)
+  %1 = spyre.kernel.from_device %r : !H to tensor<64x64x128xf16>
+  func.return %1 : tensor<64x64x128xf16>
+}
+
+// CHECK-LABEL: func.func @framed
+// CHECK: %[[P:.*]] = spyre.kernel.alloc : !spyre.tensor<[66, 66, 128]
+// CHECK-NEXT: "silu" {{.*}} outs(%[[P]][y + 1, x + 1, c] :
+// CHECK-NEXT: "identity" {{.*}} outs(%[[P]][0, x, c] :
+// CHECK-NOT: identity
+
+// A kernel in between writes where the copy does: the copy has the last word.
+func.func @overwritten(%x: tensor<64x64x128xf16>) -> tensor<64x64x128xf16> {
+  %0 = spyre.kernel.to_device %x : tensor<64x64x128xf16> to !H
+  %z = spyre.kernel.constant 0.000000e+00 : f64 : !V
+  %i = spyre.kernel.alloc : !I
+  spyre.kernel.compute "exp" [y = 64 over 32, x = 64, c = 128] ins(%0[y, x, c] : !H) outs(%i[y, x, c] : !I)
+  %t = spyre.kernel.alloc : !I
+  spyre.kernel.compute "silu" [y = 64 over 32, x = 64, c = 128] ins(%i[y, x, c] : !I) outs(%t[y, x, c] : !I)
+  %p = spyre.kernel.alloc : !P
+  spyre.kernel.compute "identity" [y = 66, x = 66, c = 128] ins(%z[] : !V) outs(%p[y, x, c] : !P)
+  spyre.kernel.compute "identity" [y = 64 over 32, x = 64, c = 128] ins(%t[y, x, c] : !I) outs(%p[y + 1, x + 1, c] : !P)
+  %r = spyre.kernel.alloc : !H
+  spyre.kernel.compute "exp" [y = 64 over 32, x = 64, c = 128] ins(%p[y, x, c] : !P) outs(%r[y, x, c] : !H)
+  %1 = spyre.kernel.from_device %r : !H to tensor<64x64x128xf16>
+  func.return %1 : tensor<64x64x128xf16>
+}
+
+// CHECK-LABEL: func.func @overwritten
+// CHECK: "silu"
+// CHECK: "identity" [y = 66, x = 66, c = 128]
+// CHECK: "identity" [y = 64 over 32, x = 64, c = 128]

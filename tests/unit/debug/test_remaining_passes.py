@@ -89,7 +89,7 @@ def test_control_flow_that_was_printed_goes_on(stop: str) -> None:
         ("choose-layouts", "choose-layouts"),
         ("convert-spyre-loop-to-spyre-kernel", "keep-on-device"),
         ("plan", "materialize-plan"),
-        ("place-lx", "assign-pool"),
+        ("place-lx", "forward-results"),
     ],
 )
 def test_a_program_goes_on_with_the_pass_that_has_not_run(stop: str, following: str, stops: dict[str, str]) -> None:
@@ -118,7 +118,7 @@ def test_the_end_is_a_level_or_a_pass(stops: dict[str, str]) -> None:
     [
         ("decompose-aten", None, "beyond decompose-aten already: it is at the level spyre.loop", "join-lanes"),
         ("aten", None, "beyond aten already", "superdsc"),
-        ("plan", "divide-work", "beyond plan already: it is behind divide-work", "forward-results"),
+        ("plan", "divide-work", "beyond plan already: it is behind divide-work", "inline-loops"),
         ("plna", None, "no level or pass of the pipeline is called 'plna'", "did you mean plan"),
         ("kernel", None, "no level or pass of the pipeline is called 'kernel'", "did you mean spyre.kernel?"),
         ("plan", "spyre.loop", "no level or pass of the pipeline is called 'spyre.loop'", "there are place-inputs"),

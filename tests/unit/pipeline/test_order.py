@@ -32,7 +32,7 @@ TO_LOOP = (
 TO_KERNEL = (
     "join-lanes,cut-copies,part-rows,pad-rows,cut-rows,cut-columns,choose-layouts,convert-spyre-loop-to-spyre-kernel,keep-on-device,"
     "share-trips,carry-in-place,"
-    "view-copies,choose-rows,order-batches,plan,materialize-plan,divide-work,forward-results,inline-loops,place-lx,assign-pool"
+    "view-copies,choose-rows,order-batches,plan,materialize-plan,divide-work,inline-loops,place-lx,forward-results,stage-transfers,assign-pool"
 )
 
 

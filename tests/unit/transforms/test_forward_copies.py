@@ -44,6 +44,12 @@ def sums(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
     return torch.cat([y, y.sum(-1, keepdim=True), y * 2, x @ v, x], -1)
 
 
+def framed(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    """Numbers around rows and batches, of which windows of two read all."""
+    image = functional.pad(torch.tanh(x @ w).transpose(0, 1), (0, 0, 1, 2, 2, 1), value=0.5)
+    return (image[1:, :-1] + image[:-1, 1:]) @ v[: image.shape[-1]]
+
+
 def made(columns: int, dtype: torch.dtype) -> tuple[Tensor, ...]:
     """A batch of rows and two weights."""
     generator = torch.Generator().manual_seed(3)
@@ -56,7 +62,13 @@ def test_results_are_written_where_copies_would_take_them() -> None:
     assert kernels(below, made(64, torch.float16)) == ["identity", "batchmatmul", "batchmatmul"]
 
 
-@pytest.mark.parametrize("function", [beside, below, turned, sums])
+def test_what_numbers_surround_is_written_once() -> None:
+    """Four copies of a number are around what the function writes."""
+    names = kernels(framed, made(64, torch.float16))
+    assert names[names.index("tanh") :].count("identity") == 4
+
+
+@pytest.mark.parametrize("function", [beside, below, turned, sums, framed])
 @pytest.mark.parametrize("columns", [64, 40, 1])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
 def test_every_level_agrees_with_torch(function: Any, columns: int, dtype: torch.dtype) -> None:

@@ -1,9 +1,10 @@
-"""Products that write results of the program, where copies had brought them."""
+"""Kernels that write where copies had brought their results."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dialects.spyre.kernel import AllocOp, ComputeOp, FromDeviceOp
@@ -51,3 +52,21 @@ def test_a_copy_of_what_another_kernel_reads_stays() -> None:
     assert not any(op.is_product for op in writers(levels) if isinstance(op.output.owner, AllocOp))
     made = CompiledModel(program, levels, CompileOptions())
     assert (outcome := made.verify(*operands())), str(outcome)
+
+
+def test_a_kernel_writes_between_the_zeros_around_an_image() -> None:
+    """It has the channels in the lanes as the padded image has, which no pass before knows."""
+
+    def convolved(x: Tensor, w: Tensor) -> Tensor:
+        image = functional.silu(functional.conv2d(x, w[:, :, :1, :1].repeat(4, 1, 1, 1)))
+        return functional.conv2d(image, w, padding=1)
+
+    generator = torch.Generator().manual_seed(3)
+    inputs = tuple(torch.randn(*s, generator=generator).half() for s in ((1, 64, 48, 46), (16, 64, 3, 3)))
+    program = import_program(FunctionModel(convolved), inputs)
+    levels = lower(program.module, make_context())
+    ops = [op for op in levels.modules["spyre.kernel"].walk() if isinstance(op, ComputeOp)]
+    (writer,) = [op for op in ops if op.function_name == "silu"]
+    assert writer.tensors[-1].shape == (1, 50, 48, 64)
+    made = CompiledModel(program, levels, CompileOptions())
+    assert (outcome := made.verify(*inputs)), str(outcome)

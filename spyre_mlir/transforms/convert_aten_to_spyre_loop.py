@@ -42,7 +42,7 @@ from spyre_mlir.plugins import registry
 from spyre_mlir.transforms.aten_to_loop.constant_tensors import known_value
 from spyre_mlir.transforms.aten_to_loop.contractions import lower_product, lower_whole_product
 from spyre_mlir.transforms.aten_to_loop.entries import lower_put_entry
-from spyre_mlir.transforms.aten_to_loop.gathers import beyond_reach, lower_rows
+from spyre_mlir.transforms.aten_to_loop.gathers import beyond_reach, lower_pages, lower_rows
 from spyre_mlir.transforms.aten_to_loop.legality import check_not_empty, check_supported
 from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder, stems
 from spyre_mlir.transforms.aten_to_loop.nests import TensorView, make_nest, whole
@@ -216,6 +216,13 @@ def lower_index_select(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorVie
     return TensorView(rows.base, entries if asked else entries.reshape(()))
 
 
+def lower_take_pages(b: LoopBuilder, op: AtenOp, _entry: OpEntry) -> TensorView:
+    """Lower a selection of pages whose places are joined."""
+    arguments = op.arguments()
+    pages, indices = (b.readings[cast(SSAValue, arguments[n])] for n in ("self", "indices"))
+    return lower_pages(b, pages, indices, cast(TensorType[Attribute], op.results[0].type))
+
+
 def lower_creation(b: LoopBuilder, op: AtenOp, entry: OpEntry) -> TensorView:
     """Lower constant tensors, which the host provides with the program."""
     result = cast(TensorType[Attribute], op.results[0].type)
@@ -239,12 +246,17 @@ BY_ENTRY: dict[str, AtenLowering] = {
     movement.cat.name: lower_cat,
     gathers.embedding.name: lower_embedding,
     gathers.index_select.name: lower_index_select,
+    gathers.take_pages.name: lower_take_pages,
     entries.put_entry.name: lower_put_entry,
 }
 
 
 # Operands that are a table and the indices of its rows.
-_TABLES = {gathers.embedding.name: ("weight", "indices"), gathers.index_select.name: ("self", "index")}
+_TABLES = {
+    gathers.embedding.name: ("weight", "indices"),
+    gathers.index_select.name: ("self", "index"),
+    gathers.take_pages.name: ("self", "indices"),
+}
 
 
 def lowering_of(op: Operation) -> tuple[AtenLowering, OpEntry | None] | None:

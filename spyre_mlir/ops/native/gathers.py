@@ -7,6 +7,8 @@ from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.ignored_arguments import PADDING_IDX, SCALE_GRAD_BY_FREQ, SPARSE
 from spyre_mlir.ops.table import Sample, require
 
+TAKE_PAGES = "spyre::take_pages"
+
 
 def embedding_shape(weight: tuple[int, ...], indices: tuple[int, ...]) -> tuple[int, ...]:
     """Shape of the rows of weight chosen by indices."""
@@ -52,6 +54,29 @@ def index_select(self: Lanes, index: Lanes, *, dim: int) -> Lanes:
     return entries if self.ndim else entries.reshape(())
 
 
+def take_pages_shape(self: tuple[int, ...], indices: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of the places of pages chosen by indices, by head; those of a row of indices are joined."""
+    require("C1", len(self) == 4, f"pages of rank {len(self)}, expected 4")
+    require("C2", len(indices) > 0, "indices of rank 0, expected a row of them")
+    _, places, heads, features = self
+    return (*indices[:-1], heads, indices[-1] * places, features)
+
+
+@ATEN.movement(aten=[TAKE_PAGES], shape=take_pages_shape)
+def take_pages(self: Lanes, indices: Lanes) -> Lanes:
+    """For each head the places of all pages that a row of `indices` names, one page behind the other.
+
+    Of pages [pages, places, heads, features] and indices [..., n] that is [..., heads, n * places, features]. Negative
+    indices count from the end.
+
+    Constraints:
+        C1: self has rank 4.
+        C2: indices have a dimension.
+    """
+    taken = np.moveaxis(np.take(self, indices.astype(np.int64), axis=0), -2, indices.ndim - 1)
+    return taken.reshape(take_pages_shape(self.shape, indices.shape))
+
+
 ATEN.samples(
     embedding,
     Sample(((10, 65), (2, 3)), low=0, high=9),
@@ -64,4 +89,11 @@ ATEN.samples(
     Sample(((5, 6, 4), (2,)), {"dim": 1}),
     Sample(((), (1,)), {"dim": 0}),
     Sample(((5, 6), (2, 2)), {"dim": 0}, breaks="C1"),
+)
+ATEN.samples(
+    take_pages,
+    Sample(((5, 6, 4, 8), (2, 3))),
+    Sample(((5, 6, 2, 8), (2,))),
+    Sample(((5, 6, 4), (2, 3)), breaks="C1"),
+    Sample(((5, 6, 4, 8), ()), breaks="C2"),
 )

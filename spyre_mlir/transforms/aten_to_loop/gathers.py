@@ -5,6 +5,7 @@ Decision: docs/decisions/0094-tables-beyond-reach.md
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType, TensorType, UnitAttr, f32, f64, i1
@@ -17,7 +18,7 @@ from spyre_mlir.dialects.tensors import element_of, shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import INDEX
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
-from spyre_mlir.hw.sticks import StickError, StickLayout, access
+from spyre_mlir.hw.sticks import LinearExpr, StickError, StickLayout, access
 from spyre_mlir.ops.index_views import IndexView, NotAView
 from spyre_mlir.ops.native import pointwise, reductions
 from spyre_mlir.transforms.aten_to_loop.contractions import lower_product
@@ -62,6 +63,28 @@ def lower_rows(
     if element_of(table.base) != result.get_element_type() or isinstance(result.get_element_type(), IntegerType):
         return _by_selection(b, table, indices, result)
     return _by_product(b, table, indices, result)
+
+
+def lower_pages(b: LoopBuilder, pages: TensorView, indices: TensorView, result: TensorType[Attribute]) -> TensorView:
+    """Return for each head the places of the pages that `indices` name, those of a row of indices joined.
+
+    A gather writes them so. Negative indices count from the end.
+
+    Raises:
+        UnsupportedError: as for `lower_rows`.
+    """
+    _, places, heads, features = pages.shape
+    apart = TensorType(result.get_element_type(), [*indices.shape, places, heads, features])
+    if _can_gather(pages, indices):
+        loops = _gather_loops(pages, indices, apart)
+        if _read_by_sticks(indices, loops):
+            *first, page, place, head, feature = loops.maps[2]
+            joined = LinearExpr(0, (*((name, step * places) for name, step in page.terms), *place.terms))
+            maps = (*loops.maps[:2], (*first, head, joined, feature))
+            return _gather(b, pages, indices, result, replace(loops, maps=maps), True)
+    rows, rank = lower_rows(b, pages, indices, apart, from_end=True), len(indices.shape)
+    turned = (*range(rank - 1), rank + 1, rank - 1, rank, rank + 2)
+    return _reshaped(b, TensorView(rows.base, rows.view.permute(turned)), result.get_shape())
 
 
 def _can_gather(table: TensorView, indices: TensorView) -> bool:

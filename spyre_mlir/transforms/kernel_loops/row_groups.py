@@ -4,6 +4,8 @@ What an op of the group writes for some rows depends on these rows of what the g
 that the group does not write. So the group may run on some rows from its first op to its last, then on the next rows.
 A step of one op's loop may be several rows of another's, as with heads of queries that share keys. Of what the group
 does not write an op may read rows beside its own, as the taps of a window do.
+
+Decision: docs/decisions/0240-pages-stay-in-the-scratchpads.md
 """
 
 from __future__ import annotations
@@ -260,10 +262,12 @@ def pieces_of(op: kernel.KernelOp, loop: str, rows: Rows) -> int:
 @fact
 def row_loops(op: kernel.KernelOp) -> Mapping[str, Rows]:
     """Return the candidate row loops of an op, with the dimensions they traverse in its operands."""
-    if isinstance(op, GatherOp):
-        return MappingProxyType({})
     found: dict[str, Rows] = {}
+    # The table of a gather starts at one address for all rows, so that no loop walks it.
+    whole = op.maps.data[1].names if isinstance(op, GatherOp) else frozenset[str]()
     for dim in op.space.data:
+        if dim.name in whole:
+            continue
         if dim.extent > 1 and (rows := _rows(op, dim.name)) is not None and rows[-1] is not None:
             found[dim.name] = rows
     return MappingProxyType(found)
@@ -329,16 +333,33 @@ def grow(op: kernel.KernelOp, following: Iterable[Operation], known: KnownRows |
     for name, rows in row_loops(op).items():
         group = RowGroup(known=known)
         group.add(op, name, rows)
-        for other in behind:
-            if len(group.ops) == MOST_KERNELS:
-                break
-            if not isinstance(other, kernel.KernelOp):
-                break
-            if not (group.take(other) or group.is_independent(other)):
-                group.close(other)
-                break
-        groups.append(group)
+        groups += _grown(group, behind)
     return groups
+
+
+def _grown(group: RowGroup, behind: _Replayed, since: int = 0) -> list[RowGroup]:
+    """A group with what stands behind it, from one op on; several if a gather may join by one loop or another."""
+    for number, other in enumerate(behind):
+        if number < since:
+            continue
+        if len(group.ops) == MOST_KERNELS or not isinstance(other, kernel.KernelOp):
+            break
+        if isinstance(other, GatherOp) and (joined := _with_gather(group, other)):
+            return [one for start in joined for one in _grown(start, behind, number + 1)]
+        if not (group.take(other) or group.is_independent(other)):
+            group.close(other)
+            break
+    return [group]
+
+
+def _with_gather(group: RowGroup, op: GatherOp) -> list[RowGroup]:
+    """The group with a gather by each of its loops that fit, as it reads nothing of the group that tells them apart."""
+    found = list[RowGroup]()
+    for name in row_loops(op):
+        longer = group.first(len(group.ops))
+        if longer.take(op, name):
+            found.append(longer)
+    return found
 
 
 class _Replayed:

@@ -34,9 +34,16 @@ from spyre_mlir.transforms.kernel_plans.operand_slices import OperandSlices
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import describe_work
 from spyre_mlir.transforms.utils.hints import hinted_divisions, hinted_place
-from spyre_mlir.transforms.utils.kernels.held_operands import buffers_of, copied_inputs, holds_rows, may_hold
+from spyre_mlir.transforms.utils.kernels.held_operands import (
+    buffers_of,
+    copied_inputs,
+    cores_of_rows,
+    holds_rows,
+    joins_rows,
+    may_hold,
+)
 from spyre_mlir.transforms.utils.kernels.launches import Launches, one_launch
-from spyre_mlir.transforms.utils.kernels.loops import columns_first, footprints, loops_of
+from spyre_mlir.transforms.utils.kernels.loops import columns_first, footprints, last_first, loops_of
 from spyre_mlir.transforms.utils.kernels.widened_weights import KernelCounts, is_widened
 
 # A division that takes more time than this, and so many times that of the quickest, is not considered.
@@ -243,7 +250,7 @@ class KernelChoices:
         facts = [
             (isinstance(value.owner, TileOp), hinted_place(value), self.is_widened(value)) for value in op.operands
         ]
-        return (shape_of(op, op.space_splits()), self.narrow, *held, *facts), held
+        return (shape_of(op, op.space_splits()), self.narrow, cores_of_rows(op), *held, *facts), held
 
     def refusals(
         self, op: kernel.KernelOp, considered: Sequence[DividedKernel], given: str = ""
@@ -294,6 +301,8 @@ class KernelChoices:
         if short and (op.is_product or prod(usual.values()) == self.spec.cores_per_card):
             return (first,)
         least = 1 if wanted else prod(usual.values()) + 1 if short else int(prod(usual.values()) * BUSY)
+        if (few := cores_of_rows(op)) is not None and not short:
+            least = min(least, few)
         loops = loops_of(op)
         ways = divisions(loops, footprints(op, loops), least, self.spec)
         nowhere = (None,) * len(held), (0,) * len(held)
@@ -338,7 +347,10 @@ def _columns_alone(op: kernel.KernelOp, spec: SpyreSpec) -> Mapping[str, int] | 
 
 def _numbered(op: kernel.KernelOp, splits: Mapping[str, int]) -> list[Mapping[str, int]]:
     """A division with every numbering of the cores that neighbours may take."""
-    other = columns_first(op, splits) if op.is_product else None
+    if op.is_product:
+        other = columns_first(op, splits)
+    else:
+        other = last_first(splits) if joins_rows(op) or cores_of_rows(op) is not None else None
     return [splits] if other is None else [splits, other]
 
 

@@ -1,11 +1,19 @@
-"""Lanes of a gather: a loop along the rows walks those of the table and of the result."""
+"""Layouts of a gather: a loop along the rows walks the lanes of table and result, and heads of pages lie outside.
+
+Decision: docs/decisions/0240-pages-stay-in-the-scratchpads.md
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from xdsl.ir import SSAValue
+
 from spyre_mlir.dialects.spyre import loop
+from spyre_mlir.dialects.spyre.loop_blocks import PutOp
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.hw.legality import may_write, stick_for
-from spyre_mlir.hw.sticks import UNIT
+from spyre_mlir.hw.sticks import UNIT, StickLayout
 
 
 def gather_sticks(op: loop.LoopGatherOp, lane: str, lanes: int) -> tuple[int, int] | None:
@@ -23,4 +31,36 @@ def gather_sticks(op: loop.LoopGatherOp, lane: str, lanes: int) -> tuple[int, in
     return (table, out) if may_write(out_map, shape_of(op.result), lane, op.space.extents, lanes) else None
 
 
-__all__ = ["gather_sticks"]
+def joined_loops(op: loop.LoopGatherOp) -> set[str]:
+    """Return loops that the result walks with those of the indices, as places of pages that lie behind each other."""
+    named = op.maps.data[0].names
+    return {n for e in op.maps.data[2].data if len(e.terms) > 1 for n, _ in e.terms if n not in named}
+
+
+def places_inside(op: loop.LoopGatherOp, layout: StickLayout) -> StickLayout:
+    """Return the layout of a table with the dimensions inside of the others whose rows the result joins.
+
+    Readers divide heads among the cores, and multiply with the places of all pages.
+    """
+    read, joined = op.maps.data[1].data, joined_loops(op)
+    inside = [d for d in layout.order if d not in (UNIT, layout.stick) and joined & {n for n, _ in read[d].terms}]
+    if not inside:
+        return layout
+    *outer, last = (d for d in layout.order if d not in inside)
+    return replace(layout, order=(*outer, *inside, last))
+
+
+def gather_of(value: SSAValue) -> loop.LoopGatherOp | None:
+    """Return a gather that reads a tensor as its table, as it is or after more entries of it were stored."""
+    while True:
+        users = [use.operation for use in value.uses]
+        for user in users:
+            if isinstance(user, loop.LoopGatherOp) and user.table is value:
+                return user
+        put = next((user for user in users if isinstance(user, PutOp) and user.dest is value), None)
+        if put is None:
+            return None
+        value = put.result
+
+
+__all__ = ["gather_of", "gather_sticks", "joined_loops", "places_inside"]

@@ -21,6 +21,7 @@ from math import inf
 from xdsl.ir import Block, Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
+from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
 from spyre_mlir.hw.cost_parameters import LAUNCH_US
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.ops.table import Family
@@ -132,16 +133,20 @@ class LoopSearch:
     def _in_vain(self, before: kernel.KernelOp, op: kernel.KernelOp) -> bool:
         """Whether loops from a kernel on are those from the kernel before it on, which gain nothing, but for that one.
 
-        A product or a copy may lose in loops what kernels behind it gain; an elementwise kernel or a sum loses little.
+        A product or a copy may lose in loops what kernels behind it gain; an elementwise kernel or a sum loses little,
+        unless what it reads is in the scratchpads for all rows, as the rows that a gather behind it copies are not.
         """
         computes = isinstance(before, kernel.ComputeOp) and before.entry.family in (Family.POINTWISE, Family.REDUCTION)
-        return computes and self._gainless.issuperset((before, op))
+        return computes and not isinstance(op, GatherOp) and self._gainless.issuperset((before, op))
 
     def _gains_more_later(self, best: Trial, gain: float, times: Mapping[kernel.KernelOp, float]) -> bool:
-        """Whether loops gain more without the first products, which have fewer rows to fill the array in a trip."""
+        """Whether loops gain more without the first products, or from a gather on.
+
+        Products have fewer rows to fill the array in a trip, and what is in front of a gather may have other rows.
+        """
         written = set[SSAValue]()
         for op, following in pairwise(best.group.ops):
-            first = op.is_product and written.isdisjoint(op.inputs)
+            first = isinstance(following, GatherOp) or (op.is_product and written.isdisjoint(op.inputs))
             if first and self._may_gain(following, gain) and self._around(following, times)[0] > gain:
                 return True
             written.add(op.output)

@@ -90,7 +90,7 @@ def attention(
         return _causal(b, query, key, value, factor, shared=shared, most_reads=most_reads)
     scores = (query * factor) @ key.transpose(-2, -1)
     mask = attn_mask if attn_mask is None or attn_mask.is_bool else b.cast(attn_mask, like=scores)
-    return _masked_softmax(b, scores, mask) @ value
+    return masked_softmax(b, scores, mask) @ value
 
 
 # Queries of one block of causal attention. A block fills the PE array of all cores with the rows of few heads, and the
@@ -186,7 +186,7 @@ def _causal_mask(b: Build, shape: Sequence[int]) -> Value:
     return row.ge(b.call("arange.start_step", start=0, end=columns, step=1))
 
 
-def _masked_softmax(b: Build, scores: Value, mask: Value | None) -> Value:
+def masked_softmax(b: Build, scores: Value, mask: Value | None) -> Value:
     """Softmax over the last dimension; masked entries are 0, and so are fully masked rows."""
     if mask is None:
         return b.call("softmax.int", scores, dim=-1)

@@ -4,6 +4,7 @@ A cache [pages, places, heads, features] holds the keys or the values of several
 sequence has, in order; a slot is the number of a place if those of all pages are counted on.
 
 Decision: docs/decisions/0232-pages-of-caches-are-gathered.md
+Decision: docs/decisions/0240-pages-stay-in-the-scratchpads.md
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.ops.aten import ATEN
 from spyre_mlir.ops.build import Build
 from spyre_mlir.ops.composed.indexing.index_writes import placed_rows
-from spyre_mlir.ops.composed.nn.attention import repeat_heads
+from spyre_mlir.ops.composed.nn.attention import masked_softmax, repeat_heads
 from spyre_mlir.ops.helpers.index_matching import MOST_COMPARISONS, from_end
+from spyre_mlir.ops.native.gathers import TAKE_PAGES
 from spyre_mlir.ops.value import Value
 
 STORE = "spyre::paged_attn_store"
@@ -75,11 +77,11 @@ def paged_attn_compute(
         scale: the factor of products of queries and keys.
     """
     seen = _Seen(b, query, value_cache, current_tkv_mask, left_padded_prompt_mask, block_table)
-    keys, values = seen.keys(key_cache), seen.values(value_cache)
-    shared = keys.shape[1] < query.shape[2]
-    turned = query.transpose(1, 2)
-    made = b.call("scaled_dot_product_attention", turned, keys, values, seen.mask(), scale=scale, enable_gqa=shared)
-    return made.transpose(1, 2)
+    heads = query.shape[2]
+    scores = (query.transpose(1, 2) * scale) @ repeat_heads(seen.keys(key_cache), heads).transpose(-2, -1)
+    found = masked_softmax(b, scores, seen.mask())
+    # Keys have left the scratchpads by now.
+    return (found @ repeat_heads(seen.values(value_cache), heads)).transpose(1, 2)
 
 
 @ATEN.composed(aten=[COMPUTE_WITH_SINKS], ulps=32)
@@ -102,11 +104,10 @@ def paged_attn_compute_with_sinks(
     """
     seen = _Seen(b, query, value_cache, current_tkv_mask, left_padded_prompt_mask, block_table)
     heads = query.shape[2]
-    keys, values = (repeat_heads(v, heads) for v in (seen.keys(key_cache), seen.values(value_cache)))
-    scores = (query.transpose(1, 2) * scale) @ keys.transpose(-2, -1)
+    scores = (query.transpose(1, 2) * scale) @ repeat_heads(seen.keys(key_cache), heads).transpose(-2, -1)
     scores = seen.mask(sliding_window).where(scores, float("-inf"))
-    made = b.call("spyre::softmax_beside", scores, sinks.view(1, heads, 1, 1), dim=-1) @ values
-    return made.transpose(1, 2)
+    found = b.call("spyre::softmax_beside", scores, sinks.view(1, heads, 1, 1), dim=-1)
+    return (found @ repeat_heads(seen.values(value_cache), heads)).transpose(1, 2)
 
 
 class _Seen:
@@ -124,9 +125,7 @@ class _Seen:
 
     def keys(self, cache: Value) -> Value:
         """The keys [sequences, heads, places, features] of all pages of the table."""
-        _, _, heads, features = cache.shape
-        rows = self.b.call("index_select", cache, self.table.view(-1), dim=0)
-        return rows.view(self.sequences, self.used * self.places, heads, features).transpose(1, 2)
+        return self.b.call(TAKE_PAGES, cache, self.table)
 
     def values(self, cache: Value) -> Value:
         """The values in the same form, 0 where no query sees one: a page that nothing was stored in may hold NaN."""

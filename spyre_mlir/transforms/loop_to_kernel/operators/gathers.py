@@ -23,7 +23,7 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
     keeps_float32,
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
-from spyre_mlir.transforms.loop_to_kernel.gather_lanes import gather_sticks
+from spyre_mlir.transforms.loop_to_kernel.gather_lanes import gather_sticks, joined_loops, places_inside
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import (
@@ -56,7 +56,9 @@ def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp, spec: SpyreSpec) -> No
     possible = sorted(possible, key=lambda found: bool(table.buffers) and table.find(found[1][0]) is None)
     lane, _ = allowed_lanes(op, [(lane, made) for lane, (_, made) in possible])[0]
     p.chosen.lanes[op], sticks = lane, next(sticks for name, sticks in possible if name == lane)
-    lying = _table(p, table, StickLayout.rows_outermost(shape_of(op.table), sticks[0], block_of(form)))
+    lying = _table(
+        p, table, places_inside(op, StickLayout.rows_outermost(shape_of(op.table), sticks[0], block_of(form)))
+    )
     axis = op.axis.value.data
     if lying.layout.order[0] != axis:
         raise UnsupportedError(f"a gather along dimension {axis} of a table of shape {lying.shape}")
@@ -66,10 +68,32 @@ def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp, spec: SpyreSpec) -> No
     _check_indices(numbers, rows.index_map, {d.name: d.extent for d in rows.loops})
     versions = p.of(op.result)
     versions.format = form
-    p.chosen.made[op] = put_in_order(op, p.fresh(versions.shape, form, sticks[1]))
+    made = p.fresh(versions.shape, form, sticks[1])
+    made.layout = _batches_outermost(op, lying.layout, made.layout)
+    p.chosen.made[op] = put_in_order(op, made)
     versions.buffers.append(p.chosen.made[op])
     operands = [(numbers, rows.index_map), (rows.table, rows.table_map)]
     p.step(GATHER_STEP, rows.loops, operands, (versions.buffers[0], rows.out_map), axis=axis)
+
+
+def _batches_outermost(op: loop.LoopGatherOp, table: StickLayout, result: StickLayout) -> StickLayout:
+    """The layout of a result that joins pages: heads and what indices count outermost, as they are batches of products.
+
+    Results that readers compute element by element lie so too, and take the place of this one in the scratchpads.
+    """
+    if not (joined := joined_loops(op)):
+        return result
+    indices, read, written = (m.data for m in op.maps)
+    next_to_rows = {name for d in table.order[1:2] for name, _ in read[d].terms}
+    named = {name for e in indices for name, _ in e.terms}
+
+    def place(dim: int) -> int:
+        walked = {name for name, _ in written[dim].terms}
+        if dim == result.stick:
+            return 4
+        return next((n for n, group in enumerate((joined, next_to_rows, named)) if walked & group), 3) or 3
+
+    return replace(result, order=tuple(sorted(result.order, key=place)))
 
 
 def _form(p: LayoutPlanner, op: loop.LoopGatherOp) -> str:
@@ -103,17 +127,26 @@ class _Rows:
         alone = len(expr.terms) == 1 and expr == LinearExpr.of(expr.terms[0][0])
         return dim if alone and extents[expr.terms[0][0]] == buffer.shape[dim] else None
 
+    def _last_index(self) -> int:
+        """Where the loop is that walks the lanes of indices."""
+        named = {name for name, _ in self.index_map[-1].terms}
+        return next((n for n, d in enumerate(self.loops) if d.name in named), 0)
+
     def in_parts(self, table: PartsBuffer) -> _Rows:
         """Return the gather of a table of parts of rows, walked by one more loop."""
-        width, walked = table.shape[table.dim], self.table_map[table.dim].terms[0][0]
-        loops = (
-            IterDim(_PART, table.count),
-            *(replace(d, extent=width) if d.name == walked else d for d in self.loops),
-        )
-        place = LinearExpr(0, ((_PART, width), (walked, 1)))
-        out_map = tuple(e.at({**{d.name: LinearExpr.of(d.name) for d in loops}, walked: place}) for e in self.out_map)
+        width, walked, part = table.shape[table.dim], self.table_map[table.dim].terms[0][0], IterDim(_PART, table.count)
+        if width == 1:  # Cores are counted in the order of loops: they have the heads that those of a product have.
+            at = self._last_index()
+            loops = (*self.loops[:at], part, *(d for d in self.loops[at:] if d.name != walked))
+            place, inner = LinearExpr.of(_PART), LinearExpr()
+        else:
+            loops = (part, *(replace(d, extent=width) if d.name == walked else d for d in self.loops))
+            place, inner = LinearExpr(0, ((_PART, width), (walked, 1))), LinearExpr.of(walked)
+        same = {d.name: LinearExpr.of(d.name) for d in loops}
+        out_map = tuple(e.at({**same, walked: place}) for e in self.out_map)
+        table_map = tuple(e.at({**same, walked: inner}) for e in self.table_map)
         index_map = (LinearExpr.of(_PART), *self.index_map)
-        return _Rows(table, _named_by_parts(self.indices, table.count), loops, index_map, self.table_map, out_map)
+        return _Rows(table, _named_by_parts(self.indices, table.count), loops, index_map, table_map, out_map)
 
 
 def _in_parts(p: LayoutPlanner, op: loop.LoopGatherOp, rows: _Rows, spec: SpyreSpec) -> _Rows:
@@ -127,7 +160,10 @@ def _in_parts(p: LayoutPlanner, op: loop.LoopGatherOp, rows: _Rows, spec: SpyreS
         return rows
     row = table.sticks // table.layout.extents[axis]
     pieces = table.layout.count(dim, table.lanes)
-    count = parts_of_rows(indices.shape, row, pieces, lanes_of(indices.format), spec)
+    walked, joined = {name for name, _ in rows.table_map[dim].terms}, joined_loops(op)
+    heads = bool(joined) and dim != table.layout.stick and joined.isdisjoint(walked)
+    # Readers divide heads among the cores, so that each is a part even if that makes no gather quicker.
+    count = pieces if heads else parts_of_rows(indices.shape, row, pieces, lanes_of(indices.format), spec)
     if count == 1:
         return rows
     parts = PartsBuffer(table, axis, dim, count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from math import prod
 
 from xdsl.ir import Operation, SSAValue
 
@@ -23,13 +24,40 @@ def may_hold(value: SSAValue, *, written: bool) -> bool:
 def holds_rows(op: GatherOp) -> bool:
     """Return whether plans may have the rows that a gather copies in the scratchpads.
 
-    Of rows that are copied in parts each core has a few columns. Steps that compute with them are quick until a sum
-    needs whole rows, and a search that has left the other ways by then ends in a slower plan. Copies take them on.
+    Of rows that are copied in parts each core has a few columns, unless a part is a head, or an entry of another
+    dimension. Steps that compute with columns are quick until a sum needs whole rows, and a search that has left the
+    other ways by then ends in a slower plan. Copies take them on.
     """
-    if all(len(expr.terms) < 2 for expr in op.maps.data[-1].data):
+    if joins_rows(op) or all(len(expr.terms) < 2 for expr in op.maps.data[-1].data):
         return True
     readers = [use.operation for use in op.output.uses if use.index < len(use.operation.operands) - 1]
     return all(isinstance(r, kernel.ComputeOp) and r.function_name == COPY for r in readers)
+
+
+def joins_rows(op: Operation) -> bool:
+    """Return whether an op is a gather whose rows lie behind each other in its result, as places of pages do."""
+    if not isinstance(op, GatherOp):
+        return False
+    indices, _, rows = (m.data for m in op.maps)
+    named = {name for expr in indices[-1:] for name, _ in expr.terms}
+    return any(len(expr.terms) > 1 and any(name in named for name, _ in expr.terms) for expr in rows)
+
+
+def cores_of_rows(op: kernel.KernelOp) -> int | None:
+    """Return on how many cores a gather is whose joined rows an op reads, or another one computes element by element.
+
+    Cores share whole sticks of indices, so that a gather may have few; in their scratchpads only these have the rows.
+    """
+    writers = _writers(op)
+    near = [w for w in writers if any(w.is_elementwise(number) for number in range(len(w.inputs)))]
+    gathers = [w for w in (*writers, *(other for w in near for other in _writers(w))) if joins_rows(w)]
+    return min([prod(gather.space_splits().values()) for gather in gathers], default=None)
+
+
+def _writers(op: kernel.KernelOp) -> list[kernel.KernelOp]:
+    """The kernels that write what an op reads."""
+    users = [(value, use.operation) for value in op.inputs for use in value.uses if use.operation is not op]
+    return [user for value, user in users if isinstance(user, kernel.KernelOp) and user.output is value]
 
 
 def copied_inputs(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
@@ -82,4 +110,4 @@ def _is_own(value: SSAValue, ops: Container[Operation]) -> bool:
     return all(user in ops or isinstance(user, kernel.FreeOp) for user in users)
 
 
-__all__ = ["buffers_of", "copied_inputs", "holds_rows", "may_hold"]
+__all__ = ["buffers_of", "copied_inputs", "cores_of_rows", "holds_rows", "joins_rows", "may_hold"]

@@ -86,6 +86,18 @@ def columns_first(op: kernel.KernelOp, splits: Mapping[str, int]) -> Mapping[str
     return None if list(moved) == list(splits) else moved
 
 
+def last_first(splits: Mapping[str, int]) -> Mapping[str, int] | None:
+    """Return a division with its cores numbered along the last divided loop first; None if that is no other one.
+
+    A product that divides its sum numbers them along that first, which is the last loop of what copies its rows.
+    """
+    divided_loops = [name for name, split in splits.items() if split > 1]
+    if len(divided_loops) < 2:
+        return None
+    last = divided_loops[-1]
+    return {last: splits[last], **{name: split for name, split in splits.items() if name != last}}
+
+
 def counted_along(op: kernel.KernelOp) -> SpaceAttr:
     """Return the loops of a product, those that walk one dimension of its result from the innermost to the outermost.
 
@@ -109,6 +121,7 @@ __all__ = [
     "counted_along",
     "divided",
     "footprints",
+    "last_first",
     "loops_of",
     "row_loops",
     "whole_loops",

@@ -8,7 +8,7 @@ import pytest
 from spyre_mlir.errors import ConstraintError
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.ops.native import gathers
-from spyre_mlir.ops.native.gathers import embedding_shape, index_select_shape
+from spyre_mlir.ops.native.gathers import TAKE_PAGES, embedding_shape, index_select_shape, take_pages_shape
 from tests.unit.ops.evaluation import check_samples, defaults, entry_of, result, results, same
 
 X = np.arange(24.0).reshape(2, 3, 4) - 5.0
@@ -52,6 +52,24 @@ def test_one_entry_and_one_number() -> None:
 def test_an_index_that_is_no_vector_is_refused() -> None:
     with pytest.raises(ConstraintError, match="C1: index of rank 2, expected 0 or 1"):
         index_select_shape((2, 3), (1, 1), dim=0)
+
+
+@pytest.mark.parametrize("indices", [np.array([[2, 0], [-1, 3], [1, 1]]), np.array([3, -4])])
+def test_places_of_pages_lie_behind_each_other_by_head(indices: np.ndarray) -> None:
+    pages = np.arange(4 * 3 * 2 * 5.0).reshape(4, 3, 2, 5)
+    wanted = [
+        [np.concatenate([pages[number, :, head] for number in row]) for head in range(2)]
+        for row in indices.reshape(-1, 2)
+    ]
+    same(result(TAKE_PAGES, pages, indices), np.array(wanted).reshape(*indices.shape[:-1], 2, 6, 5))
+    assert take_pages_shape(pages.shape, indices.shape) == (*indices.shape[:-1], 2, 6, 5)
+
+
+def test_pages_without_heads_and_single_pages_are_refused() -> None:
+    with pytest.raises(ConstraintError, match="C1: pages of rank 3, expected 4"):
+        take_pages_shape((4, 3, 5), (2, 2))
+    with pytest.raises(ConstraintError, match="C2: indices of rank 0, expected a row of them"):
+        take_pages_shape((4, 3, 2, 5), ())
 
 
 def test_declarations() -> None:

@@ -15,6 +15,7 @@ from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.transforms.aten_to_loop.gathers import (
     MOST_COMPARISONS,
     beyond_reach,
+    lower_pages,
     lower_rows,
 )
 from spyre_mlir.transforms.aten_to_loop.nests import TensorView
@@ -77,6 +78,20 @@ def test_a_table_that_the_program_computes_is_gathered_from() -> None:
     assert kinds(built) == ["nest", "gather"]
     values = numbers(5, 8)
     assert np.array_equal(built.run(made, values, INDICES), values[INDICES])
+
+
+@pytest.mark.parametrize("form", ["gathered", "computed indices"])
+def test_pages_are_joined_by_head(form: str) -> None:
+    """A gather writes them so; rows of a product are copied there."""
+    built, at = Built(((5, 3, 2, 8), f32), ((2, 2), i64)), np.array([[4, -5], [2, 2]])
+    if form != "gathered":
+        at %= 5
+    indices = built.arg(1) if form == "gathered" else computed(built, 1)
+    made = lower_pages(built.b, built.arg(0), indices, TensorType(f32, [2, 2, 6, 8]))
+    assert (kinds(built) == ["gather"]) == (form == "gathered")
+    pages = numbers(5, 3, 2, 8)
+    wanted = [[np.concatenate([pages[n, :, head] for n in row]) for head in range(2)] for row in at]
+    assert np.allclose(built.run(made, pages, at), wanted)
 
 
 def test_an_index_outside_of_the_table_gives_no_number() -> None:

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.spyre.kernel import KernelOp
-from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow, reads_beside, row_loops
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow, pieces_of, reads_beside, row_loops
 from tests.unit.transforms.levels import ops, passed
 
 # Rows of two sticks: 64 x 2 x 128 bytes are 16384; one value per row in a stick of its own: 64 x 128 are 8192.
@@ -103,7 +103,8 @@ def test_rows_of_other_walks(name: str) -> None:
     assert row_loops(op) == wanted
 
 
-def test_a_gather_has_no_rows() -> None:
+def test_rows_of_a_gather_are_those_that_indices_name() -> None:
+    """In whole sticks of indices; nothing walks the table, which starts at one address for all."""
     i, table = "!spyre.tensor<[64] x SENUINT32, order [0], stick 0, hbm>", T.replace("[1, 0]", "[0, 1]")
     text = f"""func.func @main() {{
       %i = spyre.kernel.alloc : {i}
@@ -114,7 +115,32 @@ def test_a_gather_has_no_rows() -> None:
       func.return
     }}"""
     (op,) = ops(passed(text), KernelOp)
-    assert row_loops(op) == {}
+    assert row_loops(op) == {"i": (0, None, 0)}
+    assert pieces_of(op, "i", (0, None, 0)) == 2
+
+
+def test_a_gather_joins_by_each_of_its_loops() -> None:
+    """It reads nothing of the group, so that kernels behind say which of two loops of one extent is the right one."""
+    x, i = T.replace("64, 128", "4, 64"), "!spyre.tensor<[4, 4] x SENUINT32, order [0, 1], stick 1, hbm>"
+    table = "!spyre.tensor<[9, 64] x SEN169_FP16, order [0, 1], stick 1, hbm>"
+    rows = "!spyre.tensor<[4, 4, 64] x SEN169_FP16, order [0, 1, 2], stick 2, hbm>"
+    text = f"""func.func @main() {{
+      %x = spyre.kernel.alloc : {x}
+      %y = spyre.kernel.alloc : {x}
+      %i = spyre.kernel.alloc : {i}
+      %t = spyre.kernel.alloc : {table}
+      %g = spyre.kernel.alloc : {rows}
+      %z = spyre.kernel.alloc : {rows}
+      spyre.kernel.compute "exp" [m = 4, n = 64] ins(%x[m, n] : {x}) outs(%y[m, n] : {x})
+      spyre.kernel.gather axis 0 [h = 4, s = 4, n = 64] ins(%i[h, s] : {i}, %t[0, n] : {table})
+        outs(%g[h, s, n] : {rows})
+      spyre.kernel.compute "add" [h = 4, s = 4, n = 64] ins(%g[h, s, n] : {rows}, %y[s, n] : {x})
+        outs(%z[h, s, n] : {rows})
+      func.return
+    }}"""
+    first, *behind = ops(passed(text), KernelOp)
+    groups = [group for group in grow(first, behind) if group.loops[0] == "m"]
+    assert [(group.loops, len(group.ops)) for group in groups] == [(["m", "h"], 2), (["m", "s", "s"], 3)]
 
 
 def test_copies_of_a_tensor_in_one_layout_are_no_rows() -> None:

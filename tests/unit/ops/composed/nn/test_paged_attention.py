@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +11,10 @@ import torch
 from torch import Tensor, nn
 
 import spyre_mlir
+from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.frontend import import_program
+from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.universe import make_context
 from tests.fms_operators import attended, stored
@@ -102,6 +107,64 @@ def test_places_that_no_query_sees_may_be_anything() -> None:
     for cache in (keys, values):
         cache[5, 6] = cache[1, 2] = torch.nan
     agrees(Compute(), (q, keys, values, *where), attended(q, keys, values, SCALE, *where))
+
+
+@pytest.mark.parametrize(
+    ("sequences", "pages", "heads", "looped", "most_us"),
+    [(4, 64, 8, False, 550), (8, 64, 8, True, 1100), (1, 64, 8, False, 250), (4, 64, 2, False, 300)],
+    ids=["a head for each core", "two trips", "halves of sequences", "16 cores"],
+)
+def test_pages_stay_in_the_scratchpads(sequences: int, pages: int, heads: int, looped: bool, most_us: float) -> None:
+    """Keys and values are read once from device memory, and go nowhere else; both are most of the time."""
+    half = {"dtype": torch.float16, "device": "meta"}
+    cache, count = torch.empty(512, 64, heads, 128, **half), torch.empty(sequences, dtype=torch.int64, device="meta")
+    table = torch.empty(sequences, pages, dtype=torch.int64, device="meta")
+    given = torch.empty(sequences, 1, 4 * heads, 128, **half), cache, cache, count, count, table
+    compiled = spyre_mlir.compile(Compute(), given)
+    text = compiled.mlir("spyre.kernel").splitlines()
+    gathers = [line for line in text if "kernel.gather" in line]
+    assert len(gathers) == 2 and all(line.rstrip(")").endswith("lx>") for line in gathers)
+    assert any("scf.for" in line for line in text) is looped
+    assert compiled.timeline().total_us < most_us
+
+
+class Step(nn.Module):
+    def forward(self, q: Tensor, new: tuple[Tensor, Tensor], kept: tuple[Tensor, Tensor], *places: Tensor) -> Any:
+        slots, *where = places
+        made = torch.ops.spyre.paged_attn_store(*new, *kept, slots)
+        return torch.ops.spyre.paged_attn_compute(q, *made, SCALE, *where), made
+
+
+def test_stored_pages_are_gathered_where_they_lie() -> None:
+    """A cache that entries are stored in has the order that its gather wants: nothing copies 67 MB."""
+    half, counts = {"dtype": torch.float16, "device": "meta"}, {"dtype": torch.int64, "device": "meta"}
+    cache, new = torch.empty(512, 64, 8, 128, **half), torch.empty(4, 1, 8, 128, **half)
+    slots, count, table = (torch.empty(*s, **counts) for s in ((4, 1), (4,), (4, 64)))
+    given = torch.empty(4, 1, 32, 128, **half), (new, new), (cache, cache), slots, count, count, table
+    compiled = spyre_mlir.compile(Step(), given)
+    assert 'identity" [d0 = 512' not in compiled.mlir("spyre.kernel")
+    assert compiled.timeline().total_us < 600
+
+
+@pytest.mark.parametrize("room", [20_000, None], ids=["loop", "halves of sequences"])
+def test_pages_in_the_scratchpads_at_every_level(room: int | None) -> None:
+    """In a loop over heads, and with cores that share the places of a head, whose sum is divided."""
+    generator = torch.Generator().manual_seed(4)
+    sequences, heads, used, shared = (8, 8, 2, 1) if room else (1, 2, 64, 2)
+    q = torch.randn(sequences, 1, heads * shared, 64, generator=generator)
+    keys, values = (torch.randn(20, 64, heads, 64, generator=generator) for _ in range(2))
+    ends = torch.randint(1, used * 64, (sequences,), generator=generator)
+    where = ends, torch.zeros_like(ends), torch.randint(20, (sequences, used), generator=generator)
+    given, options = (q, keys, values, *where), CompileOptions()
+    program = import_program(Compute(), given)
+    context = make_context(SPYRE if room is None else replace(SPYRE, lx_usable_bytes=room))
+    lowered = lower(program.module, context, options={**options.passes(), "plan": {"shortest_us": 0}})
+    text = str(lowered.modules["spyre.kernel"])
+    assert text.count("scf.for") == (1 if room else 0)
+    assert len(re.findall(r"d1 = 64 over 2|k = 4096 over 2", text)) == (0 if room else 3)
+    compiled = CompiledModel(program, lowered, options)
+    assert compiled.verify(*given)
+    torch.testing.assert_close(compiled(*given), attended(q, keys, values, SCALE, *where), rtol=0.02, atol=0.02)
 
 
 @pytest.mark.parametrize(("tokens", "on_host"), [(2048, False), (2112, True)])

@@ -56,7 +56,7 @@ def test_a_few_wide_rows_are_gathered_in_parts_by_all_cores() -> None:
 
 
 def test_pages_are_gathered_in_parts_of_what_lies_next_to_them() -> None:
-    """Four heads of each page at a time, where 16 pages by 4 sequences are no whole sticks of indices."""
+    """A head of each page at a time, where 16 pages by 4 sequences are no whole sticks of indices."""
     table, indices, result = "tensor<50x8x64x128xf16>", "tensor<4x16xi64>", "tensor<64x8x64x128xf16>"
     text = f"""func.func @main(%i: {indices}, %t: {table}) -> {result} {{
       %0 = spyre.loop.gather [s = 4, p = 16, h = 8, m = 64, n = 128]
@@ -64,9 +64,32 @@ def test_pages_are_gathered_in_parts_of_what_lies_next_to_them() -> None:
       func.return %0 : {result}
     }}"""
     (step,) = steps(lowered(ops(passed(text), LoopGatherOp)[0]))
-    assert [loop.extent for loop in step.space] == [8, 4, 16, 1, 64, 128]
+    assert [loop.extent for loop in step.space] == [4, 8, 16, 64, 128]
     assert step.inputs[1][0].shape == (400, 1, 64, 128)
     assert "part" in {name for name, _ in step.output[1][1].terms}, "the parts of the result are heads, too"
+
+
+@pytest.mark.parametrize(
+    ("heads", "lanes", "table", "result"),
+    [(8, 3, (0, 2, 1, 3), (1, 0, 2, 3)), (8, 2, (0, 2, 3, 1), (1, 0, 3, 2)), (64, 3, (0, 2, 1, 3), (1, 0, 2, 3))],
+    ids=["values", "keys", "more heads than cores"],
+)
+def test_heads_of_pages_that_are_joined_lie_outermost(
+    heads: int, lanes: int, table: tuple[int, ...], result: tuple[int, ...]
+) -> None:
+    """Each head is a part, though all cores have indices: the product behind divides heads among the cores."""
+    pages, out = f"tensor<50x64x{heads}x128xf16>", f"tensor<32x{heads}x2048x128xf16>"
+    said = "" if lanes == 3 else " attributes {spyre.layout = #spyre.layout<lanes m>}"
+    text = f"""func.func @main(%i: tensor<32x32xi64>, %t: {pages}) -> {out} {{
+      %0 = spyre.loop.gather [s = 32, p = 32, m = 64, h = {heads}, n = 128] rows(%i[s, p] : tensor<32x32xi64>)
+        of axis 0 in %t[0, m, h, n] : {pages} -> [s, h, p * 64 + m, n] : {out}{said}
+      func.return %0 : {out}
+    }}"""
+    (step,) = steps(lowered(ops(passed(text), LoopGatherOp)[0]))
+    assert [(loop.name, loop.extent) for loop in step.space][:3] == [("s", 32), ("part", heads), ("p", 32)]
+    assert step.inputs[1][0].layout.order == table and step.inputs[1][0].shape[0] == 50 * heads
+    assert step.output[0].layout.order == result
+    assert [str(e) for e in step.output[1]] == ["s", "part", "p * 64 + m", "n"]
 
 
 @pytest.mark.parametrize("columns", [2000, 64])

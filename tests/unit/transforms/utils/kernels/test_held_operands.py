@@ -6,7 +6,14 @@ import pytest
 
 from spyre_mlir.dialects.spyre.kernel import KernelOp
 from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
-from spyre_mlir.transforms.utils.kernels.held_operands import buffers_of, copied_inputs, holds_rows, may_hold
+from spyre_mlir.transforms.utils.kernels.held_operands import (
+    buffers_of,
+    copied_inputs,
+    cores_of_rows,
+    holds_rows,
+    joins_rows,
+    may_hold,
+)
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.test_place_lx import softmax
 
@@ -49,3 +56,25 @@ def test_rows_in_parts_are_held_for_copies(parts: int, readers: list[str], held:
     text = f"func.func @main(%i: {ids}, %t: {table}) {{\n{body}func.return\n}}"
     (gather,) = ops(passed(text, "divide-work"), GatherOp)
     assert holds_rows(gather) == held
+
+
+def test_rows_of_pages_are_held_and_their_readers_may_have_as_few_cores() -> None:
+    """Pages of four places that lie behind each other are no parts of rows; 64 indices are two sticks."""
+    rows, ids = "[256, 64] x SEN169_FP16, order [1, 0], stick 1", "[64] x SENUINT32, order [0], stick 0"
+    rows, ids = f"!spyre.tensor<{rows}, hbm>", f"!spyre.tensor<{ids}, hbm>"
+    table = "!spyre.tensor<[9, 4, 64] x SEN169_FP16, order [0, 1, 2], stick 2, hbm>"
+    text = f"""func.func @main(%i: {ids}, %t: {table}) {{
+      %r = spyre.kernel.alloc : {rows}
+      spyre.kernel.gather axis 0 [p = 64 over 2, m = 4, n = 64] ins(%i[p] : {ids}, %t[0, m, n] : {table})
+        outs(%r[p * 4 + m, n] : {rows})
+      %e = spyre.kernel.alloc : {rows}
+      spyre.kernel.compute "exp" [m = 256, n = 64] ins(%r[m, n] : {rows}) outs(%e[m, n] : {rows})
+      %f = spyre.kernel.alloc : {rows}
+      spyre.kernel.compute "neg" [m = 256, n = 64] ins(%e[m, n] : {rows}) outs(%f[m, n] : {rows})
+      func.return
+    }}"""
+    gather, first, second = ops(passed(text), KernelOp)
+    assert isinstance(gather, GatherOp) and holds_rows(gather)
+    assert [cores_of_rows(op) for op in (gather, first, second)] == [None, 2, 2]
+    assert joins_rows(gather) and not joins_rows(first)
+    assert cores_of_rows(KERNELS[1]) is None, "no gather"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spyre_mlir.dialects.spyre.kernel import ComputeOp
 from spyre_mlir.text.render import parse_module
-from spyre_mlir.transforms.utils.kernels.loops import columns_first, counted_along, loops_of
+from spyre_mlir.transforms.utils.kernels.loops import columns_first, counted_along, last_first, loops_of
 from spyre_mlir.universe import make_context
 
 Q = "!spyre.tensor<[8, 64] x SEN169_FP16, order [0, 1], stick 1, hbm>"
@@ -55,3 +55,9 @@ def test_there_is_no_other_numbering() -> None:
     assert columns_first(op, {"o": 1, "i": 1, "n": 2, "k": 1}) is None
     assert columns_first(op, {"o": 2, "i": 4, "n": 1, "k": 1}) is None
     assert columns_first(op, {"o": 2, "i": 1, "n": 2, "k": 2}) is None
+
+
+def test_cores_along_the_last_divided_loop_first() -> None:
+    moved = last_first({"s": 4, "h": 1, "p": 2, "n": 1})
+    assert moved is not None and list(moved.items()) == [("p", 2), ("s", 4), ("h", 1), ("n", 1)]
+    assert last_first({"s": 4, "h": 1}) is None

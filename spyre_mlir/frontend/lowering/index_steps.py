@@ -14,11 +14,11 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.aten_arguments import to_attribute
+from spyre_mlir.dialects.ir.index_steps import STEPS
 from spyre_mlir.frontend.arguments import bind
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.symbolic.sizes import Sizes
 from spyre_mlir.frontend.torch_private import free_unbacked_symbols
-from spyre_mlir.ops.native.index_steps import STEPS
 
 # Longer arithmetic is no index of an argument any more, and would make the note longer than the program.
 MOST_STEPS = 64

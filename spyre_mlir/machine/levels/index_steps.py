@@ -14,11 +14,11 @@ from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.aten_arguments import to_value
 from spyre_mlir.dialects.aten_sizes import SizeAttr
+from spyre_mlir.dialects.ir.index_steps import STEPS, result_of
 from spyre_mlir.dialects.size_expressions import evaluate
 from spyre_mlir.dialects.tensors import integer_bits, is_unsigned
 from spyre_mlir.errors import InputError
 from spyre_mlir.machine.arrays import Array
-from spyre_mlir.ops.native.index_steps import STEPS, result_of
 
 
 def index_of(by: ArrayAttr[Attribute], values: Array, sizes: Mapping[str, int]) -> Array:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from spyre_mlir.ops.native.index_steps import STEPS, result_of
+from spyre_mlir.dialects.ir.index_steps import STEPS, result_of
 
 aten: Any = torch.ops.aten
 A = torch.tensor([[-7, 0, 5, 12], [3, -1, 8, 2]])

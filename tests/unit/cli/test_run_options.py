@@ -122,13 +122,16 @@ def test_the_help_says_what_random_numbers_are(
     assert text.startswith("usage: spyre-run ")
     assert "numbers uniform in [-1, 1), integers from 0 to 9." in text
     assert RANDOM_INTEGERS_BELOW == 10
-    assert "Run an .mlir file of any level, a bundle directory, or a SuperDSC file, on the hardware model." in text
+    assert (
+        "Run an .mlir file of any level, a bundle directory, a model in parts, or a SuperDSC file, on the "
+        "hardware model." in text
+    )
 
 
 @pytest.mark.parametrize(
     "shown",
     [
-        "PATH an .mlir file, a bundle directory, or a SuperDSC .json file",
+        "PATH an .mlir file, a directory of a bundle or of a model in parts, or a SuperDSC .json file",
         "--input NAME=FILE.npy the value of an argument; FILE.safetensors alone gives all arguments it contains",
         "--numerics {exact,device,none} device (default) rounds as the card does, with a bundle's weights in",
         "Levels above superdsc always compute exactly, KTIR in its own types, and --bisect compares exactly by default",

@@ -26,9 +26,9 @@ from spyre_mlir.frontend.capture.unsupported import HIGHER, UnsupportedNode
 from spyre_mlir.frontend.lowering.signature import (
     PlaceholderSlot,
     Signature,
-    _output_names,
     _slot,
     _ties,
+    output_names,
     read_signature,
     strange_inputs,
 )
@@ -138,7 +138,7 @@ def test_results_are_the_outputs_and_then_what_is_written(signature: Signature) 
 )
 def test_results_are_named_by_their_path(value: object, names: list[str]) -> None:
     leaves, tree = _pytree.tree_flatten(value)
-    assert _output_names(tree, len(leaves)) == names
+    assert output_names(tree, len(leaves)) == names
 
 
 class Unnamed:
@@ -150,7 +150,7 @@ class Unnamed:
 
 def test_parts_of_a_class_without_named_fields_are_numbered() -> None:
     _pytree.register_pytree_node(Unnamed, lambda u: (list(u.parts), None), lambda parts, _: Unnamed(*parts))
-    assert _output_names(_pytree.tree_flatten(Unnamed(1, 2))[1], 2) == ["output.0", "output.1"]
+    assert output_names(_pytree.tree_flatten(Unnamed(1, 2))[1], 2) == ["output.0", "output.1"]
 
 
 def test_inputs_that_are_no_tensors_are_strange() -> None:

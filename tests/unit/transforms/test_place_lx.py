@@ -24,7 +24,7 @@ from spyre_mlir.errors import InputError, LoweringError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.machine.bundle.host_program import DeviceProgram, run_program
 from spyre_mlir.machine.levels.run import run_function
-from spyre_mlir.pipeline import lower
+from spyre_mlir.pipeline import OFF, lower
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.universe import make_context
@@ -221,7 +221,7 @@ def test_readers_of_different_parts_share_no_copy(planned: bool) -> None:
 
     def functions(model: Any) -> list[str]:
         program = import_program(FunctionModel(model), (torch.zeros(8192, 128),))
-        options = {"plan": {"together": planned}}
+        options = {"plan": {"together": planned}, "stage-transfers": OFF}
         made = lower(program.module, make_context(), until="spyre.kernel", options=options).modules["spyre.kernel"]
         return [op.function_name for op in made.walk() if isinstance(op, KernelOp)]
 

@@ -28,19 +28,24 @@ from spyre_mlir.hw.cost_parameters import Profile
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.machine.bundle.timeline import Timeline
 from spyre_mlir.options import CompileOptions, PassOptions
-from spyre_mlir.pipeline import LEVELS, ModulesBefore, lower, lower_last, made_passes, passes_to
+from spyre_mlir.pipeline import LEVELS, OFF, ModulesBefore, lower, lower_last, made_passes, passes_to
 from spyre_mlir.planning.rival import RivalError, rival_division
 from spyre_mlir.report.graphs.building import NumberedOperation, origins_of
 from spyre_mlir.report.rival.attention import TiledAttention, attentions, tiled
 from spyre_mlir.report.rival.beside import BesideRival, OperationPlans
 from spyre_mlir.report.rival.priced_program import PricedProgram
 from spyre_mlir.report.shares import folded_modules
+from spyre_mlir.transforms.buffer_layouts.stage_transfers import StageTransfersPass
 from spyre_mlir.transforms.kernel_to_superdsc.published_division import rival_op
 from spyre_mlir.transforms.plan import PlanPass
 from spyre_mlir.transforms.utils.kernels.loops import loops_of
 from spyre_mlir.universe import make_context
 
-RIVAL: PassOptions = {"plan": {"together": False}, "divide-work": {"products": "published"}}
+RIVAL: PassOptions = {
+    "plan": {"together": False},
+    "divide-work": {"products": "published"},
+    StageTransfersPass.name: OFF,
+}
 TOGETHER: PassOptions = {"plan": {"loops": False}}
 ELSEWHERE = "no operation of the model"
 

@@ -29,8 +29,9 @@ _CHANGE_CONTAINERS = frozenset(
 def read_attributes(kind: type[torch.nn.Module]) -> tuple[str, ...]:
     """Return the names that the forward of a class and its own functions behind it read and do not write.
 
-    What they also write is state that calls change, an element or entry of a container too; `nn.Module` itself is left
-    out, as `train` is no part of a call. Attributes of objects beside the module are ``config.eps``.
+    What they also write is state that calls change; `nn.Module` itself is left out, as `train` is no part of a call. So
+    are entries of containers that the forward or a private function writes; a public one, as peft's `unmerge`, is for
+    users too. Attributes of objects beside the module are ``config.eps``.
     """
     if kind not in _known:
         _known[kind] = _found(kind)
@@ -61,13 +62,16 @@ def _names(function: FunctionType) -> tuple[tuple[str, ...], tuple[tuple[str, in
 def _found(kind: type[torch.nn.Module]) -> tuple[str, ...]:
     reads, writes = set[str](), set[str]()
     for function in _behind_forward(kind):
-        _look(list(_of_code(function.__code__)), reads, writes)
+        entries = set[str]()
+        _look(list(_of_code(function.__code__)), reads, writes, entries)
+        if function.__name__ == "forward" or function.__name__.startswith("_"):
+            writes |= entries
     plain = (name for name in reads if not any(part in writes for part in name.split(".")))
     return tuple(sorted(name for name in plain if not _is_code(getattr(kind, name, None))))
 
 
-def _look(instructions: Sequence[dis.Instruction], reads: set[str], writes: set[str]) -> None:
-    """Adds the names that code reads and writes, in pairs as well: what is read of what is read."""
+def _look(instructions: Sequence[dis.Instruction], reads: set[str], writes: set[str], entries: set[str]) -> None:
+    """Adds the names that code reads, in pairs as well, those that it writes, and those that it writes entries of."""
     last = ""
     for number, instruction in enumerate(instructions):
         name, target = instruction.opname, str(instruction.argval)
@@ -75,9 +79,9 @@ def _look(instructions: Sequence[dis.Instruction], reads: set[str], writes: set[
             writes.add(target)
         elif name in _READS:
             reads |= {target, f"{last}.{target}"} if last else {target}
-            writes |= {last} if target in _CHANGE_CONTAINERS else set()
+            entries |= {last} if target in _CHANGE_CONTAINERS else set()
         elif name in _WRITES_ENTRIES:
-            writes |= {str(i.argval) for i in instructions[max(0, number - _BEFORE) : number] if i.opname in _READS}
+            entries |= {str(i.argval) for i in instructions[max(0, number - _BEFORE) : number] if i.opname in _READS}
         last = target if name in _READS else ""
 
 

@@ -64,6 +64,11 @@ def test_of_containers_and_objects_what_calls_change_is_left_out() -> None:
         names: list[str]
         kept: list[int]
         found: dict[str, int]
+        merged: list[int]
+        closed: bool
+
+        def unmerge(self) -> None:
+            self.merged.pop()
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             global CALLS  # noqa: PLW0603, what is tested
@@ -71,10 +76,12 @@ def test_of_containers_and_objects_what_calls_change_is_left_out() -> None:
             self.kept.append(1)
             self.found["a"] = LIMIT
             self.config.steps = 2
-            return x * self.config.eps if self.names else x + added + self.config.steps
+            if self.closed:
+                self.unmerge()
+            return x * self.config.eps if self.names or self.merged else x + added + self.config.steps
 
     found = set(read_attributes(Held))
-    assert {"names", "config.eps"} <= found
+    assert {"names", "merged", "config.eps"} <= found
     assert not {"kept", "found", "config.steps"} & found
     assert {"added": 1, "LIMIT": 3}.items() <= dict(read_names(Held)).items()
     assert "CALLS" not in dict(read_names(Held))

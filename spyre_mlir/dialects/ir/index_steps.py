@@ -7,7 +7,8 @@ Decision: docs/decisions/0063-positions-are-compared.md
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 Array = NDArray[Any]
 
 
-def _sum(self: Array, dim: Sequence[int] | int | None = None, keepdim: bool = False, **_: object) -> Array:
+def _sum(self: Array, dim: Sequence[int] | int | None = None, keepdim: bool = False) -> Array:
     axes = None if dim is None or dim == () else dim if isinstance(dim, int) else tuple(dim)
     return np.asarray(np.sum(self, axis=axes, keepdims=keepdim, dtype=np.int64))
 
@@ -33,11 +34,11 @@ def _clamped(self: Array, min: Any = None, max: Any = None) -> Array:
     return least if max is None else np.minimum(least, max)
 
 
-def _slice(self: Array, dim: int, start: int | None, end: int | None, step: int) -> Array:
+def _slice(self: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
     return self[(slice(None),) * (dim % self.ndim) + (slice(start, end, step),)]
 
 
-def _expanded(self: Array, size: Sequence[int], **_: object) -> Array:
+def _expanded(self: Array, size: Sequence[int]) -> Array:
     new = len(size) - self.ndim
     kept = [self.shape[d - new] if extent == -1 else extent for d, extent in enumerate(size)]
     return np.broadcast_to(self, kept)
@@ -64,23 +65,27 @@ def _where(condition: Array, self: Any, other: Any) -> Any:
     return cast(Any, np.where)(condition, self, other)
 
 
-def _counted(self: Array, dim: int, **_: object) -> Array:
+def _counted(self: Array, dim: int) -> Array:
     return np.cumsum(self, dim if self.ndim else None, dtype=np.int64).reshape(self.shape)
 
 
-def _arange(end: int, start: int = 0, step: int = 1, **_: object) -> Array:
+def _arange(end: int, start: int = 0, step: int = 1) -> Array:
     return np.arange(start, end, step, dtype=np.int64)
 
 
-def _full(size: Sequence[int], fill_value: int, **_: object) -> Array:
+def _full(size: Sequence[int], fill_value: int) -> Array:
     return np.full(size, fill_value)
 
 
-def _zeros(size: Sequence[int], **_: object) -> Array:
+def _full_like(self: Array, fill_value: int) -> Array:
+    return np.full(self.shape, fill_value)
+
+
+def _zeros(size: Sequence[int]) -> Array:
     return np.zeros(size, np.int64)
 
 
-def _ones(size: Sequence[int], **_: object) -> Array:
+def _ones(size: Sequence[int]) -> Array:
     return np.ones(size, np.int64)
 
 
@@ -130,6 +135,7 @@ _PAIRS: Mapping[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "logical_or": ("other", np.logical_or),
     "view": ("size", np.reshape),
     "unsqueeze": ("dim", np.expand_dims),
+    "repeat": ("repeats", np.tile),
     "permute": ("dims", np.transpose),
     "flip": ("dims", np.flip),
 }
@@ -167,6 +173,7 @@ _NAMED: Mapping[str, Callable[..., Any]] = {
     "where": _where,
     "arange": _arange,
     "full": _full,
+    "full_like": _full_like,
     "zeros": _zeros,
     "ones": _ones,
 }
@@ -182,6 +189,24 @@ def _result(name: str, given: Mapping[str, Any]) -> Any:
     return _NAMED[name](**given)
 
 
+def takes(name: str, given: Collection[str]) -> bool:
+    """Return whether a step takes these arguments: an overload of the operator may have others.
+
+    Args:
+        name: of the operator, without overload.
+        given: names of arguments.
+    """
+    if name in _OF_ONE:
+        return "self" in given
+    if name in _PAIRS:
+        return set(given) == {"self", _PAIRS[name][0]}
+    try:
+        inspect.signature(_NAMED[name]).bind(**dict.fromkeys(given))
+    except TypeError:
+        return False
+    return True
+
+
 def result_of(name: str, given: Mapping[str, Any], kind: DTypeLike) -> Array:
     """Return the result of a step, as int64 or bool.
 
@@ -195,4 +220,4 @@ def result_of(name: str, given: Mapping[str, Any], kind: DTypeLike) -> Array:
     return found if found.dtype == np.bool_ else found.astype(np.int64)
 
 
-__all__ = ["STEPS", "result_of"]
+__all__ = ["STEPS", "result_of", "takes"]

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.aten_arguments import to_attribute
-from spyre_mlir.dialects.ir.index_steps import STEPS
+from spyre_mlir.dialects.ir.index_steps import STEPS, takes
 from spyre_mlir.frontend.arguments import bind
 from spyre_mlir.frontend.element_types import ELEMENT_TYPES
 from spyre_mlir.frontend.symbolic.sizes import Sizes
@@ -87,6 +87,8 @@ def _step(call: Node, numbers: dict[Node, str], sizes: Sizes) -> Attribute | Non
     given = {
         n: b.value for n, b in bind(call).items() if n not in _NO_ARGUMENTS and not (b.is_default and b.value is None)
     }
+    if not takes(_name(call), given):  # as `view` of another type
+        return None
     try:
         spelled = {name: _spelled(value, numbers, sizes) for name, value in given.items()}
     except TypeError:  # a kind of argument that no step has

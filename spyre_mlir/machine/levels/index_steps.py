@@ -60,7 +60,7 @@ def _argument(value: Attribute, made: Sequence[Array], sizes: Mapping[str, int])
     if isinstance(value, StringAttr) and value.data.startswith("%"):
         return made[int(value.data[1:])]
     if isinstance(value, SizeAttr):
-        return int(evaluate(value.text.data, sizes))
+        return evaluate(value.text.data, sizes)
     if isinstance(value, ArrayAttr):
         return tuple(_argument(item, made, sizes) for item in cast("ArrayAttr[Attribute]", value))
     return to_value(value)

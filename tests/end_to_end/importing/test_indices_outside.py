@@ -164,6 +164,7 @@ COMPUTED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "classes": lambda x, i: f.one_hot(i * 2, 6) + x[:2, :1],
     "targets": lambda x, i: f.cross_entropy(x[:2], torch.where(i < -8, -100, i * 2)),
     "part": lambda x, i: x[i[1:]],
+    "last": lambda x, i: x[torch.ops.aten.slice(i, 0, -1)],
     "joined": lambda x, i: x[torch.cat([i, i * 2])],
 }
 

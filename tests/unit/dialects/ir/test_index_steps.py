@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from spyre_mlir.dialects.ir.index_steps import STEPS, result_of
+from spyre_mlir.dialects.ir.index_steps import STEPS, result_of, takes
 
 aten: Any = torch.ops.aten
 A = torch.tensor([[-7, 0, 5, 12], [3, -1, 8, 2]])
@@ -56,6 +56,8 @@ CASES: list[tuple[str, dict[str, Any], Callable[..., Tensor]]] = [
     ("flip", {"self": A, "dims": (0, 1)}, aten.flip),
     ("roll", {"self": A, "shifts": (1, 2), "dims": (0, 1)}, aten.roll),
     ("roll", {"self": A, "shifts": (3,), "dims": ()}, aten.roll),
+    ("repeat", {"self": A, "repeats": (2, 1, 3)}, aten.repeat),
+    ("slice", {"self": A, "end": 1}, aten.slice),
     ("slice", {"self": A, "dim": -1, "start": 1, "end": 9223372036854775807, "step": 2}, aten.slice),
     ("select", {"self": A, "dim": 1, "index": -1}, aten.select),
     ("cat", {"tensors": (A, B), "dim": -1}, aten.cat),
@@ -65,6 +67,7 @@ CASES: list[tuple[str, dict[str, Any], Callable[..., Tensor]]] = [
     ("arange", {"end": 7}, torch.arange),
     ("arange", {"start": 7, "end": -2, "step": -3}, torch.arange),
     ("full", {"size": (2, 3), "fill_value": 4}, torch.full),
+    ("full_like", {"self": A, "fill_value": 4}, aten.full_like),
     ("zeros", {"size": (2, 3)}, lambda size: torch.zeros(size, dtype=torch.int64)),
     ("ones", {"size": (2, 3)}, lambda size: torch.ones(size, dtype=torch.int64)),
     ("zeros_like", {"self": A}, aten.zeros_like),
@@ -94,6 +97,22 @@ def test_conversions_wrap_around(kind: torch.dtype) -> None:
     for name in ("to", "_to_copy"):
         found = torch.from_numpy(result_of(name, {"self": many.numpy()}, torch.empty(0, dtype=kind).numpy().dtype))
         torch.testing.assert_close(found, many.to(kind).to(found.dtype))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("view", {"self", "size"}, True),
+        ("view", {"self"}, False),  # of another type
+        ("to", {"self", "other"}, True),
+        ("full", {"size", "fill_value"}, True),
+        ("full", {"size", "fill_value", "names"}, False),
+        ("slice", {"self"}, True),
+        ("select", {"self", "dim"}, False),
+    ],
+)
+def test_steps_take_the_arguments_of_one_overload(name: str, given: set[str], expected: bool) -> None:
+    assert takes(name, given) is expected
 
 
 def test_every_step_is_compared() -> None:

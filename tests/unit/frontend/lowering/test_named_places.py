@@ -97,6 +97,7 @@ NOT_FOLLOWED: list[Function] = [
     lambda x, i: x[i + x[:2, 0].long()],
     lambda x, i: x[i * x.sum().long()],
     lambda x, i: x[i.bitwise_xor(1)],
+    lambda x, i: x[i.view(torch.int32) * 2],
     lambda x, i: x[sum([i * n for n in range(40)], i)],  # too long
     lambda x, i: x[:, :0][i],
     lambda x, i: x + i.sum(),
@@ -108,6 +109,7 @@ COMPUTED: list[tuple[Function, list[str]]] = [
     (lambda x, i: x[i * 2 + 1], ["add", "mul"]),
     (lambda x, i: x[(i * 2 + 1).view(2, 1).expand(2, 3)], ["add", "mul"]),  # in the shape before views
     (lambda x, i: x[i[:1]], ["slice"]),
+    (lambda x, i: x[torch.ops.aten.slice(i, 0, None, 1)], ["slice"]),
     (lambda x, i: x[i.to(torch.int32)], ["to"]),
     (lambda x, i: x[torch.where(i < 0, i + 4, i)], ["add", "lt", "where"]),
     (lambda x, i: x[(i != 1).cumsum(0)], ["cumsum", "ne"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, f32, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, f32, i1, i64
 from xdsl.ir import Attribute
 
 from spyre_mlir.dialects.aten_arguments import to_attribute
@@ -26,6 +26,11 @@ def test_steps_follow_each_other() -> None:
 def test_sizes_with_symbols() -> None:
     by = ArrayAttr([step("expand", self="%0", size=[SizeAttr("2 * s0"), -1])])
     assert index_of(by, np.array([1, 5]), {"s0": 2}).shape == (4, 2)
+
+
+def test_halves_of_sizes_are_no_integers() -> None:
+    by = ArrayAttr([step("lt", i1, self="%0", other=SizeAttr("s0 / 2"))])
+    np.testing.assert_array_equal(index_of(by, np.array([2, 3]), {"s0": 5}), [True, False])
 
 
 @pytest.mark.parametrize(

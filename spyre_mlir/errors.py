@@ -96,6 +96,10 @@ class IntegerRangeError(InputError):
     """An integer of a call that the device has no exact number for."""
 
 
+class NoSuchPlaceError(InputError):
+    """An integer of a call that an operator takes for an index, and that names no entry."""
+
+
 class NotCompiledError(InputError, AttributeError):
     """A question about the program of a model that is compiled at its first call, and has none yet, or several."""
 

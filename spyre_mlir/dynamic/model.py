@@ -21,7 +21,7 @@ from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dynamic.exported import choices_of
 from spyre_mlir.dynamic.files import SizesKey, ToSave, write_sizes
 from spyre_mlir.dynamic.programs import specialized, symbols_of
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, NoSuchPlaceError
 from spyre_mlir.machine.levels.named_places import check_places
 from spyre_mlir.machine.levels.run import argument_name
 from spyre_mlir.options import CompileOptions
@@ -242,9 +242,10 @@ class DynamicModel(ShownAsText, PickledAsSaved, IsNoModule):
         return self.compiled_for(*args, **kwargs)(*args, **kwargs)
 
     def _padded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the program of a bucket gives; None if there is no such bucket, or an output is no number.
+        """What the program of a bucket gives; None if there is no such bucket, or it does not stand for the call.
 
-        Padding that is infinite makes outputs no numbers: the proof of a bucket says nothing of it.
+        Padding that is infinite makes outputs no numbers, and zeros of padding may make indices of entries that are
+        not there, as `i - 1` does: the proof of a bucket says nothing of either.
         """
         from spyre_mlir.frontend import first_elements, has_gaps, padded_inputs, sizes_of_call
 
@@ -256,7 +257,11 @@ class DynamicModel(ShownAsText, PickledAsSaved, IsNoModule):
         SpecializeShapesPass(sizes).check(self._program.module)
         self._check_places(args, kwargs, sizes)
         more_args, more_kwargs = padded_inputs(self._program, args, kwargs, {symbol: bucket})
-        outputs = first_elements(self._program, self._buckets[bucket](*more_args, **more_kwargs), sizes)
+        try:
+            padded = self._buckets[bucket](*more_args, **more_kwargs)
+        except NoSuchPlaceError:  # the caller's indices have been checked
+            return None
+        outputs = first_elements(self._program, padded, sizes)
         return None if has_gaps(outputs) else outputs
 
     def _check_places(self, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Mapping[str, int]) -> None:

@@ -15,7 +15,7 @@ from spyre_mlir.dialects.aten_sizes import GuardOp
 from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dialects.size_expressions import symbols_in
 from spyre_mlir.dynamic.programs import specialized
-from spyre_mlir.errors import ImportProgramError, InputError, SpyreError, UnsupportedError
+from spyre_mlir.errors import ImportProgramError, InputError, NoSuchPlaceError, SpyreError, UnsupportedError
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.padding.buckets import check_bucket
 from spyre_mlir.transforms.specialize_shapes import check_guards
@@ -51,9 +51,10 @@ class BoundedPart:
     _small: dict[tuple[int, ...], bool] = field(default_factory=dict[tuple[int, ...], bool])
 
     def run(self, inputs: Sequence[Any], run: Callable[[CompiledModel, tuple[Any, ...]], Any]) -> Any:
-        """Run the program on padded inputs; None if it does not stand for their sizes, or a result is no number.
+        """Run the program on padded inputs; None if it does not stand for their sizes, or for what padding makes.
 
-        Padding that is infinite makes results no numbers: the proof says nothing of it.
+        Padding that is infinite makes results no numbers, and zeros of padding may make indices of entries that are not
+        there, as `i - 1` does: the proof says nothing of either.
 
         Raises:
             InputError: a size is above its bound.
@@ -68,7 +69,11 @@ class BoundedPart:
         if any(size > compiled[symbol] for symbol, size in sizes.items()) or not self._stands_for(inputs, sizes):
             return None
         given = self.piece.arguments(inputs, sizes, compiled)
-        results = self.piece.results(run(self.program, given), sizes)
+        try:
+            padded = run(self.program, given)
+        except NoSuchPlaceError:  # of padding, or of the caller: the program for these sizes tells
+            return None
+        results = self.piece.results(padded, sizes)
         return None if results is None or has_gaps(results) else results
 
     def _check(self, sizes: SizesBySymbol) -> None:

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.dialects.argument_notes import ZERO, NamedPlaces, note_of, places_of
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, NoSuchPlaceError
 from spyre_mlir.machine.arrays import Array, first_index
 from spyre_mlir.machine.levels.index_steps import index_of
 
@@ -29,7 +29,8 @@ def check_places(function: FuncOp, number: int, name: str, values: Array, sizes:
         sizes: values of the symbols of the program, by name.
 
     Raises:
-        InputError: one does not.
+        NoSuchPlaceError: one does not.
+        InputError: the note is of another form.
     """
     given = values
     for asked in places_of(function, number) if given.size else ():
@@ -68,11 +69,11 @@ def check_zeros(function: FuncOp, number: int, name: str, values: Array) -> None
         )
 
 
-def _error(asked: NamedPlaces, name: str, values: Array, at: list[int], low: int, high: int) -> InputError:
+def _error(asked: NamedPlaces, name: str, values: Array, at: list[int], low: int, high: int) -> NoSuchPlaceError:
     taken = f"{low:,} to {high:,}" if low <= high else "none"
     taken += "" if asked.but is None else f", and {asked.but}"
     holds = "holds" if asked.by is None else "makes an index of"
-    return InputError(
+    return NoSuchPlaceError(
         f"{name} {holds} {int(values[tuple(at)]):,}{f' at {at}' if at else ''}, and {asked.op} takes {taken}",
         where=asked.at or None,
         hint="pass indices of entries that are there, or a tensor with more of them",

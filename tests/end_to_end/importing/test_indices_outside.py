@@ -287,6 +287,26 @@ def test_sizes_of_the_call_bound_indices(name: str) -> None:
                 made(rows(count), index(number))
 
 
+@pytest.mark.parametrize("bounded", [False, True])
+def test_indices_that_padding_makes_are_not_the_callers(bounded: bool) -> None:
+    """Zeros of padding would be rows before the first one."""
+
+    def before(x: Tensor, i: Tensor) -> Tensor:
+        return f.embedding((i[i > 0] if bounded else i) * 2 - 2, x)
+
+    def filled(*numbers: int) -> Tensor:
+        return torch.tensor(numbers + (0,) * (8 - len(numbers)) * bounded)
+
+    one_size = {"max_size": 8, "host_fallback": "allow"}
+    options = one_size if bounded else {"buckets": (8,), "dynamic_shapes": ((None, {0: Dim("n", max=8)}),)}
+    made = spyre_mlir.compile(FunctionModel(before), (X, filled(1, 1, 1)), numerics="exact", **options)
+    for given in (filled(1, 2, 3), filled(3, 1, 3, 2, 1), filled(*[1] * 8)):
+        torch.testing.assert_close(made(X, given), before(X, given))
+    for given in (filled(1, 2, 4), filled(*[1] * 7, 4)):
+        with pytest.raises(InputError, match=r"makes an index of 6 at .*, and aten.embedding takes 0 to 4"):
+            made(X, given)
+
+
 def test_a_cache_refuses_positions_behind_its_end() -> None:
     def step(x: Tensor, cache: Tensor, start: Tensor) -> Tensor:
         cache.index_copy_(0, torch.arange(2) + start, x)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch.fx import Node
@@ -65,7 +66,7 @@ def call_of_arrays(
         arrays: in the order of `types_by_name`.
 
     Raises:
-        InputError: an array has numbers of another kind than the input.
+        InputError: an array has numbers of another kind than the input, or too large ones.
     """
     given = iter(arrays)
     leaves = [_leaf(node, next(given)) if _is_given(node) else node.meta.get("val") for node in inputs]
@@ -77,15 +78,21 @@ def call_of_arrays(
 def _leaf(node: Node, array: Array) -> Any:
     value = node.meta["val"]
     whole = not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point
-    if whole and array.dtype.kind == "f":
+    if array.dtype.kind not in ("biu" if whole else "biuf"):
+        expected = "whole numbers" if whole else "real numbers"
         raise InputError(
-            f"the input '{node.name}' holds {array.dtype}, expected whole numbers", hint="convert it before numpy.save"
+            f"the input '{node.name}' holds {array.dtype}, expected {expected}", hint="convert it before numpy.save"
         )
     if not isinstance(value, torch.Tensor):
         if array.size != 1:
             raise InputError(f"the input '{node.name}' is {array.size} numbers, expected a whole number")
         return int(array.item())
-    return torch.from_numpy(array.copy()).to(value.dtype)  # pyright: ignore[reportUnknownMemberType] # untyped in torch
+    if whole and value.dtype is not torch.bool and array.size:
+        ends = torch.iinfo(value.dtype)
+        if int(array.min()) < ends.min or int(array.max()) > ends.max:
+            raise InputError(f"the input '{node.name}' holds numbers beyond {ends.min:,} to {ends.max:,}")
+    plain = array.astype(np.float64 if array.dtype.kind == "f" else array.dtype.newbyteorder("="))
+    return torch.from_numpy(plain).to(value.dtype)  # pyright: ignore[reportUnknownMemberType] # untyped in torch
 
 
 def arrays_by_name(tree: TreeSpec, results: Any) -> Mapping[str, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -44,6 +44,29 @@ def test_inputs_have_names_types_and_their_place() -> None:
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
     with pytest.raises(InputError, match="'pair_at' holds float64, expected whole numbers"):
         call_of_arrays(program.inputs, program.call_spec.in_spec, [arrays[0], np.ones(2), arrays[2]])
+
+
+class Taking(torch.nn.Module):
+    def forward(self, x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+        return x[n > 0] * 2
+
+
+def call(x: Any, n: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    example = torch.ones(2), torch.ones(2, dtype=torch.int8)
+    program = import_divided("taking", torch.export.export(Taking(), example))
+    (taken, numbers), _ = call_of_arrays(program.inputs, program.call_spec.in_spec, [x, n])
+    return taken, numbers
+
+
+def test_numbers_that_an_input_cannot_hold_are_refused() -> None:
+    fitting = np.ones(2), np.array([127, -128])
+    assert call(*fitting)[1].tolist() == [127, -128]
+    assert call(np.array([0.5, 2], ">f4"), np.array([1, 0], ">u2"))[0].tolist() == [0.5, 2]
+    with pytest.raises(InputError, match="'x' holds complex128, expected real numbers"):
+        call(np.ones(2) * 1j, fitting[1])
+    for wrong in (128, -129):
+        with pytest.raises(InputError, match="'n' holds numbers beyond -128 to 127"):
+            call(fitting[0], np.array([0, wrong]))
 
 
 def test_complex_inputs_are_refused() -> None:

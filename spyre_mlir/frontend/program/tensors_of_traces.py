@@ -10,6 +10,8 @@ import torch
 from spyre_mlir.errors import InputError
 from spyre_mlir.frontend.torch_private import is_fake, is_functional, is_wrapped
 
+OUTER_HINT = "compile the outer model with the module that this one was made of, or call this one between programs"
+
 
 def check_has_numbers(name: str, value: torch.Tensor) -> None:
     """Refuse a tensor that a trace or a transform gives.
@@ -30,8 +32,8 @@ def check_has_numbers(name: str, value: torch.Tensor) -> None:
     if is_fake(value) or is_functional(value):
         raise InputError(
             f"argument '{name}' is a tensor of a trace: a compiled model is called while torch traces another one",
-            hint="compile the outer model with the module that this one was made of, or call this one between programs",
+            hint=OUTER_HINT,
         )
 
 
-__all__ = ["check_has_numbers"]
+__all__ = ["OUTER_HINT", "check_has_numbers"]

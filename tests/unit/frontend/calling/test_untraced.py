@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.export import Dim
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import spyre_mlir
 
@@ -56,12 +57,16 @@ class Outer(nn.Module):
 TRACED: dict[str, Callable[[Any], object]] = {
     "compile": lambda made: spyre_mlir.compile(Outer(made), (X,)),
     "export": lambda made: torch.export.export(Outer(made), (X,)),
+    "real tensors": lambda made: make_fx(made)(X),
+    "script": lambda made: torch.jit.trace(Outer(made), (X,)),
 }
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("kind", ["of one size", "at the first call"])
 @pytest.mark.parametrize("name", TRACED)
-def test_a_trace_that_meets_one_is_refused(name: str) -> None:
-    compiled, model = made("of one size")
+def test_a_trace_that_meets_one_is_refused(name: str, kind: str) -> None:
+    compiled, model = made(kind)
     with pytest.raises(spyre_mlir.SpyreError, match="called while torch traces another one") as caught:
         TRACED[name](compiled)
     assert "the module that this one was made of" in str(caught.value)

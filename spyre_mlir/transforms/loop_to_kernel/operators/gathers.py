@@ -84,14 +84,17 @@ def _batches_outermost(op: loop.LoopGatherOp, table: StickLayout, result: StickL
     if not (joined := joined_loops(op)):
         return result
     indices, read, written = (m.data for m in op.maps)
-    next_to_rows = {name for d in table.order[1:2] for name, _ in read[d].terms}
-    named = {name for e in indices for name, _ in e.terms}
+    heads = {name for d in table.order[1:2] for name, _ in read[d].terms}
+    counted = {name for e in indices for name, _ in e.terms}
 
     def place(dim: int) -> int:
+        """Heads, what indices count, the joined places and all else, and the lanes."""
         walked = {name for name, _ in written[dim].terms}
         if dim == result.stick:
-            return 4
-        return next((n for n, group in enumerate((joined, next_to_rows, named)) if walked & group), 3) or 3
+            return 3
+        if walked & joined:
+            return 2
+        return 0 if walked & heads else 1 if walked & counted else 2
 
     return replace(result, order=tuple(sorted(result.order, key=place)))
 

@@ -19,7 +19,7 @@ from spyre_mlir.frontend.program.tensors_of_traces import OUTER_HINT
 
 
 def _call(run: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    if get_proxy_mode() is not None or torch.jit.is_tracing():
+    if get_proxy_mode() is not None or cast(Any, torch).jit.is_tracing():
         raise InputError("a compiled model is called while torch traces another one", hint=OUTER_HINT)
     return run(*args, **kwargs)
 

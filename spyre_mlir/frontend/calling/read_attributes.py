@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dis
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from types import CodeType, FunctionType
@@ -19,7 +19,11 @@ _surroundings: WeakKeyDictionary[type[torch.nn.Module], tuple[_Read, ...]] = Wea
 _READS, _WRITES = ("LOAD_ATTR", "LOAD_METHOD"), ("STORE_ATTR", "DELETE_ATTR")
 _WRITES_NAMES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
 _WRITES_ENTRIES = ("STORE_SUBSCR", "DELETE_SUBSCR")
-_BEFORE = 5  # instructions that say the container and the place of an entry, as a rule
+_NAMES = ("LOAD_GLOBAL", "LOAD_DEREF")
+# How many instructions before a write say the container and the place of an entry, as a rule: as an attribute, a name.
+_BEFORE: Mapping[tuple[str, ...], int] = {_READS: 5, _NAMES: 2}
+_LONGEST = 10
+_BEFORE_SUM = slice(-_LONGEST, -7)  # the same of `held[key] += 1`, which reads the entry first
 _CHANGE_CONTAINERS = frozenset(
     {"add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault"}
     | {"sort", "update"}
@@ -51,9 +55,12 @@ def read_names(kind: type[torch.nn.Module]) -> Iterator[tuple[str, object]]:
 
 
 def _names(function: FunctionType) -> tuple[tuple[str, ...], tuple[tuple[str, int], ...]]:
-    """The globals that a function reads and does not write, and the variables of its closure, with their places."""
+    """The globals that a function reads and does not write, and the variables of its closure, with their places.
+
+    Of containers it writes no entries either.
+    """
     code = list(_of_code(function.__code__))
-    written = {str(i.argval) for i in code if i.opname in _WRITES_NAMES}
+    written = {str(i.argval) for i in code if i.opname in _WRITES_NAMES} | set(_changed_containers(code, _NAMES))
     read = {str(i.argval) for i in code if i.opname == "LOAD_GLOBAL"}
     free = [(name, place) for place, name in enumerate(function.__code__.co_freevars) if name not in written]
     return tuple(sorted(read - written)), tuple(free)
@@ -62,27 +69,37 @@ def _names(function: FunctionType) -> tuple[tuple[str, ...], tuple[tuple[str, in
 def _found(kind: type[torch.nn.Module]) -> tuple[str, ...]:
     reads, writes = set[str](), set[str]()
     for function in _behind_forward(kind):
-        entries = set[str]()
-        _look(list(_of_code(function.__code__)), reads, writes, entries)
+        code = list(_of_code(function.__code__))
+        reads.update(_read(code))
+        writes |= {str(i.argval) for i in code if i.opname in _WRITES}
         if function.__name__ == "forward" or function.__name__.startswith("_"):
-            writes |= entries
+            writes.update(_changed_containers(code, _READS))
     plain = (name for name in reads if not any(part in writes for part in name.split(".")))
     return tuple(sorted(name for name in plain if not _is_code(getattr(kind, name, None))))
 
 
-def _look(instructions: Sequence[dis.Instruction], reads: set[str], writes: set[str], entries: set[str]) -> None:
-    """Adds the names that code reads, in pairs as well, those that it writes, and those that it writes entries of."""
+def _read(code: Sequence[dis.Instruction]) -> Iterator[str]:
+    """The names of attributes that code reads, in pairs as well."""
     last = ""
-    for number, instruction in enumerate(instructions):
-        name, target = instruction.opname, str(instruction.argval)
-        if name in _WRITES:
-            writes.add(target)
-        elif name in _READS:
-            reads |= {target, f"{last}.{target}"} if last else {target}
-            entries |= {last} if target in _CHANGE_CONTAINERS else set()
-        elif name in _WRITES_ENTRIES:
-            entries |= {str(i.argval) for i in instructions[max(0, number - _BEFORE) : number] if i.opname in _READS}
-        last = target if name in _READS else ""
+    for instruction in code:
+        target = str(instruction.argval) if instruction.opname in _READS else ""
+        if target:
+            yield from (target, f"{last}.{target}") if last else (target,)
+        last = target
+
+
+def _changed_containers(code: Sequence[dis.Instruction], loads: tuple[str, ...]) -> Iterator[str]:
+    """The names, by the instructions that load them, of containers that code changes entries of."""
+    for number, instruction in enumerate(code):
+        before = code[max(0, number - _LONGEST) : number]
+        if instruction.opname in _WRITES_ENTRIES:
+            is_sum = number > 0 and before[-1].opname == "SWAP"
+            near = before[_BEFORE_SUM] if is_sum else before[-_BEFORE[loads] :]
+        elif instruction.opname in _READS and str(instruction.argval) in _CHANGE_CONTAINERS:
+            near = before[-1:]
+        else:
+            continue
+        yield from (str(i.argval) for i in near if i.opname in loads)
 
 
 def _behind_forward(kind: type[torch.nn.Module]) -> Iterator[FunctionType]:

@@ -54,16 +54,18 @@ def test_functions_behind_the_forward_count_and_what_they_write_does_not() -> No
 
 
 LIMIT, CALLS = 3, 0
+COUNTS, SEEN = {"calls": 0}, list[int]()
 
 
 def test_of_containers_and_objects_what_calls_change_is_left_out() -> None:
-    added = 1
+    added, inside = 1, list[int]()
 
     class Held(torch.nn.Module):
         config: Any
         names: list[str]
         kept: list[int]
         found: dict[str, int]
+        sums: dict[str, int]
         merged: list[int]
         closed: bool
 
@@ -75,6 +77,10 @@ def test_of_containers_and_objects_what_calls_change_is_left_out() -> None:
             CALLS += 1
             self.kept.append(1)
             self.found["a"] = LIMIT
+            self.sums["a"] += 1
+            COUNTS["calls"] += 1
+            SEEN.append(1)
+            inside.append(1)
             self.config.steps = 2
             if self.closed:
                 self.unmerge()
@@ -82,6 +88,6 @@ def test_of_containers_and_objects_what_calls_change_is_left_out() -> None:
 
     found = set(read_attributes(Held))
     assert {"names", "merged", "config.eps"} <= found
-    assert not {"kept", "found", "config.steps"} & found
+    assert not {"kept", "found", "sums", "config.steps"} & found
     assert {"added": 1, "LIMIT": 3}.items() <= dict(read_names(Held)).items()
-    assert "CALLS" not in dict(read_names(Held))
+    assert not {"CALLS", "COUNTS", "SEEN", "inside"} & dict(read_names(Held)).keys()

@@ -23,7 +23,8 @@ class GatherOp(KernelOp):
     """Copies the rows of a table that index tensor `ins[0]` names; the table is `ins[1]`.
 
     Constraints:
-        C1: two inputs; the indexed dimension is the outermost of the table's layout.
+        C1: two inputs; the indexed dimension is the outermost of the table's layout, but for those of which it reads
+            one entry.
         C2: indices and table are in HBM.
         C3: loops that the table's map names are not divided: every core starts at the same address of the table.
     """
@@ -84,7 +85,10 @@ class GatherOp(KernelOp):
         if lanes[1] != lanes[2]:
             raise VerifyException("a gather has indices, a table, and a result with the table's lanes")
         table, axis = self.tensors[1], self.axis.value.data
-        outermost = next((d for d in table.layout.order if d == axis or table.layout.count(d, table.lanes) > 1), None)
+        read = self.maps.data[1].data
+        entries = {d for d, e in enumerate(read) if d not in (axis, table.layout.stick) and not e.terms}
+        several = (d for d in table.layout.order if d == axis or table.layout.count(d, table.lanes) > 1)
+        outermost = next((d for d in several if d not in entries), None)
         if outermost != axis:
             raise VerifyException(
                 f"the indexed dimension {axis} must be outermost in the table's layout, there it is {outermost}"

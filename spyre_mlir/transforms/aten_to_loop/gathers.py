@@ -68,14 +68,14 @@ def lower_rows(
 def lower_pages(b: LoopBuilder, pages: TensorView, indices: TensorView, result: TensorType[Attribute]) -> TensorView:
     """Return for each head the places of the pages that `indices` name, those of a row of indices joined.
 
-    A gather writes them so. Negative indices count from the end.
+    A gather writes them so, also of one head of a cache. Negative indices count from the end.
 
     Raises:
         UnsupportedError: as for `lower_rows`.
     """
     _, places, heads, features = pages.shape
     apart = TensorType(result.get_element_type(), [*indices.shape, places, heads, features])
-    if _can_gather(pages, indices):
+    if _can_gather(whole(pages.base) if _is_head(pages) else pages, indices):
         loops = _gather_loops(pages, indices, apart)
         if _read_by_sticks(indices, loops):
             *first, page, place, head, feature = loops.maps[2]
@@ -95,6 +95,15 @@ def _can_gather(table: TensorView, indices: TensorView) -> bool:
     laid_out = isinstance(table.base, BlockArgument) or isinstance(element_of(table.base), AnyFloat)
     whole_rows = table.is_base and prod(table.shape[1:]) > 1
     return laid_out and whole_rows and isinstance(indices.base, BlockArgument) and is_integer(element_of(indices.base))
+
+
+def _is_head(pages: TensorView) -> bool:
+    """Return whether a view is one head of all pages of a cache, a table of its own if heads are outermost."""
+    cache, head = IndexView.identity(pages.view.base), pages.shape[2]
+    if len(cache.shape) != len(pages.shape) or head != 1:
+        return False
+    at = pages.view.offsets[2]
+    return pages.view == cache.slice(2, at, at + 1)
 
 
 def beyond_reach(table: TensorView, indices: TensorView, spec: SpyreSpec) -> str | None:

@@ -214,7 +214,7 @@ class _Conversion:
                 lower_empty(p, op)
             case loop.LoopGatherOp():
                 lower_gather(p, op, self.spec)
-                check_table(p, self.spec)
+                check_table(p, op, self.spec)
             case loop.LoopConstantOp():
                 lower_constant(p, op)
             case BlockOp() | PutOp():

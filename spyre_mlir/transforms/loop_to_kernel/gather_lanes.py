@@ -1,6 +1,7 @@
 """Layouts of a gather: a loop along the rows walks the lanes of table and result, and heads of pages lie outside.
 
 Decision: docs/decisions/0240-pages-stay-in-the-scratchpads.md
+Decision: docs/decisions/0246-caches-beyond-reach-are-read-head-by-head.md
 """
 
 from __future__ import annotations
@@ -37,17 +38,27 @@ def joined_loops(op: loop.LoopGatherOp) -> set[str]:
     return {n for e in op.maps.data[2].data if len(e.terms) > 1 for n, _ in e.terms if n not in named}
 
 
-def places_inside(op: loop.LoopGatherOp, layout: StickLayout) -> StickLayout:
-    """Return the layout of a table with the dimensions inside of the others whose rows the result joins.
+def table_layout(op: loop.LoopGatherOp, layout: StickLayout) -> StickLayout:
+    """Return the layout of a table, from one with its rows outermost, as a gather wants it.
 
-    Readers divide heads among the cores, and multiply with the places of all pages.
+    Dimensions whose rows the result joins are inside of the others: readers divide heads among the cores, and multiply
+    with the places of all pages. A dimension of which the gather reads one entry is outside of the rows, so that a core
+    has to reach the rows of this entry alone.
     """
     read, joined = op.maps.data[1].data, joined_loops(op)
     inside = [d for d in layout.order if d not in (UNIT, layout.stick) and joined & {n for n, _ in read[d].terms}]
-    if not inside:
-        return layout
-    *outer, last = (d for d in layout.order if d not in inside)
-    return replace(layout, order=(*outer, *inside, last))
+    outside = entry_dims(op, layout)
+    if inside:
+        *outer, last = (d for d in layout.order if d not in inside)
+        layout = replace(layout, order=(*outer, *inside, last))
+    return replace(layout, order=(*outside, *(d for d in layout.order if d not in outside)))
+
+
+def entry_dims(op: loop.LoopGatherOp, layout: StickLayout) -> list[int]:
+    """Return the dimensions, but for rows and lanes of a table, of which a gather reads one of several entries."""
+    read, axis = op.maps.data[1].data, op.axis.value.data
+    dims = (d for d in layout.order if d not in (UNIT, layout.stick, axis))
+    return [d for d in dims if not read[d].terms and layout.extents[d] > 1]
 
 
 def gather_of(value: SSAValue) -> loop.LoopGatherOp | None:
@@ -63,4 +74,4 @@ def gather_of(value: SSAValue) -> loop.LoopGatherOp | None:
         value = put.result
 
 
-__all__ = ["gather_of", "gather_sticks", "joined_loops", "places_inside"]
+__all__ = ["entry_dims", "gather_of", "gather_sticks", "joined_loops", "table_layout"]

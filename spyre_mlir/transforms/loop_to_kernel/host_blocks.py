@@ -11,7 +11,7 @@ from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.transforms.loop_to_kernel.buffers import PlannedBuffer
 from spyre_mlir.transforms.loop_to_kernel.device_forms import Block, DeviceForms
-from spyre_mlir.transforms.loop_to_kernel.gather_lanes import gather_of, places_inside
+from spyre_mlir.transforms.loop_to_kernel.gather_lanes import gather_of, table_layout
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import allowed_sticks, check_said
 
@@ -45,7 +45,7 @@ def _written(p: LayoutPlanner, op: BlockOp, put: PutOp, whole: DeviceForms) -> D
     if shape_of(op.result)[op.dim.value.data] == 1 and not buffer.ordered and not buffer.fixed:
         buffer.layout = buffer.layout.with_outermost(op.dim.value.data)  # each entry lies by itself
         if (gather := gather_of(put.result)) is not None:
-            buffer.layout = places_inside(gather, buffer.layout)
+            buffer.layout = table_layout(gather, buffer.layout)
     check_said(op, (None, stick), buffer.layout.order, "it is a part of a tensor of the host")
     buffer.zero_padding = False
     return DeviceForms(whole.shape, whole.format, buffers=[buffer])

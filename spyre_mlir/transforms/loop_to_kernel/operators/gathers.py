@@ -23,7 +23,7 @@ from spyre_mlir.transforms.loop_to_kernel.data_formats import (
     keeps_float32,
 )
 from spyre_mlir.transforms.loop_to_kernel.device_forms import DeviceForms
-from spyre_mlir.transforms.loop_to_kernel.gather_lanes import gather_sticks, joined_loops, places_inside
+from spyre_mlir.transforms.loop_to_kernel.gather_lanes import entry_dims, gather_sticks, joined_loops, table_layout
 from spyre_mlir.transforms.loop_to_kernel.kernel_ops import GATHER_STEP
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner, block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.layout_text.said_layouts import (
@@ -54,17 +54,24 @@ def lower_gather(p: LayoutPlanner, op: loop.LoopGatherOp, spec: SpyreSpec) -> No
     table = p.form(op.table, form)
     # A table that lies on the card already is read as it lies: it may be much larger than the rows.
     possible = sorted(possible, key=lambda found: bool(table.buffers) and table.find(found[1][0]) is None)
+    # Gathers of one entry have siblings: they share the table, and no search would lay it out again for all of them.
+    apart = bool(entry_dims(op, StickLayout.rows_outermost(shape_of(op.table), UNIT, block_of(form))))
+    if apart and not table.buffers:
+        possible = sorted(possible, key=lambda found: p.later(op.result, found[1][1]))
     lane, _ = allowed_lanes(op, [(lane, made) for lane, (_, made) in possible])[0]
     p.chosen.lanes[op], sticks = lane, next(sticks for name, sticks in possible if name == lane)
-    lying = _table(
-        p, table, places_inside(op, StickLayout.rows_outermost(shape_of(op.table), sticks[0], block_of(form)))
-    )
+    layout = table_layout(op, StickLayout.rows_outermost(shape_of(op.table), sticks[0], block_of(form)))
+    lying = (_lies_so(table, layout) if apart else None) or _table(p, table, layout)
     axis = op.axis.value.data
-    if lying.layout.order[0] != axis:
+    outermost = next(d for d in lying.layout.order if d not in entry_dims(op, lying.layout))
+    if outermost != axis:
         raise UnsupportedError(f"a gather along dimension {axis} of a table of shape {lying.shape}")
     rows = _in_parts(p, op, _Rows(lying, p.of(op.indices), op.space.data, *(m.data for m in op.maps)), spec)
-    numbers = _from_host(p, rows.indices, StickLayout.of_indices(rows.indices.shape, block_of(rows.indices.format)))
-    numbers.rows = shape_of(op.table)[axis] if op.from_end is not None else None
+    counted = shape_of(op.table)[axis] if op.from_end is not None else None
+    in_lanes = StickLayout.of_indices(rows.indices.shape, block_of(rows.indices.format))
+    sent = _lies_so(rows.indices, in_lanes) if apart else None
+    numbers = sent if sent is not None and sent.rows == counted else _from_host(p, rows.indices, in_lanes)
+    numbers.rows = counted
     _check_indices(numbers, rows.index_map, {d.name: d.extent for d in rows.loops})
     versions = p.of(op.result)
     versions.format = form
@@ -201,6 +208,11 @@ def _table(p: LayoutPlanner, versions: DeviceForms, layout: StickLayout) -> Plan
     return p.laid_out(versions, layout) if versions.host is None else _from_host(p, versions, layout)
 
 
+def _lies_so(versions: DeviceForms, layout: StickLayout) -> PlannedBuffer | None:
+    """A form of a tensor that has been made in a layout."""
+    return next((b for b in versions.buffers if b.layout.lies_as(layout, b.lanes)), None)
+
+
 def _from_host(p: LayoutPlanner, versions: DeviceForms, layout: StickLayout) -> PlannedBuffer:
     """A form of the tensor that the host puts in the layout that a gather asks for."""
     if versions.host is None:
@@ -222,12 +234,16 @@ def _from_host(p: LayoutPlanner, versions: DeviceForms, layout: StickLayout) -> 
     return made
 
 
-def check_table(p: LayoutPlanner, spec: SpyreSpec) -> None:
-    """Raises UnsupportedError unless a core reaches the whole table in the form that the gather reads."""
+def check_table(p: LayoutPlanner, op: loop.LoopGatherOp, spec: SpyreSpec) -> None:
+    """Raises UnsupportedError unless a core reaches all rows of the table in the form that the gather reads."""
     step = p.items[-1]
     table = step.inputs[1][0] if isinstance(step, PlannedKernel) else None
-    reason = None if table is None else table_beyond_reach(table.sticks * STICK_BYTES, spec)
-    if reason is not None:
+    if table is None:
+        return
+    layout, strides = table.layout, table.layout.strides(table.lanes)
+    walked = [d for d in layout.order if d not in entry_dims(op, layout)]
+    last = sum((layout.count(d, table.lanes) - 1) * strides[d] for d in walked)
+    if (reason := table_beyond_reach((last + 1) * STICK_BYTES, spec)) is not None:
         raise UnsupportedError(reason, hint="split the table in the model")
 
 

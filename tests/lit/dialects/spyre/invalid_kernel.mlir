@@ -114,6 +114,18 @@ func.func @gather_c1(%i: !i, %t: !t, %o: !o) {
 
 // -----
 
+!i = !spyre.tensor<[5] x SENUINT32, order [0], stick 0, hbm>
+!t = !spyre.tensor<[10, 8, 128] x SEN169_FP16, order [1, 0, 2], stick 2, hbm>
+!o = !spyre.tensor<[5, 8, 128] x SEN169_FP16, order [0, 1, 2], stick 2, hbm>
+func.func @gather_c1_several_entries(%i: !i, %t: !t, %o: !o) {
+  spyre.kernel.gather axis 0 [s = 5, n = 128] ins(%i[s] : !i, %t[0, 3, n] : !t) outs(%o[s, 3, n] : !o)
+  // expected-error@+1 {{the indexed dimension 0 must be outermost in the table's layout, there it is 1}}
+  spyre.kernel.gather axis 0 [s = 5, h = 8, n = 128] ins(%i[s] : !i, %t[0, h, n] : !t) outs(%o[s, h, n] : !o)
+  func.return
+}
+
+// -----
+
 !i = !spyre.tensor<[64] x SENUINT32, order [0], stick 0, hbm>
 !t = !spyre.tensor<[10, 128] x SEN169_FP16, order [0, 1], stick 1, hbm>
 !o = !spyre.tensor<[64, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>

@@ -94,6 +94,20 @@ def test_pages_are_joined_by_head(form: str) -> None:
     assert np.allclose(built.run(made, pages, at), wanted)
 
 
+@pytest.mark.parametrize(("first", "count", "form"), [(0, 1, "gathered"), (2, 1, "gathered"), (1, 2, "copied")])
+def test_one_head_of_pages_is_gathered_where_the_cache_lies(first: int, count: int, form: str) -> None:
+    """Several heads would have to lie inside of the pages; they are a tensor of their own."""
+    built, at = Built(((5, 3, 4, 8), f32), ((2, 2), i64)), np.array([[4, 0], [2, 2]])
+    cache = built.arg(0)
+    part = TensorView(cache.base, cache.view.slice(2, first, first + count))
+    made = lower_pages(built.b, part, built.arg(1), TensorType(f32, [2, count, 6, 8]))
+    assert (kinds(built) == ["gather"]) == (form == "gathered")
+    pages = numbers(5, 3, 4, 8)
+    heads = range(first, first + count)
+    wanted = [[np.concatenate([pages[n, :, head] for n in row]) for head in heads] for row in at]
+    assert np.allclose(built.run(made, pages, at), wanted)
+
+
 def test_an_index_outside_of_the_table_gives_no_number() -> None:
     built, result = rows((5, 8), (3,))
     made = lower_rows(built.b, built.arg(0), computed(built, 1), result)

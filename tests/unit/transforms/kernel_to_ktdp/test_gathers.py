@@ -45,3 +45,15 @@ def test_one_index() -> None:
     values = whole(50, 128)
     program = written(kernels({"i": index, "t": table}, body, out, {"i": "i32"}))
     assert np.array_equal(program.run([np.array([17]), values])[0], values[[17]])
+
+
+@pytest.mark.parametrize("head", [0, 2])
+def test_one_head_of_pages(head: int) -> None:
+    """Heads lie outside of the pages that indices name."""
+    index, table = device((40,), 0, (0,), "SENUINT32"), device((50, 3, 128), 2, (1, 0, 2))
+    out = matrix(40, 128)
+    uses = f"ins(%i[s] : {index}, %t[0, {head}, n] : {table}) outs(%out[s, n] : {out})"
+    body = f"spyre.kernel.gather axis 0 [s = 40, n = 128] {uses}"
+    values, at = whole(50, 384).reshape(50, 3, 128), np.arange(40) * 7 % 50
+    program = written(kernels({"i": index, "t": table}, body, out, {"i": "i32"}))
+    assert np.array_equal(program.run([at, values])[0], values[at, head])

@@ -167,6 +167,54 @@ def test_pages_in_the_scratchpads_at_every_level(room: int | None) -> None:
     torch.testing.assert_close(compiled(*given), attended(q, keys, values, SCALE, *where), rtol=0.02, atol=0.02)
 
 
+@pytest.mark.parametrize("kind", ["compute", "sunk", "store", "both"])
+def test_caches_beyond_reach_at_every_level(kind: str) -> None:
+    """A core reaches one head of a cache, and not all four; so it is for the page that an entry is stored in."""
+    generator = torch.Generator().manual_seed(5)
+    keys, values = (torch.randn(20, 64, 4, 64, generator=generator) for _ in range(2))
+    new = torch.randn(2, 3, 1, 4, 64, generator=generator)
+    q, sinks = torch.randn(3, 1, 8, 64, generator=generator), torch.randn(8, generator=generator)
+    where = torch.tensor([128, 17, 65]), torch.tensor([3, 0, 0]), torch.tensor([[19, 0], [7, 7], [4, -2]])
+    slots, kept = torch.tensor([[64], [7 * 64 + 17], [18 * 64]]), (keys, values)
+    made = stored(new[0], new[1], *kept, slots)
+    module, given, wanted = {
+        "compute": (Compute(), (q, *kept, *where), attended(q, *kept, SCALE, *where)),
+        "sunk": (Sunk(9), (q, *kept, *where, sinks), attended(q, *kept, SCALE, *where, sinks, 9)),
+        "store": (Store(), (new[0], new[1], *kept, slots), made),
+        "both": (Step(), (q, (new[0], new[1]), kept, slots, *where), (attended(q, *made, SCALE, *where), *made)),
+    }[kind]
+    program, options = import_program(module, given), CompileOptions()
+    lowered = lower(program.module, make_context(replace(SPYRE, span_bytes=200_000)), options=options.passes())
+    assert not lowered.host_steps
+    assert str(lowered.modules["spyre.kernel"]).count("kernel.gather") == (0 if kind == "store" else 8)
+    compiled = CompiledModel(program, lowered, options)
+    assert compiled.verify(*given)
+    found = compiled(*given)
+    found = (found[0], *found[1]) if kind == "both" else _tensors(found)
+    for got, other in zip(found, _tensors(wanted), strict=True):
+        torch.testing.assert_close(got, other, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("stores", [False, True], ids=["attention", "with a store"])
+def test_large_caches_stay_on_the_device(stores: bool) -> None:
+    """2.1 GB of keys and as many of values; 32 sequences take 4,900 us from caches within reach."""
+    half, counts = {"dtype": torch.float16, "device": "meta"}, {"dtype": torch.int64, "device": "meta"}
+    cache, new = torch.empty(16_383, 64, 8, 128, **half), torch.empty(32, 1, 8, 128, **half)
+    slots, count, table = (torch.empty(*s, **counts) for s in ((32, 1), (32,), (32, 64)))
+    q = torch.empty(32, 1, 32, 128, **half)
+    module, given = Compute(), (q, cache, cache, count, count, table)
+    if stores:
+        module, given = Step(), (q, (new, new), (cache, cache), slots, count, count, table)
+    compiled = spyre_mlir.compile(module, given)
+    text = compiled.mlir("spyre.kernel")
+    gathers = [line for line in text.splitlines() if "kernel.gather" in line]
+    assert not compiled.host_steps and len(gathers) == 16
+    assert all(line.rstrip(")").endswith("lx>") for line in gathers)
+    assert not re.findall(r" \[[^]]*= 16383[^]]*\] ins", text), "nothing walks a cache"
+    assert len(re.findall(r"to_device %\w+ : tensor<16383x", text)) == 2, "each is sent once"
+    assert compiled.timeline().total_us < 5_400
+
+
 @pytest.mark.parametrize(("tokens", "on_host"), [(2048, False), (2112, True)])
 def test_many_tokens_are_stored_by_the_host(tokens: int, on_host: bool) -> None:
     """Above 2^26 pairs of a token and one of 2^15 places."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from spyre_mlir.dialects.spyre.loop import LoopGatherOp
+from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.moves import RowParts
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.transforms.loop_to_kernel.buffers import PartsBuffer
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import LayoutPlanner
-from spyre_mlir.transforms.loop_to_kernel.operators.gathers import gathered_lanes, lower_gather
+from spyre_mlir.transforms.loop_to_kernel.operators.gathers import check_table, gathered_lanes, lower_gather
 from tests.unit.transforms.levels import ops, passed
 from tests.unit.transforms.loop_to_kernel.planning import steps
 
@@ -90,6 +93,44 @@ def test_heads_of_pages_that_are_joined_lie_outermost(
     assert step.inputs[1][0].layout.order == table and step.inputs[1][0].shape[0] == 50 * heads
     assert step.output[0].layout.order == result
     assert [str(e) for e in step.output[1]] == ["s", "part", "p * 64 + m", "n"]
+
+
+def heads(*numbers: int) -> list[LoopGatherOp]:
+    """Gathers of single heads of 50 pages, each of 64 places, 8 heads and 128 features."""
+    pages, out = "tensor<50x64x8x128xf16>", "tensor<4x1x2048x128xf16>"
+    lines = "".join(
+        f"""%{n} = spyre.loop.gather [s = 4, p = 32, m = 64, n = 128] rows(%i[s, p] : tensor<4x32xi64>)
+        of axis 0 in %t[0, m, {head}, n] : {pages} -> [s, 0, p * 64 + m, n] : {out}\n"""
+        for n, head in enumerate(numbers)
+    )
+    names, types = ", ".join(f"%{n}" for n in range(len(numbers))), ", ".join([out] * len(numbers))
+    text = f"""func.func @main(%i: tensor<4x32xi64>, %t: {pages}) -> ({types}) {{
+      {lines} func.return {names} : {types}
+    }}"""
+    return ops(passed(text), LoopGatherOp)
+
+
+def test_single_heads_share_a_table_with_heads_outermost() -> None:
+    first, second = heads(0, 5)
+    p = lowered(first)
+    lower_gather(p, second, SPYRE)
+    one, other = steps(p)
+    (numbers, _), (table, read) = one.inputs
+    assert table.layout.order[:2] == (2, 0), "the pages of a head lie behind each other"
+    assert [b for b, _ in other.inputs] == [numbers, table]
+    assert [str(e[2]) for e in (read, other.inputs[1][1])] == ["0", "5"]
+
+
+@pytest.mark.parametrize(("number", "fits"), [(0, True), (1, False)], ids=["a head", "a byte less"])
+def test_a_core_has_to_reach_one_head(number: int, fits: bool) -> None:
+    """All pages of a head are 50 x 64 places of two sticks; the cache is eight times as large."""
+    (op,) = heads(3)
+    p, spec = lowered(op), replace(SPYRE, span_bytes=50 * 64 * 2 * 128 - number)
+    if fits:
+        check_table(p, op, spec)
+        return
+    with pytest.raises(UnsupportedError, match="rows of a table of 819200 bytes"):
+        check_table(p, op, spec)
 
 
 @pytest.mark.parametrize("columns", [2000, 64])

@@ -44,12 +44,11 @@ from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.cost import Work, total_us
 from spyre_mlir.hw.cost_parameters import LAWS, CostParameters, differences, names, scaled, uncertain
 from spyre_mlir.options import PassOptions
-from spyre_mlir.pipeline import LEVELS, lower, passes_to
+from spyre_mlir.pipeline import LEVELS, lower, made_passes, passes_to
 from spyre_mlir.planning.bounds import Step, serial_us
 from spyre_mlir.planning.steps import steps_of
 from spyre_mlir.report.rival.building import RIVAL
 from spyre_mlir.report.timing import module_timeline
-from spyre_mlir.transforms import get_all_passes
 from spyre_mlir.transforms.utils.cost_numbers import number_texts
 from spyre_mlir.universe import make_context
 
@@ -153,10 +152,11 @@ class Planner:
         assert self._module is not None
         self.runs += 1
         module, passes = copy_of(self._module), passes_to(LEVELS[-1]).split(",")
-        for name in passes[passes.index(PRICED[0]) :]:
-            fields = dict(options.get(name, {}))
-            fields |= {"numbers": number_texts(numbers)} if name in PRICED and numbers else {}
-            get_all_passes()[name]()(**fields).apply(self.context, module)
+        fields = {name: dict(values) for name, values in options.items()}
+        for name in PRICED if numbers else ():
+            fields.setdefault(name, {})["numbers"] = number_texts(numbers)
+        for one in made_passes(passes[passes.index(PRICED[0]) :], fields):
+            one.apply(self.context, module)
         return module
 
 

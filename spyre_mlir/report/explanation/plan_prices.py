@@ -25,7 +25,7 @@ from spyre_mlir.pipeline import LEVELS, made_passes, passes_to
 from spyre_mlir.report.explanation.choice_tables import ExplainedChoice
 from spyre_mlir.report.explanation.layout_prices import MOST_KERNELS, priced
 from spyre_mlir.sizes import counted
-from spyre_mlir.transforms.kernel_loops.row_groups import pieces_of, row_loops
+from spyre_mlir.transforms.kernel_loops.row_loops import pieces_of, row_loops
 from spyre_mlir.transforms.kernel_plans.plan_record import Loops, TriedLoop
 from spyre_mlir.transforms.kernel_plans.unfit_buffers import unfit_reason
 from spyre_mlir.transforms.plan import PlanPass

@@ -28,12 +28,10 @@ from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.target import spec_of
-from spyre_mlir.errors import LoweringError
-from spyre_mlir.hw.cost import total_us
 from spyre_mlir.hw.cost_parameters import CostParameters
 from spyre_mlir.hw.sticks import LinearExpr, StickError
 from spyre_mlir.ops.hardware_functions import COPY
-from spyre_mlir.transforms.kernel_to_superdsc.descriptors import kernel_work
+from spyre_mlir.transforms.kernel_to_superdsc.kernel_times import kernel_us
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.hints import hinted_place
 from spyre_mlir.transforms.utils.kernels.launches import Launches, launch_numbers, one_launch
@@ -95,13 +93,13 @@ def _forward(copy: kernel.ComputeOp, writer: kernel.KernelOp, parameters: CostPa
     index, buffer, block = _composed(copy, writer), copy.output.owner, writer.parent_block()
     if index is None or block is None or not isinstance(buffer, kernel.AllocOp):
         return
-    source, maps, before = writer.output, writer.maps, _us(writer, parameters) + _us(copy, parameters)
+    source, maps, before = writer.output, writer.maps, kernel_us(writer, parameters) + kernel_us(copy, parameters)
     place = len(writer.inputs)
     writer.operands[place], writer.maps = buffer.result, ArrayAttr([*maps.data[:-1], index])
     try:
         writer.verify_()
-        gains = _us(writer, parameters) < before
-    except (LoweringError, StickError, VerifyException):
+        gains = kernel_us(writer, parameters) < before
+    except (StickError, VerifyException):
         gains = False
     if not gains:
         writer.operands[place], writer.maps = source, maps
@@ -112,11 +110,6 @@ def _forward(copy: kernel.ComputeOp, writer: kernel.KernelOp, parameters: CostPa
         block.insert_op_before(buffer, writer)
     if isinstance(made := source.owner, kernel.AllocOp):
         Rewriter.erase_op(made)
-
-
-def _us(op: kernel.KernelOp, parameters: CostParameters) -> float:
-    """Return the time of a kernel as it is divided."""
-    return total_us(kernel_work(op), parameters)
 
 
 def _composed(copy: kernel.ComputeOp, writer: kernel.KernelOp) -> IndexMapAttr | None:

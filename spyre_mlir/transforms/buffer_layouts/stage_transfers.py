@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import prod
+from math import inf, prod
 
 from typing_extensions import override
 from xdsl.context import Context
@@ -37,12 +37,12 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensorType
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.static_loop import ancestor_in
 from spyre_mlir.dialects.target import spec_of
-from spyre_mlir.hw.cost import total_us
 from spyre_mlir.hw.cost_parameters import CostParameters
 from spyre_mlir.hw.placement import Request, first_fit
 from spyre_mlir.hw.sticks import StickError
 from spyre_mlir.ops.hardware_functions import COPY
 from spyre_mlir.transforms.kernel_to_superdsc.descriptors import kernel_work
+from spyre_mlir.transforms.kernel_to_superdsc.kernel_times import kernel_us
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.hints import hinted_place
 
@@ -82,9 +82,11 @@ def _lost_us(op: Operation, parameters: CostParameters) -> float:
     """Return what a kernel takes beyond its reads and its writes, each at the full rate; 0 if it may have no stage."""
     if not isinstance(op, kernel.ComputeOp) or op.is_product or hint_of(op) is not None:
         return 0.0
+    if (us := kernel_us(op, parameters)) == inf:
+        return 0.0
     work = kernel_work(op)
     both = all(any(not o.local and o.written == written for o in work.operands) for written in (False, True))
-    return total_us(work, parameters) - parameters.memory_us(work.moved()) if both else 0.0
+    return us - parameters.memory_us(work.moved()) if both else 0.0
 
 
 def _held(block: Block, points: dict[Operation, int]) -> Iterator[Request]:
@@ -110,20 +112,15 @@ def _part(
         least_us: what is a clear gain.
         parameters: of the cost model.
     """
-    best, most_us = None, _us(op, parameters) - least_us
+    best, most_us = None, kernel_us(op, parameters) - least_us
     for number in _whole_operands(op):
         if (copy := _put(op, number, held, capacity)) is None:
             continue
-        if (us := _us(op, parameters) + _us(copy, parameters)) <= most_us:
+        if (us := kernel_us(op, parameters) + kernel_us(copy, parameters)) <= most_us:
             best, most_us = number, us
         _take_away(op, number, copy)
     if best is not None:
         _put(op, best, held, capacity)
-
-
-def _us(op: kernel.KernelOp, parameters: CostParameters) -> float:
-    """Return the time of a kernel as it is divided."""
-    return total_us(kernel_work(op), parameters)
 
 
 def _whole_operands(op: kernel.ComputeOp) -> list[int]:

@@ -16,7 +16,8 @@ from xdsl.ir import Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.hw.spec import STICK_BYTES
-from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, row_loops
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup
+from spyre_mlir.transforms.kernel_loops.row_loops import row_loops
 from spyre_mlir.transforms.kernel_loops.time_floors import TimeFloors
 from spyre_mlir.transforms.kernel_loops.trials import local_operands
 

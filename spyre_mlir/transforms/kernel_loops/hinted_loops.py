@@ -23,7 +23,8 @@ from spyre_mlir.hw.division import divisors
 from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.transforms.kernel_loops.group_loops import GroupLoops
-from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow, ops_from, pieces_of, row_loops
+from spyre_mlir.transforms.kernel_loops.row_groups import RowGroup, grow, ops_from
+from spyre_mlir.transforms.kernel_loops.row_loops import pieces_of, row_loops
 from spyre_mlir.transforms.kernel_loops.running_sums import most_trips
 from spyre_mlir.transforms.kernel_loops.tiled_body import TiledBody
 from spyre_mlir.transforms.kernel_loops.trials import InnerLoop, Trial, cuts

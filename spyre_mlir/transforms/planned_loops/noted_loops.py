@@ -15,7 +15,8 @@ from spyre_mlir.hw.spec import SpyreSpec
 from spyre_mlir.planning.trips import TripSpan
 from spyre_mlir.transforms.kernel_loops.hinted_loops import MOST_SHOWN
 from spyre_mlir.transforms.kernel_loops.repeated_weights import shared_rows
-from spyre_mlir.transforms.kernel_loops.row_groups import PASSED, RowGroup, ops_from, row_loops
+from spyre_mlir.transforms.kernel_loops.row_groups import PASSED, RowGroup, ops_from
+from spyre_mlir.transforms.kernel_loops.row_loops import row_loops
 from spyre_mlir.transforms.kernel_loops.running_sums import most_trips
 from spyre_mlir.transforms.kernel_loops.tiled_body import put_around
 from spyre_mlir.transforms.kernel_plans.divided_blocks import move_to

@@ -295,7 +295,7 @@ def test_nested_tensors_are_refused() -> None:
         assert "an input is a nested tensor\n  at: args[0]" in refused(FunctionModel(torch.neg), given)
         with pytest.raises(UnsupportedError, match="an input is a nested tensor"):
             spyre_mlir.compile(FunctionModel(torch.neg))(given)
-    with pytest.raises(UnsupportedError, match=r"an input is a nested tensor[^$]*inputs\[0\]"):
+    with pytest.raises(UnsupportedError, match=r"an input is a nested tensor\n  at: .*test_unsupported\.py:\d+"):
         torch.compile(lambda x: x * 2, backend="spyre")(given)
     with pytest.raises(UnsupportedError, match="nested tensors, which have no form"):
         torch.compile(jagged, backend="spyre")(X)

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 
 from spyre_mlir.backend.check import Findings, check_path
+from spyre_mlir.backend.stored import is_parted
 from spyre_mlir.builders import build, build_dynamic, build_parted, build_static, import_model
+from spyre_mlir.choices import SPECIALIZATIONS
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.dynamic.exported import EXPORTED_FILE
 from spyre_mlir.dynamic.files import is_dynamic, read_sizes
@@ -25,7 +27,7 @@ from spyre_mlir.generation import GeneratingModel, Generation
 from spyre_mlir.lazy import LazyModel
 from spyre_mlir.machine.bundle.host_code import HostCode
 from spyre_mlir.options import CompileOptions, takes_options
-from spyre_mlir.parted.files import is_parted, read_parts
+from spyre_mlir.parted.files import read_parts
 from spyre_mlir.parted.model import PartedModel
 from spyre_mlir.pickling import remove_folder, write_files
 from spyre_mlir.pipeline import LEVELS, lower
@@ -54,7 +56,7 @@ def compile(
     example_kwargs: Mapping[str, Any] | None = None,
     *,
     dynamic_shapes: Any = None,
-    specializations: int = 16,
+    specializations: int = SPECIALIZATIONS,
     buckets: Sequence[int] = (),
     **choices: Any,
 ) -> CompiledModel | DynamicModel | LazyModel | PartedModel: ...
@@ -67,7 +69,7 @@ def compile(
     example_kwargs: Mapping[str, Any] | None = None,
     *,
     dynamic_shapes: Any = None,
-    specializations: int = 16,
+    specializations: int = SPECIALIZATIONS,
     buckets: Sequence[int] = (),
     generation: Generation | None = None,
     **choices: Any,

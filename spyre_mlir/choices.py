@@ -22,3 +22,5 @@ CacheKind = Literal["static", "sliding", "growing"]
 RANDOM_INTEGERS_BELOW = 10
 # Made-up sizes are multiples: even, different, and neither 0 nor 1, for which torch traces other programs.
 EXAMPLE_STEP = 8
+# Programs that a model with sizes of the caller's choice keeps, the last used ones, unless `compile` says otherwise.
+SPECIALIZATIONS = 16

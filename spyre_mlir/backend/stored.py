@@ -168,13 +168,18 @@ def read_bundle(directory: Path, context: Context, parsed: Mapping[Path, ModuleO
     return StoredBundle(directory, program, bundle, manifest, folders)
 
 
+def is_parted(directory: Path) -> bool:
+    """Return whether a directory has a model in parts."""
+    return (directory / PARTS_FILE).is_file()
+
+
 def check_one_program(directory: Path) -> None:
     """Check that a directory is none of a model of several programs, where one bundle is needed.
 
     Raises:
         ReadError: it is one.
     """
-    if (directory / PARTS_FILE).is_file():
+    if is_parted(directory):
         raise ReadError(
             "data divides this model into parts, of which each is a program of its own",
             where=str(directory),

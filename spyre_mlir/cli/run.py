@@ -65,14 +65,12 @@ def run(argv: Sequence[str] | None = None) -> int:
     log_to_stderr(options.verbose)
     limit_memory(options.memory_limit)
     with json_place(options.json) as options.json, lowered_file(options.path, options.to) as options.path:
-        return _run(options)
+        from spyre_mlir.backend.stored import is_parted
+
+        return (_run_parts if is_parted(Path(options.path)) else _run)(options)
 
 
 def _run(options: argparse.Namespace) -> int:
-    from spyre_mlir.backend.stored import PARTS_FILE
-
-    if (Path(options.path) / PARTS_FILE).is_file():
-        return _run_parts(options)
     if options.card is not None:
         from spyre_mlir.cli.run_external import run_on_card
 

@@ -59,6 +59,12 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add_memory_limit(parser)
     add_verbosity(parser)
     options = parser.parse_args(argv)
+    _check_together(parser, options)
+    return options
+
+
+def _check_together(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Ends the process with a message if options exclude each other."""
     own = (options.time, options.trace, options.ideal_cycles)
     if (options.bisect or options.accuracy) and (options.probe or options.output or any(o is not None for o in own)):
         parser.error(
@@ -76,7 +82,6 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         )
     if options.bisect and options.accuracy:
         parser.error("--bisect and --accuracy are two comparisons; choose one")
-    return options
 
 
 def _add_values(parser: argparse.ArgumentParser) -> None:

@@ -49,11 +49,6 @@ class SavedModel:
     masked: tuple[int, ...] = ()
 
 
-def is_parted(directory: Path) -> bool:
-    """Return whether a directory has a model in parts."""
-    return (directory / PARTS_FILE).is_file()
-
-
 def write_parts(
     directory: Path,
     saved: SavedModel,

@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from spyre_mlir.choices import SPECIALIZATIONS
 from spyre_mlir.cli.support.warned import warnings_logged
 from spyre_mlir.errors import DataSizesError, InputError
 from spyre_mlir.sizes import counted
@@ -31,7 +32,6 @@ _OF_ONE_PROGRAM = (
     "explain",
 )
 _EMITTED = "aten"  # the level that has symbols
-_SPECIALIZATIONS = 16  # as of `compile`
 
 
 def compiled_parts(
@@ -57,7 +57,7 @@ def compiled_parts(
 
     _check(sizes, arguments)
     with warnings_logged(HostStepWarning):
-        model = build_parted(sizes.exported, sizes.name, sizes.exported, options, _SPECIALIZATIONS)
+        model = build_parted(sizes.exported, sizes.name, sizes.exported, options, SPECIALIZATIONS)
     if arguments.emit is not None:
         return model.mlir(_EMITTED) + "\n"
     parts, steps = counted(len(model.parts), "part"), counted(len(model.host_steps), "step")

@@ -177,8 +177,10 @@ def _first_place(masking: Masking, node: Node, start: object, extent: object) ->
         return masking.count(node, expression, torch.int64)
     if isinstance(expression, int) and expression >= 0:
         return expression
-    if not isinstance(extent, int) or isinstance(expression, int):
-        return expression + extent if isinstance(extent, int) else None
+    if not isinstance(extent, int):
+        return None
+    if isinstance(expression, int):
+        return max(0, expression + extent)
     write, place = partial(masking.before, node), None
     for symbol, times in sorted(expression.as_coefficients_dict().items(), key=str):
         if not (symbol == 1 or symbol in masking.counts) or not times.is_Integer:

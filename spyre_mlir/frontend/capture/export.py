@@ -15,13 +15,14 @@ from spyre_mlir.frontend.capture.tracing.derivatives import DerivativeTakenError
 from spyre_mlir.frontend.capture.tracing.given import check_dense, check_model, check_shapes
 from spyre_mlir.frontend.capture.tracing.given_containers import GivenContainers
 from spyre_mlir.frontend.capture.tracing.given_kinds import check_kinds
+from spyre_mlir.frontend.capture.tracing.package_classes import taken_apart
 from spyre_mlir.frontend.capture.tracing.python.call_state import CallState, is_same
 from spyre_mlir.frontend.capture.tracing.specialized_values import values_of
-from spyre_mlir.frontend.capture.tracing.strange_results import check_results
+from spyre_mlir.frontend.capture.tracing.strange_results import strange_results, without_results
 from spyre_mlir.frontend.capture.tracing.torch_errors import SPECIALIZED, decided_by_values
 from spyre_mlir.frontend.capture.tracing.traced import TraceRequest, clone_examples, traced
 from spyre_mlir.frontend.locations import place_of
-from spyre_mlir.frontend.torch_private import GuardOnDataDependentSymNode, Operator, OpOverload, schema_of
+from spyre_mlir.frontend.torch_private import GuardOnDataDependentSymNode, Operator, OpOverload, schema_of, tree_flatten
 
 # What torch says of what Dynamo alone captures: a `while_loop` in a `scan`, an `autograd.Function` in `vmap`.
 _FOR_DYNAMO = ("Cannot access data pointer of Tensor", "ProxyTorchDispatchMode")
@@ -30,7 +31,7 @@ _FOR_DYNAMO = ("Cannot access data pointer of Tensor", "ProxyTorchDispatchMode")
 @contextmanager
 def _calls_seen(
     model: torch.nn.Module, see: Callable[[tuple[Any, ...], Mapping[str, Any], object], None]
-) -> Generator[None]:
+) -> Generator[GivenContainers]:
     """Shows `see` what a model is given and returns while it is traced; refuses tensors put into its inputs."""
     given = GivenContainers()
 
@@ -48,7 +49,7 @@ def _calls_seen(
         model.register_forward_hook(show, with_kwargs=True),
     )
     try:
-        yield
+        yield given
     finally:
         for hook in hooks:
             hook.remove()
@@ -83,6 +84,7 @@ def export_model(
         ImportProgramError: torch cannot trace it for these arguments, or it writes to tensors that are not its buffers.
     """
     check_model(model)
+    taken_apart(tree_flatten((args, dict(kwargs)))[0])
     check_kinds(args=args, kwargs=dict(kwargs))
     check_dense(args=args, kwargs=dict(kwargs))
     check_shapes(model, args, kwargs, dynamic_shapes)
@@ -96,12 +98,9 @@ def export_model(
             returned[:] = [output]
         see(output)
 
-    with _calls_seen(model, look):
-        try:
-            exported = _export(request, strict=strict)
-        except ImportProgramError as error:
-            check_results(error, returned)
-            raise
+    with _calls_seen(model, look) as given:
+        exported = _with_results(request, returned, strict=strict)
+    given.warn_of_caches()
     if names := state.changed():
         with state.left():
             _check_next_call(request, exported, names)
@@ -131,6 +130,18 @@ def _check_next_call(request: TraceRequest, exported: ExportedProgram, names: Se
         f"a call of {type(request.model).__name__} changes what the next one computes: it writes to {', '.join(names)}",
         hint="call the model once before you compile it, if only the first call differs; or keep it in a buffer",
     )
+
+
+def _with_results(request: TraceRequest, returned: Sequence[object], *, strict: bool) -> ExportedProgram:
+    """The program of a model whose results torch may have to be told how to take apart."""
+    try:
+        return _export(request, strict=strict)
+    except ImportProgramError as error:
+        if not (strange := strange_results(error, returned)):
+            raise
+        if taken_apart(strange.values()):
+            return _with_results(request, returned, strict=strict)
+        raise without_results(strange) from error
 
 
 def _export(request: TraceRequest, *, strict: bool) -> ExportedProgram:

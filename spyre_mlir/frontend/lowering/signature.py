@@ -277,7 +277,8 @@ def _results(
 def output_names(tree: TreeSpec, count: int) -> list[str]:
     """Names of the leaves by their path, e.g. ``logits``, ``states.0``; ``output`` for a lone tensor."""
     try:
-        paths, _ = tree_flatten_with_path(tree.unflatten(range(count)))
+        # Functions of some classes take tensors for leaves, and nothing else.
+        paths, _ = tree_flatten_with_path(tree.unflatten([torch.empty(0)] * count))
         names = ["".join(str(key) for key in path) for path, _ in paths]
     except (TypeError, ValueError, AttributeError):  # an output class without named fields
         names = [f"[{i}]" for i in range(count)]

@@ -4,11 +4,19 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.dialects.spyre.kernel import AllocOp, ComputeOp, KernelConstantOp, ToDeviceOp, device_tensor
+from spyre_mlir.dialects.spyre.kernel import (
+    AllocOp,
+    ComputeOp,
+    FromDeviceOp,
+    KernelConstantOp,
+    ToDeviceOp,
+    device_tensor,
+)
 from spyre_mlir.errors import LoweringError, UnsupportedError
 from spyre_mlir.machine.levels.run import run_function
 from spyre_mlir.text.render import verify_module
 from spyre_mlir.transforms.convert_spyre_loop_to_spyre_kernel import ConvertSpyreLoopToSpyreKernelPass
+from spyre_mlir.transforms.host_program.keep_on_device import KeepOnDevicePass
 from spyre_mlir.universe import make_context
 from tests.unit.transforms.regions.programs import calls, functions, parsed
 
@@ -100,3 +108,46 @@ def test_a_step_of_the_host_inside_a_region_is_refused(operand: str, type_: str)
     layer = LAYER.replace("  func.return %0", f"  {step}\n  func.return %h")
     with pytest.raises(LoweringError, match=r"the host would have to run acme\.step in the middle of a launch"):
         ConvertSpyreLoopToSpyreKernelPass().apply(make_context(), parsed(MAIN + layer))
+
+
+def test_what_a_loop_carries_comes_back_as_it_was_handed_over() -> None:
+    """A product reads the new value of `%p`, padded for it; a call takes the old one with the same extents."""
+    layer = f"""
+func.func private @layers(%x: {T}, %p: {W}) -> ({T}, {W}) {{
+  %0 = spyre.loop.nest [k = 5, n = 5] ins(%p[k, n] : {W}, %p[k, n] : {W}) -> [k, n] : {W} {{
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    spyre.loop.yield %c : f32
+  }}
+  %1 = spyre.loop.nest [m = 3, n = 5, k = 5] ins(%x[m, k] : {T}, %0[k, n] : {W}) -> [m, n] : {T} reduce "arith.addf" {{
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.mulf %a, %b : f32
+    spyre.loop.yield %c : f32
+  }}
+  func.return %1, %0 : {T}, {W}
+}}"""
+    state = f"tensor<f32>, {T}, {W}, {W}"
+    arguments = f"%n: tensor<f32>, %x: {T}, %p: {W}, %q: {W}"
+    main = f"""
+func.func @main({arguments}) -> {T} {{
+  %0:4 = control.while_loop @goes_on do @step(%n, %x, %p, %q) : ({state}) -> ({state})
+  func.return %0#1 : {T}
+}}
+func.func private @goes_on({arguments}) -> tensor<i1> {{
+  %0 = spyre.loop.nest [] ins(%n[] : tensor<f32>, %n[] : tensor<f32>) -> [] : tensor<i1> {{
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.cmpf olt, %a, %b : f32
+    spyre.loop.yield %c : i1
+  }}
+  func.return %0 : tensor<i1>
+}}
+func.func private @step({arguments}) -> ({state}) {{
+  %0, %1 = func.call @layers(%x, %p) : ({T}, {W}) -> ({T}, {W})
+  %2, %3 = func.call @layers(%0, %q) : ({T}, {W}) -> ({T}, {W})
+  func.return %n, %2, %1, %3 : {state}
+}}"""
+    module = parsed(main + layer)
+    ConvertSpyreLoopToSpyreKernelPass().apply(make_context(), module)
+    KeepOnDevicePass().apply(make_context(), module)
+    verify_module(module)
+    assert not any(isinstance(op, ToDeviceOp | FromDeviceOp) for op in functions(module)["step"].walk())

@@ -171,7 +171,10 @@ def write_slice(masking: Masking, node: Node) -> bool:
 
 
 def _first_place(masking: Masking, node: Node, start: object, extent: object) -> Place | None:
-    """The place that a slice begins at, counted from the end if below 0; None if sizes of the call do not say it."""
+    """The place that a slice begins at, counted from the end if below 0, and 0 if that is in front of the tensor.
+
+    None if sizes of the call do not say it.
+    """
     expression = symbol_of(start.meta.get("val")) if isinstance(start, Node) else cast(int, start or 0)
     if expression in masking.counts:
         return masking.count(node, expression, torch.int64)
@@ -189,7 +192,8 @@ def _first_place(masking: Masking, node: Node, start: object, extent: object) ->
         part = write(aten.mul.Scalar, count, int(times))
         place = part if place is None else write(aten.add.Tensor, place, part)
     assert place is not None
-    return write(aten.where.self, write(aten.lt.Scalar, place, 0), write(aten.add.Scalar, place, extent), place)
+    from_end = write(aten.clamp.default, write(aten.add.Scalar, place, extent), 0)
+    return write(aten.where.self, write(aten.lt.Scalar, place, 0), from_end, place)
 
 
 def split(masking: Masking, node: Node) -> bool:

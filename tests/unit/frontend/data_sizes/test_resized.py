@@ -36,6 +36,14 @@ def written(y: Tensor) -> tuple[Tensor, ...]:
     return front * 2, behind * 2, rest.sum(0), columns * 2, rows * 2
 
 
+def written_before_the_first(y: Tensor) -> tuple[Tensor, ...]:
+    """A slice that would start in front of nine rows starts at the first one, whether a number says so or a size."""
+    count, stated, sized = y.shape[0], LONG.clone(), LONG.clone()
+    stated[-10:count] = y
+    sized[-count - 9 : count] = y
+    return stated * 2, sized * 2
+
+
 RESULTS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
     "parts": lambda y: (
         torch.cat([y, LINE, y * 2]),
@@ -61,6 +69,7 @@ RESULTS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
         *(part.softmax(0) for part in LONG.split([y.shape[0], 9 - y.shape[0]])),
     ),
     "written slices": written,
+    "written before the first": written_before_the_first,
     "as many as there are": lambda y: (
         *y[:, 0].topk(min(5, y.shape[0])),
         *y.topk(min(3, y.shape[0]), 0, largest=False),

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from itertools import pairwise
 from math import exp, log2, prod
 
+from spyre_mlir.hw.core_shares import reduction_share, stream_share
 from spyre_mlir.hw.cost_parameters import CALIBRATED, NS_PER_US, PEAK, CostParameters
 from spyre_mlir.hw.spec import SPYRE, STICK_BYTES, SpyreSpec
 
@@ -319,46 +319,6 @@ def _access_rate(work: Work, outside: Sequence[Traffic], p: CostParameters) -> f
             return p.broadcast_gb_per_s * stream_share(work.cores, p) if mixed else None
         case _:
             return None
-
-
-def reduction_share(cores: int, p: CostParameters) -> float:
-    """Return the part of the memory's rate that so many reducing cores reach."""
-    return _share(cores, _REDUCTION_SHARES, p)
-
-
-def stream_share(cores: int, p: CostParameters) -> float:
-    """Return the part of the memory's rate that so many cores reach that do not reduce."""
-    return _share(cores, _STREAM_SHARES, p)
-
-
-_MEASURED_CORES = (1, 2, 4, 8, 16)
-_REDUCTION_SHARES = (
-    "reduction_share_of_1_core",
-    "reduction_share_of_2_cores",
-    "reduction_share_of_4_cores",
-    "reduction_share_of_8_to_16_cores",
-    "reduction_share_of_8_to_16_cores",
-)
-_STREAM_SHARES = (
-    "stream_share_of_1_core",
-    "stream_share_of_2_cores",
-    "stream_share_of_4_cores",
-    "stream_share_of_8_to_16_cores",
-    "stream_share_of_8_to_16_cores",
-)
-
-
-def _share(cores: int, names: Sequence[str], p: CostParameters) -> float:
-    """Interpolate between the measured counts of cores, linearly in the logarithm; no other share is read."""
-    if cores >= SPYRE.cores_per_card:
-        return 1.0
-    known = (*zip(_MEASURED_CORES, names, strict=True), (SPYRE.cores_per_card, ""))
-    for (low, name), (high, next_name) in pairwise(known):
-        if cores <= high:
-            share, next_share = getattr(p, name), getattr(p, next_name) if next_name else 1.0
-            part = max(0.0, log2(cores / low) / log2(high / low))
-            return share + (next_share - share) * part
-    return 1.0
 
 
 def own_copies_ns(work: Work, p: CostParameters) -> float:

@@ -4,7 +4,7 @@ Used: `torch._subclasses` (which tensors are fake, or stand for others in a trac
 `torch._export.verifier` and `symbolic_shapes` (what export and capture raise, and expressions of symbolic sizes),
 `proxy_tensor` (nodes that tensors of a trace stand for),
 `ExportedProgram._guards_code` (what an export takes for granted), `torch.utils._pytree`
-(argument and output trees, and which classes torch sees into), `torch.utils._python_dispatch` (running in double
+(argument and output trees), `torch.utils._python_dispatch` (running in double
 precision, or outside of a trace), `torch._ops` (classes of operators), `OpOverload._schema` and `_can_decompose`
 (their arguments, and whether they are composite), `_neg_view` (a view with other signs), `UntypedStorage._cdata`
 (identity of memory, also for tensors without any), `Module._parameters` and `_buffers` (where a module holds its
@@ -16,7 +16,8 @@ programs, read as torch reads them), `_export.utils` (how torch finds its compos
 `torch.amp.autocast_mode._enter_autocast` and `_exit_autocast` (calls in graphs of Dynamo),
 `_higher_order_ops.auto_functionalize` (calls without writes of operators that write),
 `_higher_order_ops.flex_attention` and a switch of `nn.attention.flex_attention` (what attention computes, uncompiled).
-`frontend.capture.operator_tracing` and `composite_kernels` have those of tracing calls of operators,
+`frontend.program.tree_classes` has those of classes that torch sees into, `frontend.capture.operator_tracing` and
+`composite_kernels` those of tracing calls of operators, `torch_device.registration` those of a device,
 `torch_compile.dynamo_private` those of Dynamo, which takes a second to load, `frontend.torch_tracing` and `first_steps`
 what is replaced in a trace.
 """
@@ -53,7 +54,7 @@ from torch.fx.experimental.symbolic_shapes import (
     ShapeEnv,
     free_unbacked_symbols,
 )
-from torch.utils import _python_dispatch, _pytree
+from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import (
     TreeSpec,
@@ -112,16 +113,12 @@ __all__ = [
     "is_functional",
     "is_level_change",
     "is_real",
-    "is_tree_node",
     "is_wrapped",
     "is_wrapper",
     "is_written",
-    "names_of_parts",
     "negated_view",
     "parts_of",
-    "parts_of_tree",
     "pt2_records",
-    "register_dataclass",
     "return_and_correct_aliasing",
     "schema_of",
     "size_bounds",
@@ -131,11 +128,9 @@ __all__ = [
     "tree_flatten",
     "tree_flatten_with_path",
     "tree_map",
-    "tree_of_named",
     "tree_unflatten",
     "treespec_dumps",
     "treespec_loads",
-    "unregister_dataclass",
     "views_resolved",
 ]
 
@@ -222,46 +217,6 @@ def parts_of(value: torch.Tensor) -> list[torch.Tensor]:
     names: list[str] = cast(Any, value).__tensor_flatten__()[0] if is_wrapper(value) else []
     found = [getattr(value, name) for name in names]
     return [part for part in found if isinstance(part, torch.Tensor)]  # meshes of ranks are among them
-
-
-def is_tree_node(kind: type) -> bool:
-    """Return whether torch flattens instances of a class."""
-    return kind in _pytree.SUPPORTED_NODES
-
-
-def parts_of_tree(tree: TreeSpec) -> tuple[Any, Any, list[TreeSpec]]:
-    """Return the class of a structure, what torch keeps of an instance, and what is inside; a leaf has no class."""
-    return tree.type, cast(Any, tree)._context, tree.children()
-
-
-def names_of_parts(kind: Any) -> list[str] | None:
-    """Return what a named tuple, or a result of torch such as that of `sort`, calls its parts; None for others."""
-    if _pytree.is_namedtuple_class(kind):
-        return list(kind._fields)
-    return list(kind.__match_args__) if _pytree.is_structseq_class(kind) else None
-
-
-def tree_of_named(kind: Any, children: list[TreeSpec]) -> TreeSpec:
-    """Return the structure of a class whose parts have names."""
-    named = (cast(Any, _pytree).namedtuple, kind) if _pytree.is_namedtuple_class(kind) else (kind, None)
-    return TreeSpec(*named, children)
-
-
-def register_dataclass(kind: type) -> None:
-    """Let torch flatten instances of a dataclass: its fields become a structure instead of one value."""
-    names = cast("dict[str, type]", _pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE)
-    before = names.get(_pytree.NO_SERIALIZED_TYPE_NAME_FOUND)
-    _pytree.register_dataclass(kind)
-    if before is None:
-        names.pop(_pytree.NO_SERIALIZED_TYPE_NAME_FOUND, None)
-    else:
-        names[_pytree.NO_SERIALIZED_TYPE_NAME_FOUND] = before
-
-
-def unregister_dataclass(kind: type) -> None:
-    """Undo `register_dataclass`; torch's own way also drops the entry shared by all unnamed classes."""
-    cast(Any, _pytree.SUPPORTED_NODES).pop(kind, None)
-    cast(Any, _pytree.SUPPORTED_SERIALIZED_TYPES).pop(kind, None)
 
 
 def hint_of_symbol(size: torch.SymInt, symbol: Any) -> int | None:

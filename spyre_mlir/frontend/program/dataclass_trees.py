@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
-from spyre_mlir.frontend.torch_private import TreeSpec, is_tree_node, register_dataclass, unregister_dataclass
+from spyre_mlir.frontend.program.tree_classes import is_tree_node, register_dataclass, unregister_dataclass
+from spyre_mlir.frontend.torch_private import TreeSpec
 
 # How many calls that are under way rely on a registration of ours.
 _users: Counter[type] = Counter()

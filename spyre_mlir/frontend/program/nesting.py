@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-from spyre_mlir.frontend.torch_private import TreeSpec, parts_of_tree
+from spyre_mlir.frontend.program.tree_classes import parts_of_tree
+from spyre_mlir.frontend.torch_private import TreeSpec
 
 
 def difference(expected: TreeSpec, got: TreeSpec) -> str:

@@ -15,16 +15,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from typing import Any, cast
 
+from spyre_mlir.frontend.program.tree_classes import names_of_parts, parts_of_tree, tree_of_named
 from spyre_mlir.frontend.program.unknown_classes import is_stand_in
-from spyre_mlir.frontend.torch_private import (
-    TreeSpec,
-    names_of_parts,
-    parts_of_tree,
-    tree_flatten,
-    tree_of_named,
-    treespec_dumps,
-    treespec_loads,
-)
+from spyre_mlir.frontend.torch_private import TreeSpec, tree_flatten, treespec_dumps, treespec_loads
 
 POSITIONAL = "positional"
 SINGLE = "single"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,7 +9,6 @@ import pytest
 import torch
 from torch import nn
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.utils import _pytree
 
 from spyre_mlir.frontend import torch_private
 from spyre_mlir.frontend.torch_private import (
@@ -23,13 +21,10 @@ from spyre_mlir.frontend.torch_private import (
     is_functional,
     is_level_change,
     is_real,
-    is_tree_node,
     pt2_records,
-    register_dataclass,
     return_and_correct_aliasing,
     schema_of,
     storage_identity,
-    unregister_dataclass,
 )
 from tests.unit.frontend.graphs import exported
 
@@ -88,48 +83,6 @@ def test_functional_tensors_stand_for_others() -> None:
     torch.func.functionalize(lambda x: seen.append(is_functional(x)))(torch.ones(2))
     assert seen == [True]
     assert is_functional(torch.ones(2)) is False
-
-
-@dataclass
-class Pair:
-    left: Any
-    right: Any = None
-
-
-@dataclass
-class Other:
-    value: Any
-
-
-def test_torch_sees_into_a_dataclass_while_it_is_registered() -> None:
-    names = _pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE
-    before = dict(names)
-    assert not is_tree_node(Pair)
-    for _ in range(2):
-        register_dataclass(Pair)
-        register_dataclass(Other)
-        assert is_tree_node(Pair)
-        assert _pytree.tree_leaves(Pair(1, [2, 3])) == [1, 2, 3]
-        assert names == before, "registering leaves no class behind under the name that nameless ones share"
-        unregister_dataclass(Pair)
-        unregister_dataclass(Other)
-        assert not is_tree_node(Pair)
-        assert Pair not in _pytree.SUPPORTED_SERIALIZED_TYPES
-    unregister_dataclass(Pair)
-
-
-def test_a_name_that_another_class_had_stays_its() -> None:
-    names, key = _pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE, _pytree.NO_SERIALIZED_TYPE_NAME_FOUND
-    before = names.get(key)
-    try:
-        names[key] = Other
-        register_dataclass(Pair)
-        assert names[key] is Other
-    finally:
-        unregister_dataclass(Pair)
-        names.pop(key)
-        if before is not None:
-            names[key] = before
 
 
 def test_views_share_a_storage_also_without_elements() -> None:

@@ -22,7 +22,7 @@ from spyre_mlir.frontend.data_sizes.calls import (
     whole_results,
 )
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
-from spyre_mlir.frontend.torch_private import is_tree_node
+from spyre_mlir.frontend.program.tree_classes import is_tree_node
 from tests.functions import FunctionModel
 from tests.unit.frontend.data_sizes.programs import X, division, shifted
 

@@ -65,6 +65,14 @@ def test_rules_have_names_meanings_and_sources_of_their_own() -> None:
         assert rule.meaning.endswith(".") and rule.source and rule.certainty in ("C", "L", "I"), rule.name
 
 
+def test_a_file_that_is_no_text_breaks_the_rule_of_files(tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    path.write_bytes(b'{"0_add": "\xff"}')
+    (finding,) = check_path(path, make_context())
+    assert (finding.rule, finding.file, finding.path) == ("json-text", str(path), "byte 11")
+    assert (finding.expected, finding.got) == ("UTF-8 text", "byte 0xff")
+
+
 @pytest.mark.parametrize(("number", "wrong"), [(-(2**63) - 1, True), (-(2**63), False), (2**64 - 1, False)])
 def test_numbers_have_64_bits_signed_or_unsigned(number: int, wrong: bool) -> None:
     """Real files hold 2**64 - 1, which is -1 without a sign."""

@@ -53,6 +53,14 @@ def test_a_read_of_scratch_memory_nobody_wrote(tmp_path: Path) -> None:
     assert expected.startswith("an earlier write to")
 
 
+def test_an_address_that_a_launch_leaves_out_is_another_rules_matter(tmp_path: Path) -> None:
+    """The first launch does not say where the second core writes; the first core's write is one before the read."""
+    text = BUNDLE.replace(", %pool, %p1) {", ", %pool) {").replace("-4, -5, -6]", "-4, -5]")
+    assert text != BUNDLE
+    assert "symbols-bound" in {finding.rule for finding in check_path(write(tmp_path, text), make_context())}
+    assert found(tmp_path) == []
+
+
 def test_two_ranges_of_one_buffer_and_of_two() -> None:
     low, high = bytes_from(0, 9), bytes_from(9, 20)
     assert low.meets(high) and high.meets(low) and not low.meets(bytes_from(10, 20))

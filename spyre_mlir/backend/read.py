@@ -10,7 +10,6 @@ from spyre_mlir.backend.json_file import load_text, read_text
 from spyre_mlir.dialects.superdsc import SdscOp
 from spyre_mlir.dialects.superdsc.codec.json_place import json_path
 from spyre_mlir.dialects.superdsc.codec.mirror import sdsc_from_json
-from spyre_mlir.dialects.superdsc.dialect.fields_op import FieldsOp
 from spyre_mlir.dialects.superdsc.dialect.verify import wrong_kind
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.json_value import spell
@@ -50,24 +49,21 @@ def _mirror(text: str, filename: str, spec: SpyreSpec) -> SdscOp:
     op = sdsc_from_json(root, fields)
     _check_kinds(op, filename)
     with in_module_for(spec, op):
-        _verify(op, filename, f"$.{root}")
+        _verify(op, filename)
     return op
 
 
-def _verify(op: SdscOp, filename: str, root: str) -> None:
-    for inner in op.walk():
+def _verify(op: SdscOp, filename: str) -> None:
+    for inner in op.mirrors():
         try:
             inner.verify(verify_nested_ops=False)
         except VerifyException as error:
-            place = json_path(inner) if isinstance(inner, FieldsOp) else root
-            raise ReadError(str(error.args[0]), where=f"{filename}: {place}") from error
+            raise ReadError(str(error.args[0]), where=f"{filename}: {json_path(inner)}") from error
 
 
 def _check_kinds(op: SdscOp, filename: str) -> None:
     """Every known key has its JSON type, down to the entries of the lists."""
-    for inner in op.walk():
-        if not isinstance(inner, FieldsOp):
-            continue
+    for inner in op.mirrors():
         wrong = wrong_kind(inner.LEVEL, inner.fields)
         if wrong is not None:
             key, expected = wrong

@@ -12,7 +12,6 @@ from spyre_mlir.dialects.superdsc.check.rule import Finding, Problem, Rule, Seve
 from spyre_mlir.dialects.superdsc.codec.cursor import Cursor, Misread
 from spyre_mlir.dialects.superdsc.codec.json_place import json_path
 from spyre_mlir.dialects.superdsc.dialect.derived_fields import implied
-from spyre_mlir.dialects.superdsc.dialect.fields_op import FieldsOp
 from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.json_value import JsonObject, same, spell
 from spyre_mlir.dialects.target import in_module_for
@@ -60,9 +59,7 @@ def executable(sdsc: SdscJson) -> Iterator[Problem]:
 @warning("torch-spyre code generation, real files", "C")
 def usual_value(sdsc: SdscJson) -> Iterator[Problem]:
     """A field that follows from others has the value that the front end gives it."""
-    for inner in sdsc.op.walk():
-        if not isinstance(inner, FieldsOp):
-            continue
+    for inner in sdsc.op.mirrors():
         fields = inner.fields
         for key, wanted in implied(inner.LEVEL, fields, inner.context()).items():
             if key in fields.keys() - _DEFAULTS and not same(fields[key], wanted):

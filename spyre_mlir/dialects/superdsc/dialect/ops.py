@@ -10,7 +10,7 @@ Decision: docs/decisions/0116-superdsc-mirrors-json.md
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from typing_extensions import override
@@ -326,10 +326,8 @@ class SdscOp(FieldsOp):
     @override
     def finish(self) -> None:
         """Fill in elided fields here and in every op of the region."""
-        self.finish_fields()
-        for op in self.body.walk():
-            if isinstance(op, FieldsOp):
-                op.finish_fields()
+        for op in self.mirrors():
+            op.finish_fields()
 
     @override
     def verify(self, verify_nested_ops: bool = True) -> None:
@@ -343,6 +341,10 @@ class SdscOp(FieldsOp):
         for op in self.body.walk():
             if isinstance(op, AllocateOp):
                 op.verify_start()
+
+    def mirrors(self) -> Iterator[FieldsOp]:
+        """The op and all inside it that mirror a JSON object, outermost first."""
+        return (op for op in self.walk() if isinstance(op, FieldsOp))
 
     def dscs(self) -> list[DscOp]:
         """The DSCs, in order."""

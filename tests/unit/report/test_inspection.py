@@ -40,6 +40,13 @@ def test_the_report_has_stages_and_times(program: InspectedProgram, tmp_path: Pa
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
 
 
+def test_the_rival_is_in_the_report_if_asked_for(program: InspectedProgram) -> None:
+    assert program.report().rival is None
+    beside = program.report(rival=True).rival
+    assert beside is not None and len(beside.planned.kernels) == 3
+    assert str(beside) == str(program.beside_rival())
+
+
 def test_the_trace_is_of_the_timeline(program: InspectedProgram, tmp_path: Path) -> None:
     cycles = tmp_path / "cycles.txt"
     events = json.loads(program.trace(tmp_path / "trace.json", ideal_cycles=cycles).read_text())

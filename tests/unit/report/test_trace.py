@@ -80,6 +80,14 @@ def test_whole_kernels_are_as_the_profiler_of_torch_writes_them(softmax_timeline
     assert kernels[-1]["name"] == f"realdiv_{softmax_timeline.kernels[-1].launch.file.removesuffix('.json')}"
 
 
+def test_loads_and_stores_say_their_bytes(events: list[dict[str, Any]]) -> None:
+    """Of a core: 512 x 1024 numbers of 2 bytes come in and go out, shared by all cores; arithmetic moves none."""
+    spans = [e for e in events if e["ph"] == "X" and e["pid"] == 5]
+    moved = [e["args"]["bytes of all cores"] for e in spans if "bytes of all cores" in e["args"]]
+    assert moved == [512 * 1024 * 2] * 2
+    assert len(spans) == 6 + 2  # a span of arithmetic for each kernel
+
+
 def test_scratchpads_fill_and_empty(events: list[dict[str, Any]]) -> None:
     counted = [e for e in events if e["ph"] == "C" and e["pid"] == 5]
     values = [e["args"]["bytes"] for e in sorted(counted, key=lambda e: e["ts"])]

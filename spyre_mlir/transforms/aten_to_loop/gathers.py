@@ -19,6 +19,7 @@ from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.formats import INDEX
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, StickError, StickLayout, access
+from spyre_mlir.ops.helpers.index_matching import MOST_COMPARISONS
 from spyre_mlir.ops.index_views import IndexView, NotAView
 from spyre_mlir.ops.native import pointwise, reductions
 from spyre_mlir.transforms.aten_to_loop.contractions import lower_product
@@ -28,9 +29,6 @@ from spyre_mlir.transforms.loop_to_kernel.buffers import stored_format
 from spyre_mlir.transforms.loop_to_kernel.layout_planner import block_of, lanes_of
 from spyre_mlir.transforms.loop_to_kernel.settling.reachable_layouts import table_beyond_reach
 from spyre_mlir.transforms.utils.numerics.integer_ranges import is_integer
-
-# Comparisons above this number are dearer than the rows are worth.
-MOST_COMPARISONS = 1 << 26
 
 
 def lower_rows(

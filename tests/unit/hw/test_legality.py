@@ -59,7 +59,7 @@ def test_what_may_be_written() -> None:
     extents = {"m": 5, "n": 70}
     assert may_write((M, N), (5, 70), "n", extents, 64)
     assert may_write((M, N), (5, 70), None, extents, 64)
-    assert not may_write((M,), (5,), "n", extents, 64)  # a result that does not depend on its lane
+    assert not may_write((M,), (5,), "n", {"m": 5, "n": 64}, 64)  # a result that does not depend on its lane
     assert not may_write((M, expr(3, n=1)), (5, 73), "n", extents, 64)
     assert may_write((expr(3, m=1), N), (8, 70), "n", extents, 64)
 

@@ -20,6 +20,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from spyre_mlir.dialects.places import Rebase, source_of
 from spyre_mlir.dialects.sdscbundle import BUNDLE_FUNCTION, DeviceMemAllocateOp, InputArgExtractOp, SdscExecuteOp
 from spyre_mlir.dialects.spyre.kernel import LaunchOp
+from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Operand
 from spyre_mlir.dialects.target import spec_at
 from spyre_mlir.errors import InputError
@@ -201,7 +202,7 @@ class _Reader:
     def _buffer(self, operand: Operand, values: Mapping[int, SSAValue]) -> str:
         """The buffer of an operand, and where in it core 0 starts."""
         first = operand.start[0] if operand.start else "0"
-        if operand.component == "lx":
+        if operand.component == keys.LX:
             return f"{SCRATCHPAD} {first}"
         if not operand.symbolic or int(first) not in values:
             return f"{MEMORY} {first}"

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.work import work_of
 from spyre_mlir.hw.cost import Cost, Work, arithmetic_us, cost, roofline_us
 from spyre_mlir.hw.cost_parameters import PROFILES, Profile
@@ -259,7 +260,7 @@ def _residents(kernels: Sequence[TimedKernel], runs: Sequence[tuple[int, float, 
         descriptor = kernels[number].launch.descriptor
         end = start + duration
         for operand in descriptor.operands:
-            if operand.component != "lx" or operand.symbolic or not operand.start:
+            if operand.component != keys.LX or operand.symbolic or not operand.start:
                 continue
             address, size = int(operand.start[0]), operand.allocated_sticks() * STICK_BYTES
             if operand is not descriptor.output and address in open_:

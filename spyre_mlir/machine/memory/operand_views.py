@@ -13,6 +13,7 @@ from math import prod
 
 import numpy as np
 
+from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, IndirectKind, OpClass, Operand
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import STICK_BYTES
@@ -70,7 +71,7 @@ class OperandLayout:
             core = int(off.argmax())
             message = f"start address {int(starts[core]):#x} is not a multiple of {stick}"
             raise fault(FaultKind.MISALIGNED, message, self._at(core, int(starts[core])))
-        if self.operand.component != "lx":
+        if self.operand.component != keys.LX:
             return starts
         memory.add_scratchpads()
         last = starts + self.operand.allocated_sticks() * stick
@@ -103,7 +104,7 @@ class OperandLayout:
         Raises:
             MachineFault: ``span``.
         """
-        if self.operand.component == "lx":
+        if self.operand.component == keys.LX:
             return
         if self.operand.allocated_sticks() * STICK_BYTES <= self.spec.span_bytes:
             return
@@ -200,7 +201,7 @@ class OperandLayout:
     def _inside(self, dim: Dim, count: int) -> int:
         """Return how many of a core's elements along a dim the buffer holds; a restickify may exceed it."""
         held = self.operand.extents[self.operand.order.index(dim.label)]
-        wanted = count if self.operand.component == "lx" else dim.extent
+        wanted = count if self.operand.component == keys.LX else dim.extent
         if held >= wanted:
             return count
         if self.view.op_class is not OpClass.RESTICKIFY:

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.hw.formats import FP32, INT32
 from spyre_mlir.hw.spec import STICK_BYTES
@@ -67,7 +68,7 @@ class LaunchPlan:
     @cached_property
     def in_scratchpads(self) -> bool:
         """Return whether an operand is in LX."""
-        return any(operand.component == "lx" for operand in self.view.operands)
+        return any(operand.component == keys.LX for operand in self.view.operands)
 
     @cached_property
     def in_place(self) -> bool:

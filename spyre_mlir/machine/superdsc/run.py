@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.machine.faults import FaultKind, fault
@@ -50,7 +51,7 @@ def element_addresses_on(
     for core in cores:
         access = layout.core(core)
         addresses = access.addresses()
-        if view.operands[operand].component == "lx":
+        if view.operands[operand].component == keys.LX:
             addresses = addresses - memory.scratchpad_address(core, 0)
         grids = np.indices(access.visible)
         coords = {
@@ -169,7 +170,7 @@ def _write_cohorts(
     results: list[tuple[TileWork, TrackedArray]] = []
     for members in cohorts.values():
         first = members[0][0].tile.accesses[-1]
-        if view.output.component == "lx" and len(members) > 1:
+        if view.output.component == keys.LX and len(members) > 1:
             message = "a reduction over several cores with its result in LX: which core holds it is not published"
             raise UnsupportedError(message, where=str(first.place), hint="put the result in HBM")
         for tile in (work.tile for work, _ in members[1:]):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.machine.faults import FaultKind, Place, fault
 from spyre_mlir.machine.memory.exact import Bools, Memory
 from spyre_mlir.machine.memory.operand_views import ByteAccess, OperandLayout
@@ -87,7 +88,7 @@ class History:
         if tensor is not None:
             steps = [newest] if alone else [int(n) for n in np.unique(writer[known > 0])]
             self._require_tensor_last(memory, access, tensor, steps)
-        if alone and layout.operand.component == "lx" and (owner := self.producers.get(newest)) is not None:
+        if alone and layout.operand.component == keys.LX and (owner := self.producers.get(newest)) is not None:
             self._same_division(memory, layout, access, owner)
 
     def _require_tensor_last(self, memory: Memory, access: ByteAccess, tensor: str, steps: Sequence[int]) -> None:
@@ -142,7 +143,7 @@ class History:
         if layout.agrees_with is theirs:
             return
         if (
-            theirs.operand.component != "lx"
+            theirs.operand.component != keys.LX
             or len(theirs.starts) != len(layout.starts)
             or len(layout.labels) != len(layout.operand.order)
             # Who reads one entry of an inner dimension does not say so: its places are those of another tensor.

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, OpClass
 from spyre_mlir.hw.certainty import Tag
 from spyre_mlir.hw.formats import DL16, FP32, INDEX
@@ -91,7 +92,7 @@ def _moves_in_hbm(descriptor: Descriptor) -> bool:
     return descriptor.op_class is OpClass.RESTICKIFY and any(
         count != dim.extent
         for operand in descriptor.operands
-        if operand.component == "hbm"
+        if operand.component == keys.HBM
         for label, count in zip(operand.order, operand.extents, strict=True)
         for dim in (descriptor.dim(label),)
     )

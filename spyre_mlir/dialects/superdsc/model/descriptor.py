@@ -13,6 +13,7 @@ from enum import Enum
 from functools import lru_cache
 from math import prod
 
+from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.hw.formats import FP32, INT32, device_format
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.ops.hardware_functions import COPY, NONSTICK, function_of
@@ -173,7 +174,7 @@ class Operand:
     format: str
     start: tuple[str, ...]
     symbolic: bool = False
-    component: str = "hbm"
+    component: str = keys.HBM
     indirect: Indirect | None = None
     second_stick: tuple[str, int] | None = None
     slices: Slices = field(default=(), hash=False)
@@ -347,7 +348,7 @@ def start_offsets(dims: Sequence[Dim], operand: Operand, op_class: OpClass, tabl
     `operand.start` is not read, so a caller can fill it from the result: `str(base + offset)`.
     """
     slices = table or core_slices(dims, op_class)
-    if operand.component == "lx":
+    if operand.component == keys.LX:
         return (0,) * len(slices)
     lanes = operand.stick_lanes
     strides = operand.stick_strides()

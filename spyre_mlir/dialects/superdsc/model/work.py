@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import prod
 from typing import TypeVar
 
+from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, Dim, OpClass, Operand
 from spyre_mlir.hw.cost import CostKind, MatmulLoops, Traffic, Work
 from spyre_mlir.hw.formats import BITS_PER_BYTE, device_format
@@ -118,7 +119,7 @@ def _traffic(descriptor: Descriptor, operand: Operand, dims: dict[str, Dim]) -> 
         per_core=touched // prod(dim.split for dim in own),
         readers=1 if written else prod(dim.split for dim in descriptor.dims if dim.label not in operand.order),
         written=written,
-        local=operand.component == "lx",
+        local=operand.component == keys.LX,
         small=any(dim.extent > 1 for dim in missing) and not written,
         run=_run(operand, dims),
     )
@@ -170,7 +171,7 @@ def _batch_inside(descriptor: Descriptor) -> tuple[int, int, int]:
     batch = (kept & left & right) | set(rows[:-1])
     found = tuple(
         prod(
-            (own if operand.component == "lx" else whole)[label]
+            (own if operand.component == keys.LX else whole)[label]
             for label in _before(operand.order, batch | {operand.stick})
             if label in batch
         )

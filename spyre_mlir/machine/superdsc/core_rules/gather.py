@@ -12,6 +12,7 @@ from math import prod
 
 import numpy as np
 
+from spyre_mlir.dialects.superdsc.model import keys
 from spyre_mlir.dialects.superdsc.model.descriptor import Descriptor, IndirectKind, Operand
 from spyre_mlir.errors import UnsupportedError
 from spyre_mlir.hw.spec import STICK_BYTES
@@ -27,7 +28,7 @@ def share_table(layout: OperandLayout, log: FaultLog) -> None:
         MachineFault: ``divided-table``: the file wants another start on some core, or a part of the rows on each.
     """
     table, view = layout.operand, layout.view
-    if table.component == "lx" or table.indirect is None or table.indirect.kind is not IndirectKind.VALUE:
+    if table.component == keys.LX or table.indirect is None or table.indirect.kind is not IndirectKind.VALUE:
         return
     hint = "divide the indices, in whole sticks, or use fewer cores"
     if (core := int((layout.starts != layout.starts[0]).argmax())) > 0:
@@ -83,7 +84,7 @@ def _roles(view: Descriptor) -> tuple[int, int]:
 
 
 def _indices(view: Descriptor, index_at: int, access: ByteAccess, memory: Memory) -> Ints:
-    if view.operands[index_at].component == "lx":
+    if view.operands[index_at].component == keys.LX:
         raise UnsupportedError("index tensors live in HBM", where=str(access.place))
     tensor = access.read(memory)
     if tensor.written is not None and not tensor.written.all():

@@ -199,6 +199,23 @@ def test_reductions_along_rows(rows: int, rate: float) -> None:
     assert cost(replace(work, cores=24)).memory == pytest.approx(cost(work).memory / (0.54 + 0.46 * 0.5849625))
 
 
+def test_copies_and_sums_across_rows_have_rates_of_their_own() -> None:
+    """Read and written bytes over the measured rate, the turnaround in it; few cores reach a part of it."""
+    alike, moved = pointwise(1, 2**20), 2 * 2 * 2**20
+    for kind, rate in ((CostKind.RESTICKIFY, 116), (CostKind.OUTER_REDUCTION, 113)):
+        work = replace(alike, kind=kind)
+        assert cost(work).memory == pytest.approx(moved / rate / 1000)
+        assert cost(replace(work, cores=4)).memory == pytest.approx(moved / rate / 1000 / 0.43)
+    whole, written = alike.operands
+    row = Traffic(bytes=2 * 1024, needed=2 * 1024, per_core=2 * 1024, readers=32, small=True)
+    broadcast = replace(alike, operands=(whole, row, written))
+    assert cost(broadcast).memory == pytest.approx((moved + 2048) / 118 / 1000)
+    # With no operand that is used again, or with no other, the general rule holds.
+    rule = moved / 150 + 0.00574 * moved / 2
+    assert cost(alike).memory == pytest.approx(rule / 1000)
+    assert cost(replace(alike, operands=(replace(whole, small=True), written))).memory == pytest.approx(rule / 1000)
+
+
 def test_scratchpads_are_nearly_free() -> None:
     work = pointwise(1, 2048 * 4096, local=True)
     assert cost(work).memory == 0 and work.moved() == 0

@@ -22,6 +22,14 @@ def test_the_lowest_address_that_is_free_for_the_whole_life() -> None:
     assert first_fit(requests, 1024) == {0: 0, 1: 256, 2: 256}
 
 
+def test_the_lowest_of_several_gaps_is_taken_whatever_the_order_of_what_is_there() -> None:
+    held = [request(number, 128, 0, 9, address=address) for number, address in enumerate((4096, 2048, 0))]
+    for there in (held, held[::-1]):
+        assert first_fit([*there, request(3, 128, 0, 9)], 8192)[3] == 128
+        assert first_fit([*there, request(3, 1920, 0, 9)], 8192)[3] == 128
+        assert first_fit([*there, request(3, 1921, 0, 9)], 8192)[3] == 4096 + 128
+
+
 def test_alive_at_one_point_is_alive_together() -> None:
     assert first_fit([request(0, 128, 0, 4), request(1, 128, 4, 6)], 1024) == {0: 0, 1: 128}
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from textwrap import fill
-from typing import Any, TypeVar, cast, get_args
+from typing import Any, TypeVar, get_args
 
 from spyre_mlir.choices import (
     Addresses,
@@ -25,6 +25,10 @@ from spyre_mlir.choices import (
     OnOverflow,
     Progress,
     SdscVersion,
+    check_max_size,
+    check_names,
+    read_max_size,
+    read_names,
 )
 from spyre_mlir.errors import InputError
 from spyre_mlir.hw.spec import SPYRE, SpyreSpec, spec_with
@@ -88,16 +92,6 @@ def read_spec(text: str) -> SpyreSpec:
         return spec_with(numbers)
     except ValueError as error:
         raise InputError(str(error)) from error
-
-
-def read_names(text: str) -> tuple[str, ...]:
-    """Read names from ``NAME,NAME``."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def read_max_size(text: str) -> MaxSize:
-    """Read the largest size that data decides: a number or ``known``, which the options check."""
-    return cast("MaxSize", int(text) if text.isascii() and text.isdigit() else text)
 
 
 _TO_SUPERDSC = "convert-spyre-kernel-to-superdsc"
@@ -279,8 +273,8 @@ class CompileOptions:
                 raise InputError(f"{entry.name} must be one of {', '.join(known.choices)}, got {value!r}")
             if isinstance(entry.default, bool) and not isinstance(value, bool):
                 raise InputError(f"{entry.name} must be True or False, got {value!r}")
-        _check_names("keep_float32_in", self.keep_float32_in)
-        _check_max_size(self.max_size)
+        check_names("keep_float32_in", self.keep_float32_in)
+        check_max_size(self.max_size)
         if not (self.progress is None or isinstance(self.progress, bool) or callable(self.progress)):
             raise InputError(f"progress must be None, True, False or a function, got {self.progress!r}")
         if not isinstance(self.spec, SpyreSpec):  # pyright: ignore[reportUnnecessaryIsInstance] - Python callers
@@ -343,21 +337,6 @@ class CompileOptions:
         if self.addresses == "concrete" and self.loops == "loop":
             chosen["plan"]["loops"] = False  # an address in a file does not advance
         return chosen
-
-
-def _check_names(option: str, names: object) -> None:
-    """Raises InputError unless an option is a tuple of names."""
-    if not isinstance(names, tuple) or not all(
-        isinstance(name, str) and name for name in cast("tuple[Any, ...]", names)
-    ):
-        raise InputError(f"{option} must be a tuple of names, got {names!r}", hint=f'{option}=("layers.0.norm",)')
-
-
-def _check_max_size(size: object) -> None:
-    """Raises InputError unless the option has a form that it may have."""
-    if size is None or size == "known" or (type(size) is int and size > 0):
-        return
-    raise InputError(f"max_size must be a number above 0, 'known' or None, got {size!r}")
 
 
 def about(entry: Field[Any]) -> Option:

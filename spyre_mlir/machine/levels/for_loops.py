@@ -43,7 +43,7 @@ class ForFunctions(InterpreterFunctions):
             )
         lower, upper, step = cast(tuple[int, int, int], args)
         if step < 1:
-            raise fault(FaultKind.TRIP_COUNT, f"the loop steps by {step}", op, hint="count upwards")
+            raise fault(FaultKind.LOOP_STEP, f"a loop with step {step} has no end", op, hint="count upwards")
         trips = range(lower, upper, step)
         if len(trips) > (most := spec_at(op).loop_trips):
             raise fault(
@@ -72,7 +72,11 @@ class TileFunctions(InterpreterFunctions):
     def run_constant(self, _interpreter: Interpreter, op: arith.ConstantOp, _args: PythonValues) -> PythonValues:
         """Return a loop bound."""
         if not isinstance(op.value, IntegerAttr):
-            raise UnsupportedError(f"the constant {op.value} between kernels", where=place_of(op))
+            raise UnsupportedError(
+                f"expected an integer as a constant between kernels, got {op.value}",
+                where=place_of(op),
+                hint="only bounds and steps of loops stand there; write numbers of kernels as spyre.kernel.constant",
+            )
         return (op.value.value.data,)
 
     @impl(TileOp)

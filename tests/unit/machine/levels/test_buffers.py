@@ -19,6 +19,19 @@ def test_reading_a_buffer_nobody_wrote() -> None:
     assert caught.value.where.startswith("spyre.kernel.from_device")
 
 
+def test_a_freed_buffer_is_neither_read_back_nor_freed_again() -> None:
+    t = device((6, 64), 1)
+    copied = send("a", (6, 64), t) + (
+        f'spyre.kernel.compute "identity" [m = 6, n = 64] ins(%da[m, n] : {t}) outs(%o[m, n] : {t})\n'
+    )
+    for frees, message in (
+        (1, "use-after-free: the source was freed"),
+        (2, "double-free: the buffer was freed before"),
+    ):
+        with pytest.raises(MachineFault, match=message):
+            run(program({"a": (6, 64)}, copied + f"spyre.kernel.free %o : {t}\n" * frees, t, (6, 64)), numbers(6, 64))
+
+
 def test_part_nobody_wrote() -> None:
     t, u = device((6, 64), 1), device((6, 128), 1)
     body = (

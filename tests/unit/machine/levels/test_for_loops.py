@@ -9,7 +9,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from spyre_mlir.dialects.spyre.kernel_loop import TileOp, launch_origin, uses_with_tiles
 from spyre_mlir.dialects.spyre.static_loop import loop_bounds, trips_of
-from spyre_mlir.errors import MachineFault
+from spyre_mlir.errors import MachineFault, UnsupportedError
 from tests.unit.machine.modules import close, main, numbers, parse, run
 
 HOST = "tensor<512x128xf16>"
@@ -131,6 +131,23 @@ def test_the_most_trips_a_loop_makes() -> None:
     assert loop_bounds(loop).trips == 65535
     with pytest.raises(VerifyException, match="makes 65536 trips, the device counts 1 to 65535"):
         parse(last.replace("65535", "65536"))
+
+
+def test_loops_that_the_machine_does_not_run() -> None:
+    """Only tiles have the verifier look at a loop: one that has none is looked at when it runs."""
+    loops = {
+        "scf.for %i = %c0 to %c4 step %c0 {}": "loop-step: a loop with step 0 has no end\n",
+        "scf.for %i = %c0 to %many step %c1 {}": "trip-count: the loop makes 65536 trips, the device counts to",
+        "%r = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %c0) -> (index) { scf.yield %a : index }": (
+            "a loop that carries 1 values from trip to trip\n"
+        ),
+        "%h = arith.constant 0.5 : f32": "expected an integer as a constant between kernels, got 5.0+",
+    }
+    for loop, message in loops.items():
+        body = f"{CONSTANTS}\n%many = arith.constant 65536 : index\n{loop}"
+        text = main(f"%x: {HOST}", body, HOST).replace("func.return %out", "func.return %x")
+        with pytest.raises((MachineFault, UnsupportedError), match=message):
+            run(text, numbers(512, 128))
 
 
 def test_bytes_per_trip_follow_the_layout() -> None:

@@ -281,6 +281,13 @@ def test_another_level_is_refused() -> None:
         ktir_of(UPPER)
 
 
+def test_an_op_of_another_level_among_kernels_is_named() -> None:
+    text = SPLIT.replace("%r =", "%n = aten.neg(%x) : (tensor<8x512xf16>) -> tensor<8x512xf16>\n  %r =")
+    module = parse_module(text, make_context())
+    with pytest.raises(LoweringError, match=r"aten\.neg among kernel ops\n.*\n  try: run the passes"):
+        ConvertSpyreKernelToKtdpPass().apply(make_context(), module)
+
+
 def test_a_program_without_kernels_has_no_functions() -> None:
     assert "func" not in ktir_of("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> { func.return %x : tensor<4xf32> }")
 

@@ -10,6 +10,7 @@ import pytest
 
 from spyre_mlir.backend.write import write_json
 from spyre_mlir.dialects.superdsc.dialect.ops import SdscOp
+from spyre_mlir.errors import LoweringError
 from spyre_mlir.text.render import parse_module, verify_module
 from spyre_mlir.transforms.convert_spyre_kernel_to_superdsc import ConvertSpyreKernelToSuperdscPass
 from spyre_mlir.universe import make_context
@@ -179,3 +180,20 @@ def test_a_sum_over_rows_labels_its_result_first() -> None:
 
 def test_the_order_of_keys_is_compared() -> None:
     assert ordered({"a": 1, "b": 2}) != ordered({"b": 2, "a": 1})
+
+
+def test_an_op_of_another_level_among_kernels_is_named() -> None:
+    case = Case("", ADD, matrices(0, 1, 2))
+    text = case.text().replace(ADD, "%n = arith.addi %i, %i : index\n" + ADD).replace("@main()", "@main(%i: index)")
+    module = parse_module(text, make_context())
+    with pytest.raises(LoweringError, match=r"arith\.addi among kernel ops\n.*\n  try: run the passes"):
+        ConvertSpyreKernelToSuperdscPass().apply(make_context(), module)
+
+
+def test_kernels_of_two_functions_are_no_bundle() -> None:
+    text = Case("", ADD, matrices(0, 1, 2)).text()
+    module = parse_module(text + text.replace("@main", "@second"), make_context())
+    with pytest.raises(
+        LoweringError, match="2 functions have kernel ops, a bundle comes from one\n  try: put them into"
+    ):
+        ConvertSpyreKernelToSuperdscPass().apply(make_context(), module)

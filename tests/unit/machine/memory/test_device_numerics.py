@@ -90,6 +90,20 @@ def test_other_formats_are_a_fault_or_unsupported() -> None:
         memory.store(at(0), [1.0], "SENINT4")
 
 
+def test_functions_compute_in_single_precision_unless_asked_for_double() -> None:
+    """Integers always in double: single precision does not hold all that a format has."""
+    narrow, wide = memory_of(), memory_of(MachineOptions(numerics="device", arithmetic="float64"))
+    for memory, width in ((narrow, np.float32), (wide, np.float64)):
+        memory.store(at(0), [0.3], "SEN169_FP16")
+        memory.store(at(128), [2**31 - 1], "IEEE_INT32")
+        assert [memory.load(at(0), "SEN169_FP16")[0].dtype, memory.load(at(128), "IEEE_INT32")[0].dtype] == [
+            width,
+            np.float64,
+        ]
+        assert memory.load(at(0), "SEN169_FP16")[0].tolist() == [0.2998046875]  # 614 / 2048: ten bits of 0.3
+        assert memory.load(at(128), "IEEE_INT32")[0].tolist() == [2**31 - 1]
+
+
 def test_partial_sums_are_wide_by_default() -> None:
     third = np.asarray([1 / 3])
     rounded = DeviceMemory(options=MachineOptions(numerics="device", partial_sums="rounded"))

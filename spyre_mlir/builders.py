@@ -44,7 +44,11 @@ def build(
     specializations: int,
     buckets: Sequence[int],
 ) -> CompiledModel | DynamicModel | PartedModel:
-    """Return the model that `compile` gives for these arguments: static, with symbols, or in parts."""
+    """Return the model that `compile` gives for these arguments: static, with symbols, or in parts.
+
+    Raises:
+        InputError: buckets are given, and the program has no symbols.
+    """
     with progress(LEVELS[-1], options.progress) as step:
         try:
             program = import_model(model, args, kwargs, step, dynamic_shapes, options)
@@ -113,7 +117,11 @@ def build_parted(
     made: Mapping[int, CompiledModel] | None = None,
     masked: Collection[int] = (),
 ) -> PartedModel:
-    """A model in which data decides sizes, in parts."""
+    """A model in which data decides sizes, in parts.
+
+    Raises:
+        UnsupportedError: torch takes sizes for granted that data decides.
+    """
     from spyre_mlir.frontend import import_divided, size_makers
 
     program = import_divided(name, exported)

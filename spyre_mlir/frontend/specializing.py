@@ -52,6 +52,9 @@ def static_program(symbolic: Program, module: ModuleOp, sizes: Mapping[str, int]
         symbolic: the program with symbols.
         module: its module, once ``specialize-shapes`` gave these sizes to the symbols.
         sizes: values by symbol.
+
+    Raises:
+        ValueError: the program has no symbols.
     """
     if symbolic.origin is None:
         raise ValueError(f"{symbolic.name} has no symbols")

@@ -88,7 +88,11 @@ class IndexView:
         return dim % rank
 
     def permute(self, dims: tuple[int, ...]) -> IndexView:
-        """Reorders the dimensions."""
+        """Reorders the dimensions.
+
+        Raises:
+            IndexError: the numbers are no permutation of the dimensions.
+        """
         order = [self._dim(d) for d in dims]
         if sorted(order) != list(range(len(self.dims))):
             raise IndexError(f"permutation {dims} of a tensor of rank {len(self.dims)}")
@@ -114,7 +118,11 @@ class IndexView:
         return replace(self, dims=tuple(d for i, d in enumerate(self.dims) if not (i in chosen and not d)))
 
     def expand(self, shape: tuple[int, ...]) -> IndexView:
-        """Repeats dimensions of extent 1; -1 keeps an extent; new dimensions come in front."""
+        """Repeats dimensions of extent 1; -1 keeps an extent; new dimensions come in front.
+
+        Raises:
+            IndexError: the shape has fewer dimensions, or another extent where there is more than one element.
+        """
         if len(shape) < len(self.dims):
             raise IndexError(f"expand to {shape} of a tensor of rank {len(self.dims)}")
         dims: tuple[tuple[AxisIndex, ...], ...] = ((),) * (len(shape) - len(self.dims)) + self.dims
@@ -131,7 +139,11 @@ class IndexView:
         return replace(self, dims=tuple(out), extents=tuple(extents))
 
     def select(self, dim: int, index: int) -> IndexView:
-        """Fixes one dimension at `index` and drops it."""
+        """Fixes one dimension at `index` and drops it.
+
+        Raises:
+            IndexError: the dimension has no such element.
+        """
         at = self._dim(dim)
         extent = self.shape[at]
         if not -extent <= index < extent:

@@ -44,7 +44,11 @@ def _load(name: str) -> type[ModulePass]:
 
 
 def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
-    """Return loaders of our passes and of plugin passes, by name."""
+    """Return loaders of our passes and of plugin passes, by name.
+
+    Raises:
+        RegistrationError: a plugin claims the name of a pass of ours.
+    """
     ours = {name: partial(_load, name) for name in _modules()}
     for registered in registry.all_passes():
         if registered.op in ours:

@@ -65,7 +65,11 @@ def drawing(path: str | None) -> tuple[PendingOutput, Callable[[Graph], str]] | 
 
 
 def look(arguments: argparse.Namespace) -> int:
-    """Inspect a saved program."""
+    """Inspect a saved program.
+
+    Raises:
+        InputError: there is no such file.
+    """
     from spyre_mlir.api import info as model_info
     from spyre_mlir.report.models.model_info import COLUMNS
 

@@ -276,7 +276,11 @@ class ConvertOp(KernelOp):
 
     @property
     def function_name(self) -> str:
-        """The hardware function: there is one per pair of formats."""
+        """The hardware function: there is one per pair of formats.
+
+        Raises:
+            VerifyException: the hardware has no conversion between the formats.
+        """
         source, result = self.tensors[0].format, self.tensors[-1].format
         if (source, result) not in CONVERSIONS:
             raise VerifyException(f"the hardware has no conversion from {source} to {result}")

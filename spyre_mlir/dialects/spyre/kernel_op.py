@@ -81,7 +81,11 @@ class KernelOp(IRDLOperation):
 
     @property
     def function_name(self) -> str:
-        """The hardware function, without the suffix that depends on layouts."""
+        """The hardware function, without the suffix that depends on layouts.
+
+        Raises:
+            VerifyException: the op names none.
+        """
         raise VerifyException(f"{self.name} names no hardware function")
 
     def identity(self) -> Hashable:

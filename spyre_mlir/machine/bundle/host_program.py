@@ -210,7 +210,11 @@ class HostFunctions(InterpreterFunctions):
 
     @impl(LaunchOp)
     def run_launch(self, _interpreter: Interpreter, op: LaunchOp, args: PythonValues) -> PythonValues:
-        """Run the bundle on the addresses of its arguments; without arguments if its files hold them."""
+        """Run the bundle on the addresses of its arguments; without arguments if its files hold them.
+
+        Raises:
+            InputError: the files hold addresses, and the host program does not say where its tensors are.
+        """
         placed = cast(tuple[_Placed, ...], args)
         entry = op.bundle.root_reference.data
         fixed = takes_none(self.program.bundle, entry) and bool(placed)

@@ -159,7 +159,11 @@ class KeptInput:
 
 
 def argument_of(main: FuncOp, number: int, value: Array | KeptTensor | None, *, narrow: bool) -> object:
-    """Return an argument as the interpreter has it; one that a host step reads is a host array in any case."""
+    """Return an argument as the interpreter has it; one that a host step reads is a host array in any case.
+
+    Raises:
+        InputError: the call gives it no value.
+    """
     if value is None or not isinstance(value, KeptTensor):
         return None if value is None else bind_input(main, number, value, narrow=narrow)
     read = value.host

@@ -227,7 +227,11 @@ def _defined(op: Operation, inputs: list[Data]) -> Any:
 
 
 def constant(op: arith.ConstantOp) -> Data:
-    """Return the value of a constant, which is part of the program and needs no scratchpad bytes."""
+    """Return the value of a constant, which is part of the program and needs no scratchpad bytes.
+
+    Raises:
+        UnsupportedError: it is neither a number nor a dense tensor.
+    """
     kind, attribute = dtype_of(op.result.type), op.value
     match attribute:
         case IntegerAttr() | FloatAttr():

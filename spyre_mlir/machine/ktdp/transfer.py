@@ -38,7 +38,11 @@ from spyre_mlir.machine.ktdp.values import Array, Data, Mask, dtype_of, shape_of
 
 
 def points_of(points: AffineSetAttr, order: AffineMapAttr) -> Points:
-    """The offsets of a tile op."""
+    """The offsets of a tile op.
+
+    Raises:
+        UnsupportedError: the order of the points is no permutation.
+    """
     box, places = bounds_of(points.data), permutation(order.data)
     if places is None:
         raise UnsupportedError(f"the order {order} is no permutation")

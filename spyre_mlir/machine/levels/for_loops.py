@@ -34,7 +34,12 @@ class ForFunctions(InterpreterFunctions):
 
     @impl(scf.ForOp)
     def run_for(self, interpreter: Interpreter, op: scf.ForOp, args: PythonValues) -> PythonValues:
-        """Run the body once per value of the induction variable."""
+        """Run the body once per value of the induction variable.
+
+        Raises:
+            UnsupportedError: the loop carries values from trip to trip.
+            MachineFault: ``loop-step``, ``trip-count``.
+        """
         if len(args) > 3:
             raise UnsupportedError(
                 f"a loop that carries {len(args) - 3} values from trip to trip",
@@ -70,7 +75,11 @@ class TileFunctions(InterpreterFunctions):
 
     @impl(arith.ConstantOp)
     def run_constant(self, _interpreter: Interpreter, op: arith.ConstantOp, _args: PythonValues) -> PythonValues:
-        """Return a loop bound."""
+        """Return a loop bound.
+
+        Raises:
+            UnsupportedError: it is no integer.
+        """
         if not isinstance(op.value, IntegerAttr):
             raise UnsupportedError(
                 f"expected an integer as a constant between kernels, got {op.value}",
@@ -81,7 +90,11 @@ class TileFunctions(InterpreterFunctions):
 
     @impl(TileOp)
     def run_tile(self, _interpreter: Interpreter, op: TileOp, args: PythonValues) -> PythonValues:
-        """Return the same memory, from another stick on."""
+        """Return the same memory, from another stick on.
+
+        Raises:
+            MachineFault: ``use-after-free``, ``out-of-bounds``.
+        """
         whole, index = cast(tuple[DeviceBuffer, int], args)
         start = (op.first_bytes + index * op.step_bytes) // STICK_BYTES
         if whole.dead:
@@ -92,7 +105,11 @@ class TileFunctions(InterpreterFunctions):
 
     @impl(ViewOp)
     def run_view(self, _interpreter: Interpreter, op: ViewOp, args: PythonValues) -> PythonValues:
-        """Return the same memory as another tensor."""
+        """Return the same memory as another tensor.
+
+        Raises:
+            MachineFault: ``use-after-free``.
+        """
         (whole,) = cast(tuple[DeviceBuffer], args)
         if whole.dead:
             raise fault(FaultKind.USE_AFTER_FREE, "the tensor was freed", op)

@@ -75,7 +75,11 @@ def reduction(op: ComputeOp, inputs: Sequence[WalkedOperand], out: WalkedOperand
 
 
 def contraction(op: ComputeOp, inputs: Sequence[WalkedOperand], out: WalkedOperand) -> None:
-    """Contract over whole sticks, padding included, which must hold zeros."""
+    """Contract over whole sticks, padding included, which must hold zeros.
+
+    Raises:
+        MachineFault: ``wrong-product``.
+    """
     a, b = inputs
     axes, a_axes, b_axes = out.own_axes, a.own_axes, b.own_axes
     try:
@@ -107,7 +111,11 @@ def convert(op: ConvertOp, source: WalkedOperand, out: WalkedOperand) -> None:
 
 
 def gather(op: GatherOp, indices: DeviceBuffer, table: DeviceBuffer, out: DeviceBuffer) -> None:
-    """Copy the rows that the indices name; an index in the lanes runs to its logical extent."""
+    """Copy the rows that the indices name; an index in the lanes runs to its logical extent.
+
+    Raises:
+        MachineFault: ``use-after-free``.
+    """
     accesses, lanes = op.accesses(), [t.lanes for t in op.tensors]
     padded = op.padded_extents()
     extents = {n: padded[n] if n == accesses[2].lane else e for n, e in op.space.extents.items()}
@@ -155,7 +163,11 @@ class KernelFunctions(InterpreterFunctions):
 
     @impl(ComputeOp)
     def run_compute(self, _interpreter: Interpreter, op: ComputeOp, args: PythonValues) -> PythonValues:
-        """Run a hardware function by the family of its table entry."""
+        """Run a hardware function by the family of its table entry.
+
+        Raises:
+            MachineFault: ``operand-count``, ``wrong-format``.
+        """
         buffers = cast(tuple[DeviceBuffer, ...], args)
         self.scratchpads.check(op, buffers)
         *inputs, out = operands_of(op, args)
@@ -213,7 +225,11 @@ class KernelFunctions(InterpreterFunctions):
 
     @impl(FreeOp)
     def run_free(self, _interpreter: Interpreter, op: FreeOp, args: PythonValues) -> PythonValues:
-        """Poison the buffer, and mark its life as ended."""
+        """Poison the buffer, and mark its life as ended.
+
+        Raises:
+            MachineFault: ``double-free``.
+        """
         (buffer,) = cast(tuple[DeviceBuffer], args)
         if buffer.freed:
             raise fault(FaultKind.DOUBLE_FREE, "the buffer was freed before", op)
@@ -238,7 +254,11 @@ class KernelFunctions(InterpreterFunctions):
 
     @impl(FromDeviceOp)
     def run_from_device(self, _interpreter: Interpreter, op: FromDeviceOp, args: PythonValues) -> PythonValues:
-        """Read the logical elements back."""
+        """Read the logical elements back.
+
+        Raises:
+            MachineFault: ``use-after-free``, ``unwritten-output``.
+        """
         (buffer,) = cast(tuple[DeviceBuffer], args)
         if buffer.freed:
             raise fault(FaultKind.USE_AFTER_FREE, "the source was freed", op, tensor="the source")

@@ -36,7 +36,11 @@ def is_inside(b: Build, index: Value, count: int) -> bool:
 
 
 def named(b: Build, index: Value, count: int) -> Value:
-    """[…, m, n]: 1 where the m-th index names place n."""
+    """[…, m, n]: 1 where the m-th index names place n.
+
+    Raises:
+        UnsupportedError: it takes more than `MOST_COMPARISONS` comparisons.
+    """
     total = prod(index.shape) * count
     if total > MOST_COMPARISONS:
         raise UnsupportedError(f"{total} comparisons of indices with places", hint="use fewer indices at a time")

@@ -24,7 +24,11 @@ def reduced_shape(
 
 
 def reduced_dims(rank: int, dim: Ints | None) -> tuple[int, ...]:
-    """The dimensions a reduction folds, in ascending order."""
+    """The dimensions a reduction folds, in ascending order.
+
+    Raises:
+        IndexError: the tensor has no such dimension.
+    """
     if dim is None or len(dim) == 0:
         return tuple(range(rank))
     for d in dim:

@@ -36,7 +36,11 @@ def bordered(b: Build, x: Value, dim: int, before: int, after: int, kernel: int,
 
 
 def taps(b: Build, x: Value, dim: int, kernel: int, stride: int, dilation: int = 1) -> list[Value]:
-    """Elements under tap 0, tap 1, … of a window that slides along `dim`."""
+    """Elements under tap 0, tap 1, … of a window that slides along `dim`.
+
+    Raises:
+        UnsupportedError: the window is longer than what it slides along.
+    """
     count = (x.shape[dim] - reach(kernel, dilation)) // stride + 1
     if count < 1:
         raise UnsupportedError(f"a window of {reach(kernel, dilation)} over {x.shape[dim]} elements")

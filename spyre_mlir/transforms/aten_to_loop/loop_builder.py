@@ -143,7 +143,11 @@ class LoopBuilder:
     def align(
         self, readings: Sequence[TensorView], target: IndexView, names: Sequence[str]
     ) -> tuple[NestLoops, IndexMap, list[TensorView]]:
-        """Return the loops of views and a result, the result's map, and the views: those that do not fit are copied."""
+        """Return the loops of views and a result, the result's map, and the views: those that do not fit are copied.
+
+        Raises:
+            UnsupportedError: no loops walk all shapes.
+        """
         chosen = list(readings)
         cut = [i for i, r in enumerate(chosen) if any(len(axes) > 1 for axes in r.view.dims)]
         while True:

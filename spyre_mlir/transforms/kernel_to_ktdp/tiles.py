@@ -123,7 +123,11 @@ class TiledKernel:
         return steps // cut.split if local and axis == cut.outer else steps
 
     def pieces(self, name: str) -> list[LoopPiece]:
-        """Return the loop without its padding: the whole sticks, and the used part of the last one."""
+        """Return the loop without its padding: the whole sticks, and the used part of the last one.
+
+        Raises:
+            LoweringError: the loop is divided over cores, and ends inside of a stick.
+        """
         cut = self.cuts[name]
         if len(cut.parts) == 1 or cut.extent % cut.inner == 0:
             return [LoopPiece(0, cut.steps, cut.inner)]

@@ -75,7 +75,11 @@ class Placed:
 
 
 def op_class(op: kernel.KernelOp) -> OpClass:
-    """Return the family of file rules for an op."""
+    """Return the family of file rules for an op.
+
+    Raises:
+        LoweringError: no file can hold the op.
+    """
     match op:
         case kernel.RestickifyOp():
             return OpClass.RESTICKIFY

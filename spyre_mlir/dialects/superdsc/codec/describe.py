@@ -48,7 +48,11 @@ def describe(op: SdscOp) -> Descriptor:
 
 
 def describe_json(value: JsonObject) -> Descriptor:
-    """Return the descriptor of a SuperDSC file's value; see `describe`."""
+    """Return the descriptor of a SuperDSC file's value; see `describe`.
+
+    Raises:
+        ReadError: the file has another number of root keys than one.
+    """
     if len(value) != 1:
         raise ReadError(f"expected one root key, got {list(value)}", where="$")
     ((root, _),) = value.items()

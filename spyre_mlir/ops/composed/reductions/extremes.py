@@ -16,6 +16,9 @@ def where_first(b: Build, overload: str, self: Value, dim: int | None, keepdim: 
     """Position of the first extreme element: `overload` is amax or amin, and NaN wins.
 
     Without `dim` the position counts all elements in row-major order.
+
+    Raises:
+        UnsupportedError: the tensor has no element.
     """
     shape = self.shape
     if 0 in shape:

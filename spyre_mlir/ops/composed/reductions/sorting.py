@@ -103,7 +103,11 @@ def _too_long(shape: tuple[int, ...], dim: int, compared: int) -> UnsupportedErr
 
 
 def sorted_along(b: Build, self: Value, dim: int, descending: bool, first: int, count: int) -> Pair:
-    """The elements of rank first, first + 1, … along `dim`, and where they stood; as torch, NaN is the largest."""
+    """The elements of rank first, first + 1, … along `dim`, and where they stood; as torch, NaN is the largest.
+
+    Raises:
+        UnsupportedError: the order takes too many comparisons.
+    """
     shape = self.shape
     if not shape:
         return self.clone(), b.full((), 0, "i64")

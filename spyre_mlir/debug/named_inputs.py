@@ -148,20 +148,43 @@ def place_limits(module: ModuleOp) -> dict[str, tuple[int, int]]:
         asked = [one.limits({}) for one in places if one.by is None]
         low = max((0, *(least for least, _ in asked)))
         high = min((low + RANDOM_INTEGERS_BELOW - 1, *(most for _, most in asked)))
-        while low < high and not all(_is_named(function, number, n) for n in (low, high)):
+        while low < high and not all(_are_named(function, {number: n}) for n in (low, high)):
             high = (low + high) // 2  # indices are computed from them, which rise with them as a rule
         if places and low <= high:
             found[name] = low, high
+    _limit_together(function, argument_names(module, "arg_attrs"), found)
     return found
 
 
-def _is_named(function: FuncOp, number: int, integer: int) -> bool:
-    """Return whether an integer, everywhere in an argument, makes indices of entries that are there."""
+def _limit_together(function: FuncOp, names: Sequence[str], found: dict[str, tuple[int, int]]) -> None:
+    """Lowers the limits of arguments that indices are computed from together, until the largest make indices too."""
+    groups = [(number, asked) for number in range(len(names)) for asked in places_of(function, number) if asked.others]
+    for number, asked in groups:
+        together = [number, *(names.index(name) for name in asked.others if name in names)]
+        limits = {n: found.get(names[n], (0, RANDOM_INTEGERS_BELOW - 1)) for n in together if _has_indices(function, n)}
+        while any(low < high for low, high in limits.values()):
+            if _are_named(function, {n: high for n, (_, high) in limits.items()}):
+                break
+            limits = {n: (low, (low + high) // 2) for n, (low, high) in limits.items()}
+        found |= {names[n]: pair for n, pair in limits.items()}
+
+
+def _has_indices(function: FuncOp, number: int) -> bool:
     tensor = as_tensor_type(function.function_type.inputs.data[number])
-    if tensor is None or not tensor.has_static_shape() or tensor.get_element_type() == i1:
-        return True
+    return tensor is not None and tensor.has_static_shape() and integer_bits(tensor.get_element_type()) > 1
+
+
+def _are_named(function: FuncOp, integers: Mapping[int, int]) -> bool:
+    """Return whether integers, each everywhere in its argument, make indices of entries that are there."""
+
+    def values(number: int) -> Array | None:
+        tensor = as_tensor_type(function.function_type.inputs.data[number])
+        if number not in integers or tensor is None or not _has_indices(function, number):
+            return None
+        return np.full(tensor.get_shape(), integers[number], np.int64)
+
     try:
-        check_places(function, number, "", np.full(tensor.get_shape(), integer, np.int64))
+        check_places(function, values)
     except InputError:
         return False
     return True

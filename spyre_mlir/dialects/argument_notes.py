@@ -7,10 +7,12 @@ func.func @main(%i: tensor<3xi64> {aten.places = [{op = "aten.gather", at = "mod
 ```
 The device compares an index with every place, and finds none for an index outside. So the note is checked at every
 call, by the host, at all levels. Where the program computes indices from the argument, `by` has the steps, each with
-its operator, the type of its result and its arguments; ``"%0"`` is the argument, and ``"%1"`` the first result:
+its operator, the type of its result and its arguments; ``"%0"`` is the argument, ``"%1"`` the first result, and
+``"@name"`` another argument:
 
 ```mlir
 {op = "aten.gather", at = "a.py:7", size = 5 : i64, by = [{call = "aten.mul", as = i64, self = "%0", other = 2 : i64}]}
+{op = "aten.gather", at = "a.py:8", size = 5 : i64, by = [{call = "aten.add", as = i64, self = "%0", other = "@j"}]}
 ```
 
 Floating-point inputs and results of a program may have the layout that torch-spyre gives a tensor on the card,
@@ -21,7 +23,7 @@ Decision: docs/decisions/0063-positions-are-compared.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -46,6 +48,9 @@ PLACES = "aten.places"
 WEIGHT = "aten.weight"  # of a parameter or a large buffer that `torch.compile` hands over at every call
 LAYOUT = "aten.layout"
 
+# In front of the name of another argument than the one that has the note, where a step reads it.
+OF_ANOTHER = "@"
+
 # The layout of a tensor that torch-spyre has placed.
 DEFAULT = "default"
 
@@ -57,6 +62,12 @@ PREPARED_KINDS = (PARAMETER, "buffer", "constant")
 def note_of(function: FuncOp, number: int, name: str) -> Attribute | None:
     """Return a note on an argument, None if there is none."""
     return None if function.arg_attrs is None else function.arg_attrs.data[number].data.get(name)
+
+
+def argument_name(function: FuncOp, number: int) -> str:
+    """Return the name of an argument in messages: its ``aten.name``, else its number."""
+    name = note_of(function, number, NAME)
+    return f"argument {number}, '{name.data}'" if isinstance(name, StringAttr) else f"argument {number}"
 
 
 def kind_of(function: FuncOp, number: int) -> str | None:
@@ -155,7 +166,7 @@ class NamedPlaces:
         from_end: how often the size is added to negative numbers: 0 if an operator takes none.
         plus: what the program adds to the integers before the operator has them.
         but: a number that names no place, and that the operator passes over.
-        by: steps that make the integers of those of the argument; None if they are its own.
+        by: steps that make the integers of those of the argument, and of other arguments; None if they are its own.
     """
 
     op: str
@@ -165,6 +176,11 @@ class NamedPlaces:
     plus: int = 0
     but: int | None = None
     by: ArrayAttr[Attribute] | None = None
+
+    @property
+    def others(self) -> list[str]:
+        """Names of the other arguments that the steps read."""
+        return [] if self.by is None else list(dict.fromkeys(_read_in(self.by)))
 
     @property
     def rule(self) -> NamedPlaces:
@@ -214,6 +230,28 @@ class NamedPlaces:
         return cls(op, at, places, **given, by=cast("ArrayAttr[Attribute] | None", by))
 
 
+def _read_in(value: Attribute) -> Iterator[str]:
+    """Names of arguments in a step, or a value of it."""
+    if isinstance(value, StringAttr) and value.data.startswith(OF_ANOTHER):
+        yield value.data.removeprefix(OF_ANOTHER)
+    elif isinstance(value, DictionaryAttr):
+        for part in value.data.values():
+            yield from _read_in(part)
+    elif isinstance(value, ArrayAttr):
+        for item in cast("ArrayAttr[Attribute]", value):
+            yield from _read_in(item)
+
+
+def read_together(places: Mapping[str, Attribute]) -> set[str]:
+    """Return the names of the arguments that indices are computed from together.
+
+    Args:
+        places: notes of arguments, by name.
+    """
+    read = {name: set(_read_in(note)) for name, note in places.items()}
+    return {name for name, others in read.items() if others}.union(*read.values())
+
+
 def places_attribute(places: Sequence[NamedPlaces]) -> ArrayAttr[DictionaryAttr]:
     """Return the note on an argument."""
     return ArrayAttr([one.attribute() for one in places])
@@ -241,12 +279,14 @@ __all__ = [
     "LAYOUT",
     "MUTATES",
     "NAME",
+    "OF_ANOTHER",
     "PLACES",
     "PREPARED_KINDS",
     "REUSES",
     "WEIGHT",
     "ZERO",
     "NamedPlaces",
+    "argument_name",
     "counts_up",
     "is_prepared",
     "kind_of",
@@ -259,4 +299,5 @@ __all__ = [
     "placed_results",
     "places_attribute",
     "places_of",
+    "read_together",
 ]

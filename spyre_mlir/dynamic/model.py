@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from spyre_mlir.cache.store import Store
 from spyre_mlir.collector import paused_collector
 from spyre_mlir.compiled import CompiledModel
-from spyre_mlir.dialects.argument_notes import places_of
 from spyre_mlir.dialects.aten_sizes import SymbolRange
 from spyre_mlir.dialects.ir.functions import functions
 from spyre_mlir.dynamic.exported import choices_of
@@ -23,7 +22,6 @@ from spyre_mlir.dynamic.files import SizesKey, ToSave, write_sizes
 from spyre_mlir.dynamic.programs import specialized, symbols_of
 from spyre_mlir.errors import InputError, NoSuchPlaceError
 from spyre_mlir.machine.levels.named_places import check_places
-from spyre_mlir.machine.levels.run import argument_name
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pickling import PickledAsSaved
 from spyre_mlir.pipeline import LEVELS, check_level
@@ -266,11 +264,18 @@ class DynamicModel(ShownAsText, PickledAsSaved, IsNoModule):
 
     def _check_places(self, args: tuple[Any, ...], kwargs: dict[str, Any], sizes: Mapping[str, int]) -> None:
         """Refuses indices of entries that only padding has."""
+        from spyre_mlir.frontend import shown_as_numpy
+
         main, names = functions(self._program.module)[0], [a.name for a in self._program.arguments]
         leaves = self._program.leaves(args, kwargs)
-        for wanted, leaf in zip(self._program.input_leaves, leaves, strict=True):
-            if wanted.name in names and places_of(main, number := names.index(wanted.name)):
-                check_places(main, number, argument_name(main, number), cast(Any, leaf).numpy(force=True), sizes)
+        tensors: dict[str, Any] = dict(self._program.values)
+        tensors |= {w.name: leaf for w, leaf in zip(self._program.input_leaves, leaves, strict=True)}
+
+        def values(number: int) -> Any:
+            tensor = tensors.get(names[number])
+            return None if tensor is None else shown_as_numpy(tensor)
+
+        check_places(main, values, sizes)
 
     def save(self, directory: str | Path) -> Path:
         """Write the program as torch exported it, with its tensors as they are now, and what was lowered so far.

@@ -13,7 +13,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Region
 
-from spyre_mlir.dialects.argument_notes import BITS, COUNTS, PLACES, WEIGHT, ZERO
+from spyre_mlir.dialects.argument_notes import BITS, COUNTS, PLACES, WEIGHT, ZERO, read_together
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.ir.handed_notes import hand_down_notes
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier, Folded
@@ -101,8 +101,8 @@ def _assembled(
     for node in live:
         if node.op == "call_function" and node not in aliases and node not in known and not gives_number(node):
             lowering.lower(node)
-    lowering.finish([r.node for r in signature.results])
     places = named_places(live, signature, sizes) if places is None else places
+    lowering.finish([r.node for r in signature.results], read_together(places))
     tensors = {s.argument.name: s.value for s in signature.slots if s.value is not None} | dict(earlier.leaves)
     # Constants of a program with symbols may meet weights in those that are made from it.
     ahead = {leaf for r in lowering.recipes.values() if r.weight_leaves or origin is not None for leaf in r.leaves}

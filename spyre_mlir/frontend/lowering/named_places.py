@@ -3,7 +3,7 @@
 Eager refuses an index outside. The device cannot, so what is asked of an argument is noted on it, and checked at calls.
 Indices are followed up to the argument through operators that keep all numbers of a tensor, through sums with a known
 number, through the count from one index (`arange(n) + start`), and through the usual choice that counts negative
-numbers from the end. Of other arithmetic on one argument the note has the steps.
+numbers from the end. Of other arithmetic on arguments the note has the steps.
 """
 
 from __future__ import annotations
@@ -52,6 +52,29 @@ class _Asked:
     by: ArrayAttr[Any] | None = None
 
 
+@dataclass(frozen=True)
+class _Arguments:
+    """Names of the arguments of a program, by node.
+
+    Attributes:
+        names: of all of them.
+        noted: of those that may have notes.
+        inputs: those that calls give.
+    """
+
+    names: Mapping[Node, str]
+    noted: Mapping[Node, str]
+    inputs: frozenset[Node]
+
+    @classmethod
+    def of(cls, signature: Signature) -> _Arguments:
+        names = {slot.node: slot.argument.name for slot in signature.slots}
+        names |= {tied: names[first] for tied, first in signature.ties.items() if first in names}
+        constants = {slot.argument.name for slot in signature.slots if slot.argument.kind == "constant"}
+        noted = {node: name for node, name in names.items() if name not in constants}
+        return cls(names, noted, frozenset(s.node for s in signature.slots if s.argument.kind == "input"))
+
+
 def named_places(live: Sequence[Node], signature: Signature, sizes: Sizes) -> dict[str, ArrayAttr[Any]]:
     """Return the notes on arguments, by name.
 
@@ -60,15 +83,15 @@ def named_places(live: Sequence[Node], signature: Signature, sizes: Sizes) -> di
         signature: the arguments.
         sizes: the symbols of the program.
     """
-    names = {slot.node: slot.argument.name for slot in signature.slots if slot.argument.kind != "constant"}
-    names |= {tied: names[first] for tied, first in signature.ties.items() if first in names}
+    arguments = _Arguments.of(signature)
+    names = arguments.noted
     found: dict[str, dict[NamedPlaces, NamedPlaces]] = {}
     for node in live:
         rule = _RULES.get(getattr(node.target, "overloadpacket", None)) if node.op == "call_function" else None
         if rule is None or not _makes_something(node):
             continue
         for asked in rule(_arguments(node)):
-            for origin in _origins(asked, sizes):
+            for origin in _origins(asked, sizes, arguments):
                 if origin.index in names:
                     one = _noted(node, origin, sizes)
                     found.setdefault(names[origin.index], {}).setdefault(one.rule, one)
@@ -174,7 +197,7 @@ _KEEPING = {
 _JOINING = {aten.cat, aten.stack}
 
 
-def _origins(asked: _Asked, sizes: Sizes) -> Iterator[_Asked]:
+def _origins(asked: _Asked, sizes: Sizes, arguments: _Arguments) -> Iterator[_Asked]:
     """What is asked of arguments, if it can be followed up to them."""
     left, seen = [asked], set[tuple[Node, int, int]]()
     while left:
@@ -187,14 +210,14 @@ def _origins(asked: _Asked, sizes: Sizes) -> Iterator[_Asked]:
         elif one.index.op == "call_function" and (before := list(_before(one))):
             left += reversed(before)
         else:
-            yield from _computed(asked, one, sizes)
+            yield from _computed(asked, one, sizes, arguments)
 
 
-def _computed(asked: _Asked, met: _Asked, sizes: Sizes) -> Iterator[_Asked]:
-    """What is asked of an argument that indices are computed from: of the indices themselves, if sums lie between."""
+def _computed(asked: _Asked, met: _Asked, sizes: Sizes, arguments: _Arguments) -> Iterator[_Asked]:
+    """What is asked of arguments that indices are computed from: of the indices themselves, if sums lie between."""
     for one in (met,) if met.plus == asked.plus else (_before_views(asked), met):
-        if (made := steps_to(one.index, sizes)) is not None:
-            yield replace(one, index=made[0], by=made[1])
+        if (made := steps_to(one.index, sizes, arguments.names, arguments.inputs)) is not None:
+            yield replace(one, index=made.carrier, by=made.by)
             return
 
 

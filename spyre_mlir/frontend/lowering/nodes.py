@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from typing import cast
@@ -138,14 +138,20 @@ class NodeLowering:
                 i: _named(next(results), node) for i, v in enumerate(node.meta["val"]) if isinstance(v, torch.Tensor)
             }
 
-    def finish(self, results: list[Node]) -> None:
-        """Return the results and drop unread ops and arguments, except inputs and mutated arguments."""
+    def finish(self, results: list[Node], read: Collection[str] = ()) -> None:
+        """Return the results and drop unread ops and arguments, except inputs and mutated arguments.
+
+        Args:
+            results: the nodes of the results.
+            read: names of arguments that notes read.
+        """
+        stay = self._given | set(read)
         self.block.add_op(func.ReturnOp(*[self.ssa(node) for node in results]))
         for op in reversed(list(self.block.ops)):  # what led to a tensor without elements is read by nobody
             if isinstance(op, AtenOp) and op.entry is not None and is_trivially_dead(op):
                 self.block.erase_op(op)
         for argument, value in reversed(list(zip(self.arguments, self.block.args, strict=True))):
-            if argument.name not in self._given and not argument.mutated and not value.uses:
+            if argument.name not in stay and not argument.mutated and not value.uses:
                 self.block.erase_arg(value)
                 self.arguments.remove(argument)
                 self.values.pop(argument.name, None)

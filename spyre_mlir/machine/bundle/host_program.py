@@ -11,6 +11,7 @@ import numpy as np
 from xdsl.interpreter import Interpreter, InterpreterFunctions, PythonValues, impl, register_impls
 from xdsl.ir import Operation, SSAValue
 
+from spyre_mlir.dialects.argument_notes import argument_name
 from spyre_mlir.dialects.places import source_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import (
@@ -40,6 +41,7 @@ from spyre_mlir.machine.bundle.kept_tensors import (
     KeptInput,
     KeptTensor,
     argument_of,
+    numbers_of,
     staying,
 )
 from spyre_mlir.machine.bundle.launch_trace import LaunchSite
@@ -60,7 +62,8 @@ from spyre_mlir.machine.levels.control_flow import CardControlFunctions
 from spyre_mlir.machine.levels.host_blocks import BlockFunctions
 from spyre_mlir.machine.levels.host_ops import HostStepFunctions
 from spyre_mlir.machine.levels.loop import known_numbers
-from spyre_mlir.machine.levels.run import argument_name, check_count, find_function
+from spyre_mlir.machine.levels.named_places import check_places
+from spyre_mlir.machine.levels.run import check_count, find_function
 from spyre_mlir.machine.memory.choice import memory_for
 from spyre_mlir.machine.memory.exact import Memory
 from spyre_mlir.machine.options import MachineOptions
@@ -308,6 +311,7 @@ def run_keeping(
             check_held(program, main.args[number], argument_name(main, number), settings)
     narrow = settings.numerics != "exact"
     arguments = [argument_of(main, n, x, narrow=narrow) for n, x in enumerate(inputs)]
+    check_places(main, lambda number: numbers_of(arguments[number]))
     interpreter = Interpreter(program.host)
     memory = memory_for(settings, spec_at(main))
     memory.log = log or memory.log

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 
-from spyre_mlir.dialects.argument_notes import ZERO, note_of, places_of
+from spyre_mlir.dialects.argument_notes import ZERO, argument_name, note_of
 from spyre_mlir.dialects.spyre.attributes import DeviceTensor
 from spyre_mlir.dialects.spyre.kernel import ToDeviceOp
 from spyre_mlir.errors import InputError
@@ -22,7 +22,7 @@ from spyre_mlir.hw.moves import HostStep
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers
 from spyre_mlir.machine.bundle.transfers import fetch
-from spyre_mlir.machine.levels.run import argument_name, bind_input
+from spyre_mlir.machine.levels.run import bind_input
 from spyre_mlir.machine.memory.choice import memory_for
 from spyre_mlir.machine.memory.exact import MemoryRegion
 from spyre_mlir.machine.memory.shadow import ShadowMemory
@@ -175,9 +175,16 @@ def argument_of(main: FuncOp, number: int, value: Array | KeptTensor | None, *, 
 
     if not all(isinstance(use.operation, ToDeviceOp) for use in main.args[number].uses):
         return bound()
-    if read is not None and (places_of(main, number) or note_of(main, number, ZERO) is not None):
+    if read is not None and note_of(main, number, ZERO) is not None:
         bound()  # looks at the numbers in every run, also at those that are on the card already
     return KeptInput(value, bound)
+
+
+def numbers_of(argument: object) -> Array | None:
+    """Return the numbers of an argument of a run, also of one that is on the card; None if the host has none."""
+    if isinstance(argument, KeptInput):
+        return None if argument.kept.host is None else argument.bound().values
+    return argument.values if isinstance(argument, HostArray) else None
 
 
 def staying(main: FuncOp, keep: Collection[int]) -> dict[SSAValue, list[int]]:
@@ -190,4 +197,4 @@ def staying(main: FuncOp, keep: Collection[int]) -> dict[SSAValue, list[int]]:
     return {value: numbers for value, numbers in values.items() if all(n in keep for n in numbers)}
 
 
-__all__ = ["CardImage", "CardResult", "Form", "KeptInput", "KeptTensor", "argument_of", "staying"]
+__all__ = ["CardImage", "CardResult", "Form", "KeptInput", "KeptTensor", "argument_of", "numbers_of", "staying"]

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.interpreter import Interpreter
 from xdsl.ir import Attribute
 
+from spyre_mlir.dialects.argument_notes import argument_name
 from spyre_mlir.dialects.ir.functions import functions_by_name
 from spyre_mlir.errors import InputError, SpyreError
 from spyre_mlir.machine.arrays import Array, HostArray, as_numbers, numpy_type
@@ -88,13 +89,6 @@ def find_function(module: ModuleOp, name: str) -> FuncOp:
     return known[name]
 
 
-def argument_name(function: FuncOp, number: int) -> str:
-    """Return the name of an argument in messages: its ``aten.name``, else its number."""
-    attributes: ArrayAttr[DictionaryAttr] | None = function.arg_attrs
-    name = None if attributes is None else attributes.data[number].data.get("aten.name")
-    return f"argument {number}" if not isinstance(name, StringAttr) else f"argument {number}, '{name.data}'"
-
-
 def bind_inputs(function: FuncOp, inputs: Sequence[Array]) -> list[HostArray]:
     """Convert arrays to the function's arguments; floats become float64.
 
@@ -102,7 +96,9 @@ def bind_inputs(function: FuncOp, inputs: Sequence[Array]) -> list[HostArray]:
         InputError: their number, a shape or a kind of number is not what the function takes, or an index names nothing.
     """
     check_count(function, len(inputs))
-    return [bind_input(function, number, x) for number, x in enumerate(inputs)]
+    bound = [bind_input(function, number, x) for number, x in enumerate(inputs)]
+    check_places(function, lambda number: bound[number].values)
+    return bound
 
 
 def check_count(function: FuncOp, given: int) -> None:
@@ -121,7 +117,6 @@ def bind_input(function: FuncOp, number: int, array: Array, *, narrow: bool = Fa
     """Convert one array to an argument of the function; see `bind_inputs`."""
     kind, name = function.function_type.inputs.data[number], argument_name(function, number)
     bound = _bind(np.asarray(array), kind, name, f"@{function.sym_name.data}", narrow)
-    check_places(function, number, name, bound.values)
     check_zeros(function, number, name, bound.values)
     return bound
 

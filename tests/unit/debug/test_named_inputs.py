@@ -91,6 +91,14 @@ def test_numbers_beyond_the_argument_are_refused(values: np.ndarray, element: At
         bound_inputs([("x", TensorType(element, values.shape))], {"x": values}, {}, (), 0)
 
 
+def test_random_integers_make_indices_together() -> None:
+    step = '{call = "aten.mul", as = i64, self = "%0", other = "@j"}'
+    places = f'aten.places = [{{op = "aten.gather", at = "", size = 20 : i64, by = [{step}]}}]'
+    arguments = f'%i: tensor<3xi64> {{aten.name = "i", {places}}}, %j: tensor<3xi64> {{aten.name = "j"}}'
+    module = parse_module(f"func.func @main({arguments}) -> () {{ func.return }}", make_context())
+    assert place_limits(module) == {"i": (0, 4), "j": (0, 4)}
+
+
 def test_numbers_of_the_type_stay_as_they_are() -> None:
     for values, element in ((DOUBLES.astype(np.float32), f32), (np.array([2**40]), i64), (DOUBLES, i64)):
         assert converted(values, TensorType(element, values.shape), "x") is values

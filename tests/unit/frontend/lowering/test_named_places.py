@@ -93,10 +93,13 @@ def test_counts_from_an_argument_have_ends(number: int) -> None:
 
 
 NOT_FOLLOWED: list[Function] = [
-    lambda x, i: x[i.float().long()],
-    lambda x, i: x[i + x[:2, 0].long()],
+    lambda x, i: x[i.float().sin().long()],
+    lambda x, i: x[i + x[:2, 0].exp().long()],
     lambda x, i: x[i * x.sum().long()],
-    lambda x, i: x[i.bitwise_xor(1)],
+    lambda x, i: x[i.half().mul(2).long()],
+    lambda x, i: x[torch.add(i, i / 3, alpha=3).long()],
+    lambda x, i: x[(i / 3 == i).long() + i],
+    lambda x, i: x[2**i],
     lambda x, i: x[i.view(torch.int32) * 2],
     lambda x, i: x[sum([i * n for n in range(40)], i)],  # too long
     lambda x, i: x[:, :0][i],
@@ -124,6 +127,25 @@ def test_arithmetic_on_an_argument_becomes_steps(number: int) -> None:
     calls = [str(cast(DictionaryAttr, step).data["call"]).strip('"').removeprefix("aten.") for step in one.by]
     assert sorted(call.replace("_to_copy", "to") for call in calls) == expected
     assert NamedPlaces.read(one.attribute()) == one
+
+
+def test_steps_read_other_arguments_by_name() -> None:
+    model = FunctionModel(lambda x, i, j: x[(i * 2 + j) + (j * 0.5).floor().long()])
+    main = main_of(import_program(model, (X, ROWS, COLUMNS)).module)
+    (one,) = places_of(main, 1)
+    assert one.others == ["args_2"]
+    assert NamedPlaces.read(one.attribute()) == one
+    assert places_of(main, 2) == []
+
+
+def test_results_of_several_are_steps() -> None:
+    def function(x: Tensor, i: Tensor) -> Tensor:
+        low, high = i.split([1, 1])
+        return x[torch.cat([low * high, i.unbind()[0] - i.sort(descending=True)[0] * i.min(0)[0]])]
+
+    steps = [cast(DictionaryAttr, step) for one in asked(function, X, ROWS) for step in one.by or ()]
+    names = {str(step.data["call"]).strip('"').removeprefix("aten.") for step in steps}
+    assert names == {"slice", "squeeze", "mul", "sub", "sort", "amin"}
 
 
 @pytest.mark.parametrize("number", range(len(NOT_FOLLOWED)))

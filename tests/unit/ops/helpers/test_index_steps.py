@@ -10,12 +10,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from spyre_mlir.dialects.ir.index_steps import STEPS, result_of, takes
+from spyre_mlir.ops.helpers.index_steps import STEPS, result_of, takes
 
 aten: Any = torch.ops.aten
 A = torch.tensor([[-7, 0, 5, 12], [3, -1, 8, 2]])
 B = torch.tensor([[2, -3, 4, 5], [-6, 1, 7, 3]])
 MASK = A > 1
+F = torch.tensor([[-2.5, -0.1, 0.5, 1.5], [0.7, 3.3, float("inf"), float("nan")]])
+G = torch.tensor([[0.1, -0.3, 3.0, 0.5], [-7.0, 0.7, 2.0, 1.0]])
+EDGES = torch.tensor([-1.0, 0.5, 0.7, 2.0])
+
+
+def in_order(self: Tensor, **given: Any) -> Tensor:
+    return torch.argsort(self, stable=True, **given)
+
 
 CASES: list[tuple[str, dict[str, Any], Callable[..., Tensor]]] = [
     ("add", {"self": A, "other": B, "alpha": 3}, aten.add),
@@ -28,16 +36,64 @@ CASES: list[tuple[str, dict[str, Any], Callable[..., Tensor]]] = [
     ("div", {"self": A, "other": B, "rounding_mode": "trunc"}, aten.div),
     ("div", {"self": A, "other": B, "rounding_mode": "floor"}, aten.div),
     ("remainder", {"self": A, "other": B}, aten.remainder),
+    ("fmod", {"self": A, "other": B}, aten.fmod),
+    ("sign", {"self": A}, aten.sign),
+    ("pow", {"self": A, "exponent": 3}, aten.pow),
+    ("pow", {"self": MASK, "exponent": 2}, aten.pow),
+    *((name, {"self": A, "other": 70}, getattr(aten, name)) for name in ("__lshift__", "__rshift__")),
+    *((f"bitwise_{n}_shift", {"self": A, "other": B}, getattr(aten, f"bitwise_{n}_shift")) for n in ("left", "right")),
+    ("div", {"self": A, "other": B, "rounding_mode": None}, aten.div),
+    *((n, {"self": F, "other": G, "alpha": 1}, getattr(aten, n)) for n in ("add", "sub", "rsub")),
+    *((n, {"self": F, "other": G}, getattr(aten, n)) for n in ("mul", "remainder", "fmod", "minimum", "maximum")),
+    *(("div", {"self": F, "other": G, "rounding_mode": mode}, aten.div) for mode in (None, "floor", "trunc")),
+    ("div", {"self": F, "other": 3.0}, aten.div),
+    ("mul", {"self": F, "other": 0.1}, aten.mul),
+    ("mul", {"self": A, "other": 0.1}, aten.mul),
+    ("add", {"self": A, "other": F, "alpha": 1}, aten.add),
+    ("floor_divide", {"self": F, "other": G}, aten.floor_divide),
+    *((name, {"self": F}, getattr(aten, name)) for name in ("floor", "ceil", "round", "trunc", "neg", "abs")),
+    *((name, {"self": F, "other": 0.7}, getattr(aten, name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")),
+    ("gt", {"self": A, "other": 0.5}, aten.gt),
+    ("clamp", {"self": F, "min": -0.3, "max": 2.7}, aten.clamp),
+    ("where", {"condition": MASK, "self": F, "other": G}, aten.where),
+    ("full", {"size": (2,), "fill_value": 0.3}, torch.full),
+    ("logical_not", {"self": G}, aten.logical_not),
+    *(("bucketize", {"self": F, "boundaries": EDGES, "right": right}, aten.bucketize) for right in (False, True)),
+    ("searchsorted", {"sorted_sequence": EDGES, "self": F}, aten.searchsorted),
+    ("argmax", {"self": F, "dim": 1, "keepdim": True}, aten.argmax),
+    ("argmax", {"self": A}, aten.argmax),
+    ("argmin", {"self": MASK.long(), "dim": 1}, aten.argmin),
+    *((name, {"self": A, "dim": (1,), "keepdim": True}, getattr(aten, name)) for name in ("amax", "amin")),
+    *((name, {"self": MASK}, getattr(aten, name)) for name in ("any", "all")),
+    *(
+        ("sort", {"self": A, "dim": 1, "descending": down}, lambda self, **a: torch.sort(self, **a)[0])
+        for down in (False, True)
+    ),
+    *(("argsort", {"self": MASK, "dim": -1, "descending": d}, in_order) for d in (False, True)),
+    ("argsort", {"self": A[0, 0]}, aten.argsort),
+    ("index", {"self": A, "indices": (torch.tensor([1, -1]), torch.tensor([0, 3]))}, aten.index),
+    ("index", {"self": A, "indices": (None, torch.tensor([[0, -4]]))}, aten.index),
+    ("index_select", {"self": A, "dim": 1, "index": torch.tensor([3, 0])}, aten.index_select),
+    ("gather", {"self": A, "dim": -1, "index": torch.tensor([[3, 0]])}, aten.gather),
+    ("gather", {"self": F, "dim": 0, "index": torch.tensor([[1, 0, 1]])}, aten.gather),
+    ("embedding", {"weight": A, "indices": torch.tensor([[1, 0], [1, 1]])}, aten.embedding),
+    ("flatten", {"self": A[None], "start_dim": 1, "end_dim": -1}, aten.flatten),
+    ("_unsafe_view", {"self": A, "size": (8,)}, aten._unsafe_view),
+    ("t", {"self": A}, aten.t),
+    ("constant_pad_nd", {"self": A, "pad": (1, -2, 0, 1), "value": 7}, aten.constant_pad_nd),
+    ("repeat_interleave", {"self": A, "repeats": 2, "dim": 1}, aten.repeat_interleave),
+    ("repeat_interleave", {"self": A, "repeats": 2}, aten.repeat_interleave),
     ("clamp", {"self": A, "min": -2, "max": 4}, aten.clamp),
     ("clamp_min", {"self": A, "min": -2}, aten.clamp_min),
     ("clamp_max", {"self": A, "max": 4}, aten.clamp_max),
     *((name, {"self": A, "other": B}, getattr(aten, name)) for name in ("minimum", "maximum")),
     *((name, {"self": A, "other": 3}, getattr(aten, name)) for name in ("eq", "ne", "lt", "le", "gt", "ge")),
-    *((name, {"self": A, "other": B}, getattr(aten, name)) for name in ("bitwise_and", "bitwise_or")),
+    *((name, {"self": A, "other": B}, getattr(aten, name)) for name in ("bitwise_and", "bitwise_or", "bitwise_xor")),
     ("bitwise_not", {"self": A}, aten.bitwise_not),
     ("bitwise_not", {"self": MASK}, aten.bitwise_not),
     ("logical_and", {"self": A, "other": MASK}, aten.logical_and),
     ("logical_or", {"self": A, "other": MASK}, aten.logical_or),
+    ("logical_xor", {"self": A, "other": MASK}, aten.logical_xor),
     ("logical_not", {"self": A}, aten.logical_not),
     ("where", {"condition": MASK, "self": A, "other": B}, aten.where),
     ("masked_fill", {"self": A, "mask": MASK, "value": 9}, aten.masked_fill),
@@ -85,10 +141,24 @@ def as_arrays(value: Any) -> Any:
 def test_step(number: int) -> None:
     name, given, function = CASES[number]
     expected = function(**given)
-    kind = np.bool_ if expected.dtype is torch.bool else np.int64
+    kind = torch.empty(0, dtype=expected.dtype).numpy().dtype
     found = result_of(name, {key: as_arrays(value) for key, value in given.items()}, kind)
     assert found.dtype == kind
-    torch.testing.assert_close(torch.from_numpy(found.copy()), expected)
+    torch.testing.assert_close(torch.from_numpy(found.copy()), expected, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("value", [-1e30, -1.5, 0.99999994, 2.5, float("inf"), float("nan")])
+@pytest.mark.parametrize("kind", [torch.int64, torch.int32])
+def test_floats_become_integers_as_in_eager(value: float, kind: torch.dtype) -> None:
+    given = torch.tensor([value])
+    found = result_of("_to_copy", {"self": given.numpy()}, torch.empty(0, dtype=kind).numpy().dtype)
+    assert found.tolist() == given.to(kind).tolist()
+
+
+def test_indices_outside_read_the_nearest() -> None:
+    for name, given in (("index_select", {"dim": 0}), ("gather", {"dim": 0})):
+        found = result_of(name, {"self": A[:, 0].numpy(), "index": np.array([-9, 9]), **given}, np.int64)
+        assert found.tolist() == [-7, 3]
 
 
 @pytest.mark.parametrize("kind", [torch.bool, torch.uint8, torch.int16, torch.int32, torch.int64])

@@ -38,6 +38,10 @@ MEMORY = "walk a tensor without gaps: make it contiguous, or walk the tensor it 
 REAL = "compute with real and imaginary parts as two real tensors"
 COLLECTIVES = f"call one of torch.distributed._functional_collectives per tensor: {', '.join(NAMES)}"
 STRANGE = "it is a collective without a form", COLLECTIVES
+POWER = (
+    "it is a power of truth values, which torch traces as int64 where eager gives bool, or refuses it",
+    "raise a number to the power: mask.long() ** exponent",
+)
 TRUTH = "compare, and reduce to one element: (x > 0).any()"
 
 
@@ -125,6 +129,8 @@ def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
             return STRANGE
         if is_random(node) and not draws_on_host(node):
             return "it draws random numbers that the host cannot draw for it", EVAL
+        if _is_power_of_truth_values(node):
+            return POWER
         return _odd_argument(node)
     known = node.target is operator.getitem or any(isinstance(v, _SYMBOLS) for v in _leaves(node.meta.get("val")))
     return None if known else ("this is not a tensor operation", HIGHER)
@@ -135,6 +141,14 @@ def is_strange_collective(node: torch.fx.Node) -> bool:
     target = cast(Operator, node.target)
     waits = overload_name(target) == f"{NAMESPACE}::{WAIT}"
     return target.namespace in _OF_GROUPS and not exchanges(node) and not waits
+
+
+def _is_power_of_truth_values(node: torch.fx.Node) -> bool:
+    """Return whether a call raises truth values to the power of truth values."""
+    if getattr(node.target, "overloadpacket", None) is not torch.ops.aten.pow:
+        return False
+    values = [v.meta.get("val") if isinstance(v, torch.fx.Node) else v for v in node.args]
+    return all(v.dtype is torch.bool if isinstance(v, torch.Tensor) else isinstance(v, bool) for v in values)
 
 
 def _control_reason(node: torch.fx.Node, symbols: Collection[str]) -> tuple[str, str] | None:

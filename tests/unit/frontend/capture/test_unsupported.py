@@ -309,3 +309,12 @@ def test_an_input_that_gets_another_shape_in_place() -> None:
     text = refused(Turned(), X)
     assert "its shape changes in place, from [2, 3] to [3, 2]" in text
     assert "return the tensor in its new shape" in text
+
+
+@pytest.mark.parametrize("exponent", [True, False, torch.tensor([True, False])])
+def test_powers_of_truth_values_are_refused(exponent: Any) -> None:
+    """Of a Python truth value eager gives bool, where torch traces int64."""
+    with pytest.raises(UnsupportedError, match=r"aten.pow.*power of truth values") as caught:
+        import_program(FunctionModel(lambda mask: ~(mask**exponent)), (torch.tensor([True, False]),))
+    assert "mask.long() ** exponent" in str(caught.value)
+    import_program(FunctionModel(lambda mask: mask**2), (torch.tensor([True, False]),))

@@ -196,6 +196,11 @@ class NamedPlaces:
         size = self.size if isinstance(self.size, int) else int(evaluate(self.size.text.data, sizes))
         return -self.from_end * size - self.plus, size - 1 - self.plus
 
+    def taken(self, low: int, high: int) -> str:
+        """Return the integers within limits in words, for messages."""
+        numbers = f"{low:,} to {high:,}" if low <= high else "none"
+        return numbers if self.but is None else f"{numbers}, and {self.but}"
+
     def attribute(self) -> DictionaryAttr:
         """Return the entry of a note."""
         said: dict[str, object] = {"op": self.op, "at": self.at, "size": self.size}

@@ -124,11 +124,20 @@ class DynamicModel(ShownAsText, PickledAsSaved, IsNoModule):
         made: dict[int, CompiledModel] = {}
         for size in sorted(set(buckets.sizes)):
             larger = specialized(self._program, {symbol: size})
-            if size > least and not buckets.is_proved(larger):
-                smaller = [(specialized(self._program, {symbol: n}), n) for n in sorted({least, size - 1})]
+            fitting = next((n for n in range(least, size) if self._fits({symbol: n})), None)
+            if fitting is not None and not buckets.is_proved(larger):
+                smaller = [(specialized(self._program, {symbol: n}), n) for n in sorted({fitting, size - 1})]
                 buckets.check(larger, size, smaller)
             made[size] = self._build(larger)
         return made
+
+    def _fits(self, sizes: Mapping[str, int]) -> bool:
+        """Return whether sizes fulfil the conditions that the program takes for granted."""
+        try:
+            SpecializeShapesPass(sizes).check(self._program.module)
+        except InputError:
+            return False
+        return True
 
     def _only_symbol(self) -> tuple[str, int]:
         """The symbol that buckets are of, with its least value."""

@@ -18,7 +18,7 @@ from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.dialects.ir.handed_notes import hand_down_notes
 from spyre_mlir.frontend.capture.folding.constant_folding import Earlier, Folded
 from spyre_mlir.frontend.capture.liveness import find_aliases
-from spyre_mlir.frontend.lowering.named_places import named_places
+from spyre_mlir.frontend.lowering.named_places import check_known_places, named_places
 from spyre_mlir.frontend.lowering.nodes import NodeLowering
 from spyre_mlir.frontend.lowering.signature import Signature
 from spyre_mlir.frontend.lowering.weight_facts import few_bits
@@ -96,14 +96,17 @@ def _assembled(
 ) -> Program:
     aliases = find_aliases(live)
     known = _folded(live, signature, earlier)
+    tensors = {s.argument.name: s.value for s in signature.slots if s.value is not None} | dict(earlier.leaves)
+    needed = check_known_places(
+        live, sizes, lambda node: _known(node, known, earlier, tensors), is_again=places is not None
+    )
     lowering = NodeLowering(signature, aliases, known, sizes)
-    lowering.guard(guards)
+    lowering.guard([*guards, *needed])
     for node in live:
         if node.op == "call_function" and node not in aliases and node not in known and not gives_number(node):
             lowering.lower(node)
     places = named_places(live, signature, sizes) if places is None else places
     lowering.finish([r.node for r in signature.results], read_together(places))
-    tensors = {s.argument.name: s.value for s in signature.slots if s.value is not None} | dict(earlier.leaves)
     # Constants of a program with symbols may meet weights in those that are made from it.
     ahead = {leaf for r in lowering.recipes.values() if r.weight_leaves or origin is not None for leaf in r.leaves}
     return Program(
@@ -138,6 +141,18 @@ def _folded(live: Sequence[Node], signature: Signature, earlier: Earlier) -> Fol
     for named in (buffers, weights):
         named |= {node: named[first] for node, first in signature.ties.items() if first in named}
     return Folded(live, known, buffers, earlier, weights)
+
+
+def _known(node: Node, folded: Folded, earlier: Earlier, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor | None:
+    """The value of a node that no call changes, as far as the model has the buffers that it is made of."""
+    if folded.known(node):
+        return folded.value(node)
+    if node.op == "placeholder" or not folded.by_recipe(node):
+        return None
+    recipe = folded.recipe(node)
+    if not recipe.needs(earlier.computed) <= tensors.keys():
+        return None
+    return recipe.value(tensors, earlier.computed)
 
 
 def _has_sizes(node: Node) -> bool:

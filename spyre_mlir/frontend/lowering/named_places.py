@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import ArrayAttr
 
 from spyre_mlir.dialects.argument_notes import NamedPlaces, places_attribute
 from spyre_mlir.dialects.places import source_of
+from spyre_mlir.errors import NoSuchPlaceError
 from spyre_mlir.frontend.arguments import bind, overload_name
 from spyre_mlir.frontend.locations import location_of
 from spyre_mlir.frontend.lowering.index_steps import steps_to
@@ -75,6 +76,44 @@ class _Arguments:
         return cls(names, noted, frozenset(s.node for s in signature.slots if s.argument.kind == "input"))
 
 
+def check_known_places(
+    live: Sequence[Node], sizes: Sizes, known: Callable[[Node], torch.Tensor | None], *, is_again: bool
+) -> list[str]:
+    """Refuse indices that the model knows and that name no entry, and return the sizes that they need, as conditions.
+
+    Args:
+        live: the nodes that make the results.
+        sizes: the symbols of the program.
+        known: gives the value of a node, if it is known without a call.
+        is_again: whether an import has looked already, and knows the sizes of a call now; operators may be others.
+
+    Raises:
+        NoSuchPlaceError: an index names none.
+    """
+    needed = dict[str, None]()
+    for node, asked in _demands(live):
+        value = known(asked.index)
+        if value is None or not value.numel():
+            continue
+        if isinstance(asked.size, int):
+            one = replace(asked, from_end=max(asked.from_end, 1)) if is_again else asked
+            _check(_noted(node, one, sizes), value)
+        elif not free_unbacked_symbols(asked.size) and asked.but is None:
+            least, size = int(value.max()) + 1, sizes.text(asked.size)
+            least = max(least, -int(value.min())) if asked.from_end else least
+            if size not in sizes.ranges or sizes.ranges[size].least < least:
+                needed[f"{size} >= {least}"] = None
+    return list(needed)
+
+
+def _demands(live: Sequence[Node]) -> Iterator[tuple[Node, _Asked]]:
+    """What operators ask of their indices, with the operators."""
+    for node in live:
+        rule = _RULES.get(getattr(node.target, "overloadpacket", None)) if node.op == "call_function" else None
+        if rule is not None and _makes_something(node):
+            yield from ((node, asked) for asked in rule(_arguments(node)))
+
+
 def named_places(live: Sequence[Node], signature: Signature, sizes: Sizes) -> dict[str, ArrayAttr[Any]]:
     """Return the notes on arguments, by name.
 
@@ -84,18 +123,28 @@ def named_places(live: Sequence[Node], signature: Signature, sizes: Sizes) -> di
         sizes: the symbols of the program.
     """
     arguments = _Arguments.of(signature)
-    names = arguments.noted
     found: dict[str, dict[NamedPlaces, NamedPlaces]] = {}
-    for node in live:
-        rule = _RULES.get(getattr(node.target, "overloadpacket", None)) if node.op == "call_function" else None
-        if rule is None or not _makes_something(node):
-            continue
-        for asked in rule(_arguments(node)):
-            for origin in _origins(asked, sizes, arguments):
-                if origin.index in names:
-                    one = _noted(node, origin, sizes)
-                    found.setdefault(names[origin.index], {}).setdefault(one.rule, one)
+    for node, asked in _demands(live):
+        for origin in _origins(asked, sizes, arguments):
+            if origin.index in arguments.noted:
+                one = _noted(node, origin, sizes)
+                found.setdefault(arguments.noted[origin.index], {}).setdefault(one.rule, one)
     return {name: places_attribute(list(places.values())) for name, places in found.items()}
+
+
+def _check(asked: NamedPlaces, indices: torch.Tensor) -> None:
+    low, high = asked.limits({})
+    wrong = (indices < low) | (indices > high)
+    if asked.but is not None:
+        wrong &= indices != asked.but
+    if wrong.any():
+        at = wrong.nonzero()[0].tolist()
+        raise NoSuchPlaceError(
+            f"an index of the model is {int(indices[tuple(at)]):,}{f' at {at}' if at else ''}, and {asked.op} takes "
+            + asked.taken(low, high),
+            where=asked.at or None,
+            hint="index entries that are there; every call of this model fails in eager mode",
+        )
 
 
 def _noted(node: Node, asked: _Asked, sizes: Sizes) -> NamedPlaces:
@@ -320,4 +369,4 @@ def _counts_from_end(given: Arguments, size: Any) -> bool:
     return same_extent(other, size)
 
 
-__all__ = ["named_places"]
+__all__ = ["check_known_places", "named_places"]

@@ -97,11 +97,10 @@ def check_zeros(function: FuncOp, number: int, name: str, values: Array) -> None
 
 
 def _error(asked: NamedPlaces, name: str, values: Array, at: list[int], low: int, high: int) -> NoSuchPlaceError:
-    taken = f"{low:,} to {high:,}" if low <= high else "none"
-    taken += "" if asked.but is None else f", and {asked.but}"
+    number, taken = int(values[tuple(at)]), asked.taken(low, high)
     holds = "holds" if asked.by is None else "makes an index of" if not asked.others else "make an index of"
     return NoSuchPlaceError(
-        f"{name} {holds} {int(values[tuple(at)]):,}{f' at {at}' if at else ''}, and {asked.op} takes {taken}",
+        f"{name} {holds} {number:,}{f' at {at}' if at else ''}, and {asked.op} takes {taken}",
         where=asked.at or None,
         hint="pass indices of entries that are there, or a tensor with more of them",
     )

@@ -320,3 +320,58 @@ def test_a_cache_refuses_positions_behind_its_end() -> None:
         assert refused == (not 0 <= start <= 3)
         assert is_refused(lambda: made(x, given, torch.tensor(start)), (InputError,)) == refused  # noqa: B023
         assert torch.equal(given, cache if refused else other)  # eager may have begun to write
+
+
+class Table(nn.Module):
+    """Indices that the model knows, and a buffer."""
+
+    def __init__(self, known: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.register_buffer("order", torch.tensor([0, 3]))
+        self.known = known
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x[self.known(self.order)] * 2
+
+
+KNOWN: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
+    "constant": (lambda _: torch.tensor([0, 7]), r"7 at \[1\]"),
+    "from_the_end": (lambda _: torch.tensor([2, -6]), r"-6 at \[1\]"),
+    "counted": (lambda _: torch.arange(4) * 2, r"6 at \[3\]"),
+    "read": (lambda order: order.new_tensor([5]), r"5 at \[0\]"),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_indices_that_the_model_knows_are_refused_at_import(name: str) -> None:
+    known, found = KNOWN[name]
+    with pytest.raises(IndexError):
+        Table(known)(X)
+    message = rf"an index of the model is {found}, and aten.index.Tensor takes -5 to 4\n  at: test_indices_outside.py:"
+    with pytest.raises(InputError, match=message):
+        spyre_mlir.compile(Table(known), (X,))
+    rows = torch.arange(32.0).reshape(8, 4)
+    made = spyre_mlir.compile(Table(known), (rows,), numerics="exact")
+    torch.testing.assert_close(made(rows), Table(known)(rows))
+
+
+def test_indices_of_a_buffer_are_refused_in_calls() -> None:
+    """A checkpoint may have others."""
+    model = Table(lambda order: order * 2 - 1)
+    made = spyre_mlir.compile(model, (X,), numerics="exact")
+    with pytest.raises(InputError, match=r"'order' makes an index of 5 at \[1\]"):
+        made(X)
+    made = made.bind({"order": torch.tensor([1, 2])})
+    torch.testing.assert_close(made(X), X[[1, 3]] * 2)
+
+
+@pytest.mark.parametrize("buckets", [(), (16,)])
+@pytest.mark.parametrize("name", ["constant", "counted"])
+def test_sizes_of_the_call_bound_indices_that_the_model_knows(name: str, buckets: tuple[int, ...]) -> None:
+    model = Table(KNOWN[name][0])
+    rows = torch.arange(64.0).reshape(16, 4)
+    options = {"dynamic_shapes": ({0: Dim("n", min=2, max=64)},), "buckets": buckets, "numerics": "exact"}
+    made = spyre_mlir.compile(model, (rows,), **options)
+    torch.testing.assert_close(made(rows[:9]), model(rows[:9]))
+    with pytest.raises(InputError, match=r"takes for granted that .* >= [78], got .* = 5"):
+        made(rows[:5])

@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+from spyre_mlir.ops.helpers.index_moves import MOVES, MOVES_BY_ONE
 
 Array = NDArray[Any]
 _BITS = 64
@@ -55,52 +58,6 @@ def _clamped(self: Array, min: Any = None, max: Any = None) -> Array:
     return least if max is None else np.minimum(least, max)
 
 
-def _slice(self: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
-    return self[(slice(None),) * (dim % self.ndim) + (slice(start, end, step),)]
-
-
-def _expanded(self: Array, size: Sequence[int]) -> Array:
-    new = len(size) - self.ndim
-    kept = [self.shape[d - new] if extent == -1 else extent for d, extent in enumerate(size)]
-    return np.broadcast_to(self, kept)
-
-
-def _squeezed(self: Array, dim: Sequence[int] | int | None = None) -> Array:
-    dims = range(self.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
-    return np.squeeze(self, tuple(d for d in dims if self.ndim and self.shape[d] == 1))
-
-
-def _flattened(self: Array, start_dim: int = 0, end_dim: int = -1) -> Array:
-    first, last = (d % max(self.ndim, 1) for d in (start_dim, end_dim))
-    return self.reshape((*self.shape[:first], -1, *self.shape[last + 1 :]))
-
-
-def _turned(self: Array) -> Array:
-    return self.T
-
-
-def _rolled(self: Array, shifts: Any, dims: Any = ()) -> Array:
-    return np.roll(self, shifts, None if dims == () else dims)
-
-
-def _padded(self: Array, pad: Sequence[int], value: Any = 0) -> Array:
-    ends = [(0, 0)] * (self.ndim - len(pad) // 2) + [*zip(pad[::2], pad[1::2], strict=True)][::-1]
-    parts = (slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(self.shape, ends, strict=True))
-    return np.pad(self[tuple(parts)], [(max(a, 0), max(b, 0)) for a, b in ends], constant_values=value)
-
-
-def _repeated(self: Array, repeats: int, dim: int | None = None) -> Array:
-    return np.repeat(self, repeats, dim)
-
-
-def _joined(tensors: Sequence[Array], dim: int = 0) -> Array:
-    return np.concatenate([t for t in tensors if t.shape != (0,)], dim)
-
-
-def _stacked(tensors: Sequence[Array], dim: int = 0) -> Array:
-    return np.stack(tensors, dim)
-
-
 def _where(condition: Array, self: Any, other: Any) -> Any:
     return cast(Any, np.where)(condition, self, other)
 
@@ -121,28 +78,16 @@ def _full_like(self: Array, fill_value: Any) -> Array:
     return np.full(self.shape, fill_value)
 
 
-def _zeros(size: Sequence[int]) -> Array:
-    return np.zeros(size, np.int64)
+def _filled(self: Array, value: Any) -> Array:
+    return np.broadcast_to(value, self.shape)
 
 
-def _ones(size: Sequence[int]) -> Array:
-    return np.ones(size, np.int64)
+def _new_full(self: Array, size: Sequence[int], fill_value: Any) -> Array:  # noqa: ARG001
+    return np.full(size, fill_value)
 
 
 def _masked(self: Array, mask: Array, value: Any) -> Any:
     return np.where(mask, value, self)
-
-
-def _reshaped(self: Array, shape: Sequence[int]) -> Array:
-    return self.reshape(shape)
-
-
-def _transposed(self: Array, dim0: int, dim1: int) -> Array:
-    return np.swapaxes(self, dim0, dim1)
-
-
-def _selected(self: Array, dim: int, index: int) -> Array:
-    return np.take(self, index, dim)
 
 
 def _added(self: Any, other: Any, alpha: int = 1) -> Any:
@@ -191,31 +136,6 @@ def _place_of(function: Callable[..., Any]) -> Callable[..., Any]:
     return place
 
 
-def _inside(index: Array, size: int) -> Array:
-    return np.clip(np.where(index < 0, index + size, index), 0, size - 1)
-
-
-def _indexed(self: Array, indices: Sequence[Array | None]) -> Array:
-    chosen = [slice(None) if i is None else _inside(i, size) for i, size in zip(indices, self.shape, strict=False)]
-    return self[tuple(chosen)]
-
-
-def _taken_rows(self: Array, dim: int, index: Array) -> Array:
-    return np.take(self, _inside(index.reshape(-1), self.shape[dim]), dim)
-
-
-def _gathered(self: Array, dim: int, index: Array) -> Array:
-    if not self.ndim or not index.ndim:
-        return np.take(self.reshape(-1), _inside(index, self.size))
-    places: list[Any] = [*np.indices(index.shape, sparse=True)]
-    places[dim] = _inside(index, self.shape[dim])
-    return self[tuple(places)]
-
-
-def _looked_up(weight: Array, indices: Array) -> Array:
-    return weight[_inside(indices, weight.shape[0])]
-
-
 def _bucket(self: Any, boundaries: Array, right: bool = False) -> Any:
     return cast(Any, np.searchsorted)(boundaries, self, "right" if right else "left")
 
@@ -235,6 +155,7 @@ _COMPARING: Mapping[str, tuple[str, Callable[[Any, Any], Any]]] = {
 }
 _PAIRS: Mapping[str, tuple[str, Callable[[Any, Any], Any]]] = {
     **_COMPARING,
+    **MOVES_BY_ONE,
     "mul": ("other", np.multiply),
     "remainder": ("other", np.remainder),
     "fmod": ("other", np.fmod),
@@ -248,12 +169,6 @@ _PAIRS: Mapping[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "logical_xor": ("other", np.logical_xor),
     **dict.fromkeys(("__lshift__", "bitwise_left_shift"), ("other", _shifted_left)),
     **dict.fromkeys(("__rshift__", "bitwise_right_shift"), ("other", _shifted_right)),
-    "view": ("size", np.reshape),
-    "_unsafe_view": ("size", np.reshape),
-    "unsqueeze": ("dim", np.expand_dims),
-    "repeat": ("repeats", np.tile),
-    "permute": ("dims", np.transpose),
-    "flip": ("dims", np.flip),
 }
 # Of `self` alone; other arguments do not matter.
 _CONVERTING = ("alias", "detach", "contiguous", "clone", "lift_fresh_copy", "_to_copy", "to")
@@ -275,6 +190,7 @@ _OF_ONE: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(_CONVERTING, np.asarray),
 }
 _NAMED: Mapping[str, Callable[..., Any]] = {
+    **MOVES,
     "add": _added,
     "sub": _taken_off,
     "rsub": _taken_from,
@@ -293,39 +209,21 @@ _NAMED: Mapping[str, Callable[..., Any]] = {
     "argmin": _place_of(np.argmin),
     "sort": _sorted,
     "argsort": _order,
-    "reshape": _reshaped,
-    "flatten": _flattened,
-    "squeeze": _squeezed,
-    "transpose": _transposed,
-    "t": _turned,
-    "expand": _expanded,
-    "roll": _rolled,
-    "slice": _slice,
-    "select": _selected,
-    "constant_pad_nd": _padded,
-    "repeat_interleave": _repeated,
-    "cat": _joined,
-    "stack": _stacked,
     "where": _where,
-    "index": _indexed,
-    "index_select": _taken_rows,
-    "gather": _gathered,
-    "embedding": _looked_up,
     "bucketize": _bucket,
     "searchsorted": _bucket_of,
     "arange": _arange,
     "full": _full,
     "full_like": _full_like,
-    "zeros": _zeros,
-    "ones": _ones,
+    "fill": _filled,
+    "new_full": _new_full,
+    "zeros": partial(_full, fill_value=0),
+    "ones": partial(_full, fill_value=1),
+    "new_zeros": partial(_new_full, fill_value=0),
+    "new_ones": partial(_new_full, fill_value=1),
 }
 STEPS = (*_PAIRS, *_OF_ONE, *_NAMED)
 
-_MOVING = (
-    *("view", "_unsafe_view", "unsqueeze", "repeat", "permute", "flip", "reshape", "flatten", "squeeze", "transpose"),
-    *("t", "expand", "roll", "slice", "select", "constant_pad_nd", "repeat_interleave", "cat", "stack", "index"),
-    *("index_select", "gather", "embedding"),
-)
 # Operands whose type is that of the result.
 _OPERANDS = ("self", "other", "min", "max", "value")
 # Steps that eager and numpy compute alike of floats: nothing is rounded more than once, or in an order of its own.
@@ -333,9 +231,10 @@ FLOAT_STEPS = frozenset(
     {
         *("add", "sub", "rsub", "mul", "div", "floor_divide", "remainder", "fmod", "neg", "abs", "minimum", "maximum"),
         *("clamp", "clamp_min", "clamp_max"),
-        *("where", "masked_fill", "zeros", "ones", "full", "zeros_like", "ones_like", "full_like"),
+        *("where", "masked_fill", "zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "fill"),
+        *("new_zeros", "new_ones", "new_full"),
         *("amax", "amin", "argmax", "argmin", "bucketize", "searchsorted", "logical_not", "sort", "argsort"),
-        *(*_ROUNDING, *_COMPARING, *_CONVERTING, *_MOVING),
+        *(*_ROUNDING, *_COMPARING, *_CONVERTING, *MOVES, *MOVES_BY_ONE),
     }
 )
 

@@ -23,6 +23,17 @@ from spyre_mlir.universe import make_context
 from tests.functions import FunctionModel
 
 f = nn.functional
+
+
+def shifted_in_place(x: Tensor, i: Tensor, j: Tensor) -> Tensor:
+    """As encoders with a decoder make its inputs of labels."""
+    made = i.new_zeros(i.shape)
+    made[1:] = i[1:].clone()
+    made[0] = 2
+    made.masked_fill_(j == 5, 6)
+    return x[made]
+
+
 X = torch.linspace(-1.0, 1.0, 20).reshape(5, 4)
 TABLE = torch.tensor([4, 0, 7, 2, -6])
 Case = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -45,6 +56,7 @@ OF_TWO: dict[str, Case] = {
     "last": lambda x, i, j: x[torch.arange(2), (i == 3).int().argmax(-1) + j],
     "parts": lambda x, i, j: x[i.unbind(0)[1] * j.split(1)[1]],
     "largest": lambda x, i, j: x[torch.stack([i, j]).max(0).values],
+    "shifted_in_place": shifted_in_place,
     "narrow": lambda x, i, j: x[(i.int() * j.int()).long()],
     "written": lambda x, i, j: x.index_put((i + j,), torch.tensor(2.5)),
     "classes": lambda x, i, j: f.one_hot(i + j, 6) + x[:2, :1],

@@ -1,4 +1,7 @@
-"""Graph contents that no aten program can express: collected at once, reported with the user's own lines."""
+"""Graph contents that no aten program can express: collected at once, reported with the user's own lines.
+
+Decision: docs/decisions/0255-operands-that-eager-refuses-are-refused.md
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,9 @@ POWER = (
     "it is a power of truth values, which torch traces as int64 where eager gives bool, or refuses it",
     "raise a number to the power: mask.long() ** exponent",
 )
+ALIKE = "bring them to one type: x.to(weight.dtype), or model.half() for inputs of half precision"
+# Of these the shape functions of torch, which a trace runs, miss operands of several types; the kernels refuse them.
+_OF_ONE_TYPE = frozenset({"linear", "matmul", "mm", "addmm", "index_copy"})
 TRUTH = "compare, and reduce to one element: (x > 0).any()"
 
 
@@ -131,7 +137,7 @@ def _call_reason(node: torch.fx.Node) -> tuple[str, str] | None:
             return "it draws random numbers that the host cannot draw for it", EVAL
         if _is_power_of_truth_values(node):
             return POWER
-        return _odd_argument(node)
+        return _mixed_operands(node) or _odd_argument(node)
     known = node.target is operator.getitem or any(isinstance(v, _SYMBOLS) for v in _leaves(node.meta.get("val")))
     return None if known else ("this is not a tensor operation", HIGHER)
 
@@ -185,6 +191,18 @@ def _tensor_reason(value: torch.Tensor) -> tuple[str, str] | None:
     if value.layout is not torch.strided:
         return f"layout {value.layout} has no form", DENSE
     return None
+
+
+def _mixed_operands(node: torch.fx.Node) -> tuple[str, str] | None:
+    name = overload_name(cast(Operator, node.target))
+    if name not in _OF_ONE_TYPE:
+        return None
+    values = [leaf.meta.get("val") for leaf in _leaves(node.args) if isinstance(leaf, torch.fx.Node)]
+    numbers = values[::2] if name == "index_copy" else values  # between tensor and source are indices
+    types = dict.fromkeys(str(value.dtype) for value in numbers if isinstance(value, torch.Tensor))
+    if len(types) <= 1:
+        return None
+    return f"its operands are {' and '.join(types)}, and torch takes one type alone", ALIKE
 
 
 def _odd_argument(node: torch.fx.Node) -> tuple[str, str] | None:

@@ -49,6 +49,26 @@ def test_everything_at_once_with_lines_and_counts() -> None:
         assert line_of(Everything, fragment) in text, text
 
 
+PRODUCTS = {
+    "linear": lambda x, w: nn.functional.linear(x, w),
+    "matmul": lambda x, w: x @ w,
+    "mm": torch.mm,
+    "addmm": lambda x, w: torch.addmm(x[0], w, w),
+    "index_copy": lambda x, w: x.index_copy(0, torch.tensor([0]), w[:1]),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_operands_that_eager_refuses_are_refused(name: str) -> None:
+    x, w = torch.ones(3, 3).half(), torch.ones(3, 3)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        PRODUCTS[name](x, w)
+    text = refused(FunctionModel(PRODUCTS[name]), x, w)
+    assert f"aten.{name}" in text and "its operands are torch.float16 and torch.float32" in text
+    assert "functions.py:" in text and "try: bring them to one type" in text
+    import_program(FunctionModel(PRODUCTS[name]), (w, w))
+
+
 def test_a_walk_through_memory_by_symbols() -> None:
     class Walk(nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -80,6 +80,17 @@ def import_program(
         return _imported(model, args, kwargs, dynamic_shapes, specialize_values=specialize_values)
 
 
+def _instead_of(given: object) -> str:
+    """Say what to give in place of what is no model."""
+    if isinstance(given, type):
+        return f"make a module of the class first: {given.__name__}(…)"
+    if isinstance(given, Mapping):
+        return "give the module; weights go to its load_state_dict, or to bind() of the compiled model"
+    if hasattr(given, "mlir"):
+        return "it is compiled: call it, or compile the module that it was made from again"
+    return "call a function from the forward of a torch.nn.Module" if callable(given) else "give a torch.nn.Module"
+
+
 def _imported(
     model: Model,
     args: tuple[Any, ...] | None,
@@ -91,7 +102,7 @@ def _imported(
     if not isinstance(model, torch.nn.Module) and not is_complete(model):
         raise InputError(
             f"a model is a module, an exported program or a .pt2 file, got {type(model).__name__}",
-            hint="call a function from the forward of a torch.nn.Module",
+            hint=_instead_of(model),
         )
     given = args is not None or kwargs is not None
     if isinstance(model, torch.nn.Module):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+_FOR_LIBRARIES = 'where a library wants a module, give it torch.compile(model, backend="spyre")'
 _INSTEAD = {
     **dict.fromkeys(("eval", "train", "requires_grad_"), "call {name} of the model, and compile it then"),
     **dict.fromkeys(
@@ -12,7 +13,12 @@ _INSTEAD = {
     **dict.fromkeys(("cpu", "cuda"), "its tensors stay on the host; calls take tensors of the host or of spyre"),
     **dict.fromkeys(("parameters", "named_parameters", "buffers", "modules", "children"), "the model has them"),
     **dict.fromkeys(("state_dict", "load_state_dict"), "the model has them; bind() gives the program other weights"),
-    "forward": "call the compiled model itself",
+    **dict.fromkeys(
+        ("config", "device", "dtype", "training", "named_modules", "named_buffers", "register_forward_hook"),
+        f"the model has it; {_FOR_LIBRARIES}",
+    ),
+    "generate": f"compile(model, generation=…) gives what generates; {_FOR_LIBRARIES}",
+    "forward": f"call the compiled model itself; {_FOR_LIBRARIES}",
 }
 
 

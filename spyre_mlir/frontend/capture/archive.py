@@ -218,6 +218,12 @@ def load_pt2(path: str | Path) -> ExportedProgram:
     """
     file = Path(path)
     hint = "write the file with torch.export.save(torch.export.export(model, args), path)"
+    if file.suffix == ".mlir" and file.is_file():
+        raise ImportProgramError(
+            "this is text of a level, and no .pt2 file",
+            where=str(file),
+            hint="spyre-opt lowers text, for example with --to superdsc, and spyre-run runs it",
+        )
     if not file.is_file():
         message = "this is no file" if file.exists() else "there is no such file"
         raise ImportProgramError(message, where=str(file), hint=hint)

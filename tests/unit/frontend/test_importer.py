@@ -13,6 +13,7 @@ from torch.utils import _pytree
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 
+import spyre_mlir
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import to_attribute
 from spyre_mlir.errors import DataSizesError, InputError, UnsupportedError
@@ -171,6 +172,26 @@ def test_what_is_no_model_is_refused() -> None:
         import_program(lambda x: x, (X,))  # type: ignore[arg-type]
     assert refused.value.message == "a model is a module, an exported program or a .pt2 file, got function"
     assert refused.value.hint == "call a function from the forward of a torch.nn.Module"
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        (nn.ReLU, "make a module of the class first: ReLU(…)"),
+        (nn.Linear(2, 2).state_dict(), "give the module; weights go to its load_state_dict"),
+        (None, "give a torch.nn.Module"),
+    ],
+)
+def test_a_model_in_another_form_is_named(given: Any, hint: str) -> None:
+    with pytest.raises(InputError) as refused:
+        import_program(given, (X,))
+    assert refused.value.hint is not None and refused.value.hint.startswith(hint)
+
+
+def test_a_compiled_model_is_no_model() -> None:
+    compiled = spyre_mlir.compile(nn.ReLU(), (X,))
+    with pytest.raises(InputError, match="it is compiled: call it"):
+        spyre_mlir.compile(compiled, (X,))
 
 
 def test_a_module_needs_example_arguments() -> None:

@@ -6,6 +6,8 @@ import pytest
 
 from spyre_mlir.text.no_module import IsNoModule, missing
 
+LIBRARY = 'where a library wants a module, give it torch.compile(model, backend="spyre")'
+
 
 class Stand(IsNoModule):
     known = 1
@@ -23,7 +25,14 @@ def test_what_is_there_is_given() -> None:
             "eval",
             "Stand has no attribute 'eval'; it is no torch.nn.Module: call eval of the model, and compile it then",
         ),
-        ("forward", "Stand has no attribute 'forward'; it is no torch.nn.Module: call the compiled model itself"),
+        (
+            "forward",
+            f"Stand has no attribute 'forward'; it is no torch.nn.Module: call the compiled model itself; {LIBRARY}",
+        ),
+        (
+            "config",
+            f"Stand has no attribute 'config'; it is no torch.nn.Module: the model has it; {LIBRARY}",
+        ),
         ("other", "Stand has no attribute 'other'"),
     ],
 )

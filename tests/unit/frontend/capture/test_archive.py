@@ -333,6 +333,13 @@ def test_what_is_no_saved_program_is_refused(content: bytes | None, message: str
         load_pt2(tmp_path)
 
 
+def test_text_of_a_level_is_named(tmp_path: Path) -> None:
+    (tmp_path / "model.mlir").write_text("builtin.module {}")
+    with pytest.raises(ImportProgramError, match="this is text of a level") as refused:
+        load_pt2(tmp_path / "model.mlir")
+    assert refused.value.hint is not None and "spyre-opt lowers text" in refused.value.hint
+
+
 def test_a_file_of_torch_save_is_named(tmp_path: Path) -> None:
     torch.save(torch.nn.Linear(2, 2).state_dict(), tmp_path / "weights.pt2")
     with pytest.raises(ImportProgramError, match=r"torch\.save has written this file, not torch\.export\.save"):

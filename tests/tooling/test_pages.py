@@ -9,9 +9,11 @@ import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 import warnings
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,8 +25,8 @@ from tests.paths import ROOT
 from tests.tooling.blocks import DEVELOPER, Block, pattern, read_blocks
 
 FOLDERS = [ROOT / "docs" / "tutorial", ROOT / "docs" / "tools"]
-# Pages whose shell blocks need other packages, or a model: their Python runs.
-PYTHON_PAGES = [ROOT / "docs" / "how-to.md", ROOT / "docs" / "reference" / "quantized.md"]
+# Pages of which some commands need other packages: the rest runs.
+PARTLY = [ROOT / "docs" / "how-to.md", ROOT / "docs" / "reference" / "quantized.md"]
 PAGES = [
     ROOT / "README.md",
     *(page for folder in FOLDERS for page in sorted(folder.glob("*.md"))),
@@ -33,6 +35,9 @@ PAGES = [
     ROOT / "docs" / "reference" / "bundle.md",
 ]
 TOOLS = {f"spyre-{name}": name for name in ("opt", "compile", "run", "translate", "lsp")}
+# Commands of other packages; tests/clients runs what they start.
+ELSEWHERE = ("pip install ", "acelyzer ", "python -m spyre_mlir.torch_compile.sendnn ")
+EXTRA = re.compile(r"\.\[([\w-]+)\]")
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)[^)]*\)")
 
 
@@ -67,14 +72,14 @@ def workspace(tmp_path: Path, page: Path | None, python: list[str], monkeypatch:
     return tmp_path
 
 
-def run_shell(block: Block, folder: Path) -> str:
+def run_shell(block: Block, folder: Path, shell: str = "sh") -> str:
     """Runs the block as one script; it stops at the first command that fails."""
     lines = block.text.splitlines(keepends=True)
     for line in lines:
         if line.startswith(DEVELOPER):
             check_developer_command(line)
     script = "".join(line for line in lines if not line.startswith(DEVELOPER))
-    done = subprocess.run(["sh", "-e", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run([shell, "-e", "-c", script], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
     return done.stdout
 
@@ -119,13 +124,26 @@ def test_blocks_run_and_print_what_the_page_says(page: Path, workspace: Path, na
     assert ran > 0
 
 
-@pytest.mark.usefixtures("workspace")
-@pytest.mark.parametrize("page", PYTHON_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_python_blocks_run_and_print_what_the_page_says(page: Path, names: dict[str, object]) -> None:
-    blocks = [block for block in read_blocks(page) if block.language == "python"]
+@pytest.mark.parametrize("page", PARTLY, ids=lambda page: str(page.relative_to(ROOT)))
+def test_blocks_without_other_packages_run(
+    page: Path, workspace: Path, names: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(workspace))
+    blocks = [block for block in read_blocks(page) if block.language in ("python", "sh")]
     for block in blocks:
-        check_output(block, run_python(block, names, page), page)
+        ours = block.language == "sh" and replace(block, text=own_commands(block.text))
+        # Completions are those of bash.
+        printed = run_shell(ours, workspace, "bash") if ours else run_python(block, names, page)
+        check_output(block, printed, page)
     assert blocks
+
+
+def own_commands(script: str) -> str:
+    """The commands of a script that need no other package; the extras that the rest installs exist."""
+    commands = script.replace("\\\n", " ").splitlines(keepends=True)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {name for command in commands for name in EXTRA.findall(command)} <= set(extras)
+    return "".join(command for command in commands if not command.startswith(ELSEWHERE))
 
 
 def check_output(block: Block, printed: str, page: Path) -> None:

@@ -94,6 +94,9 @@ def check_map(index: IndexMapAttr, shape: Sequence[int], space: SpaceAttr, tenso
 # weight is sent; a program without it means the same.
 DIGITS = "digits"
 
+# Note on a product: the columns that it has on the device, those without readers among them.
+PADDED = "padded"
+
 
 @lru_cache(maxsize=1 << 12)
 def _reduced(space: SpaceAttr, written: IndexMapAttr) -> tuple[str, ...]:
@@ -321,6 +324,7 @@ class LoopConstantOp(IRDLOperation):
 
 __all__ = [
     "DIGITS",
+    "PADDED",
     "EmptyOp",
     "LoopConstantOp",
     "LoopGatherOp",

@@ -1,4 +1,4 @@
-"""Pass `cut-columns`: cuts a product in two where no number of cores divides its columns finely enough.
+"""Pass `cut-columns`: cuts a product in two, or pads it, where no number of cores divides its columns finely enough.
 
 ```mlir
 %y = spyre.loop.nest [m = 256, n = 4544, k = 4544] ins(%x[m, k], %w[n, k]) -> [m, n] : ... reduce "arith.addf" {...}
@@ -6,7 +6,8 @@
 becomes a product with 4,096 columns, 64 sticks that all cores share, and one with 448, which fill one tensor.
 
 Cores that have the same columns read the same of the weight, which takes longer the more they are. Where the columns
-are 71 sticks, all cores divide rows. Two products are made if they are predicted to take clearly less time.
+are 71 sticks, all cores divide rows. Two products are made if they are predicted to take clearly less time. If one
+with more sticks, of zeros, takes less than both, a note at the product says how many columns (`padded`): 72 sticks.
 
 A large weight is within a core's reach only if its columns are divided over the cores. A prime number of sticks of
 columns cannot be divided, so the conversion to kernels reserves more sticks; a result in the default layout has no room
@@ -15,13 +16,14 @@ cores, and the remaining ones a short product. Both products read the same weigh
 
 Decision: docs/decisions/0007-equal-slices.md
 Decision: docs/decisions/0245-columns-are-cut-where-cores-share-a-weight.md
+Decision: docs/decisions/0250-columns-that-cores-share.md
 Decision: docs/decisions/0171-inputs-lie-as-they-are-placed.md
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from typing_extensions import override
@@ -35,15 +37,16 @@ from spyre_mlir.dialects.spyre.attributes import IndexMapAttr
 from spyre_mlir.dialects.spyre.hints import hint_of
 from spyre_mlir.dialects.spyre.loop import EmptyOp, NestOp
 from spyre_mlir.dialects.tensors import shape_of
+from spyre_mlir.hw.cost_parameters import CostParameters
 from spyre_mlir.hw.division import divisors
 from spyre_mlir.hw.formats import DL16
 from spyre_mlir.hw.spec import STICK_BYTES, SpyreSpec
 from spyre_mlir.hw.sticks import LinearExpr, round_up
-from spyre_mlir.transforms.kernel_plans.shared_weights import ProductSize, columns_to_cut
+from spyre_mlir.transforms.kernel_plans.padded_columns import has_room, pad, product_size
+from spyre_mlir.transforms.kernel_plans.shared_weights import Columns, quicker_columns
 from spyre_mlir.transforms.loop_to_kernel.operators.reductions import column_of, is_product
 from spyre_mlir.transforms.utils.cost_numbers import given_numbers
 from spyre_mlir.transforms.utils.function_pass import FunctionPass
-from spyre_mlir.transforms.utils.nests.contractions import is_contraction, is_weight
 from spyre_mlir.transforms.utils.nests.nest_parts import part_of
 
 _LANES = DL16.elements_per_stick()
@@ -51,7 +54,7 @@ _LANES = DL16.elements_per_stick()
 
 @dataclass(frozen=True)
 class CutColumnsPass(FunctionPass):
-    """Cuts columns where a core would not reach its part of a weight, or too many cores would read the same of it.
+    """Cuts or pads columns where a core would not reach its part of a weight, or too many would read the same of it.
 
     Attributes:
         numbers: of the cost model that differ from its calibrated profile, as ``name=value``.
@@ -65,17 +68,24 @@ class CutColumnsPass(FunctionPass):
     def rewrite(self, function: func.FuncOp, spec: SpyreSpec) -> None:
         """Cut every product whose columns cores cannot share well."""
         placed, rates = placed_results(function), given_numbers(self.numbers)
-        for nest in [o for o in function.body.block.ops if isinstance(o, NestOp)]:
-            column = _column_of(nest)
-            if column is None:
-                continue
-            leaves, size = _is_result(nest, placed), _size(nest, column)
-            if not _is_within_reach(nest, column, spec):  # a result that does not leave has room for more sticks
-                first = _most(nest.space.extents[column], spec) if leaves else 0
-            else:
-                first = 0 if size is None else columns_to_cut(size, spec, rates, leaves=leaves)
-            if 0 < first < nest.space.extents[column]:
-                _cut(nest, column, first)
+        nests = [(o, column) for o in function.body.block.ops if isinstance(o, NestOp) and (column := _column_of(o))]
+        # All are looked at first: a product that gets a weight of its own takes the columns of the whole one apart.
+        chosen = [_quicker(nest, column, spec, rates, leaves=_is_result(nest, placed)) for nest, column in nests]
+        for (nest, column), columns in zip(nests, chosen, strict=True):
+            if columns.padded > nest.space.extents[column]:
+                pad(nest, column, columns.padded)
+            elif 0 < columns.first < nest.space.extents[column]:
+                _cut(nest, column, columns.first)
+
+
+def _quicker(nest: NestOp, column: str, spec: SpyreSpec, rates: CostParameters, *, leaves: bool) -> Columns:
+    """The columns of two products in the place of one, or of one with more of them."""
+    whole = Columns(0, nest.space.extents[column])
+    if not _is_within_reach(nest, column, spec):  # a result that does not leave has room for more sticks
+        return replace(whole, first=_most(whole.padded, spec)) if leaves else whole
+    if (size := product_size(nest, column)) is None:
+        return whole
+    return quicker_columns(size, spec, rates, leaves=leaves, room=not leaves and has_room(nest, column))
 
 
 def _column_of(op: NestOp) -> str | None:
@@ -90,20 +100,6 @@ def _is_result(op: NestOp, placed: set[int]) -> bool:
     """Return whether a nest is a placed result, and nothing else."""
     uses = list(op.result.uses)
     return bool(uses) and all(isinstance(u.operation, ReturnOp) and u.index in placed for u in uses)
-
-
-def _size(op: NestOp, column: str) -> ProductSize | None:
-    """Return the extents of a product of one tensor with a weight in numbers of 16 bits or more; else None."""
-    if not is_contraction(op) or len(op.reduced) != 1:
-        return None
-    (depth,), extents = op.reduced, op.space.extents
-    weights = [(v, m) for v, m in zip(op.inputs, op.input_maps, strict=True) if column in m.names]
-    if len(weights) != 1 or not is_weight(weights[0][0]):
-        return None
-    # A part of a weight is read, too: queries beside keys and values.
-    if sorted(e.terms for e in weights[0][1].data) != sorted((((column, 1),), ((depth, 1),))):
-        return None
-    return ProductSize(prod(shape_of(op.result)) // extents[column], extents[column], extents[depth])
 
 
 def _is_within_reach(op: NestOp, column: str, spec: SpyreSpec) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import func
@@ -33,6 +33,7 @@ from spyre_mlir.transforms.loop_to_kernel.precision_loss import is_narrowed, is_
 from spyre_mlir.transforms.loop_to_kernel.settling.equal_extents import lengthen, settle
 from spyre_mlir.transforms.loop_to_kernel.settling.kept_layouts import align
 from spyre_mlir.transforms.loop_to_kernel.settling.reachable_layouts import bring_within_reach
+from spyre_mlir.transforms.loop_to_kernel.settling.wider_products import widen
 from spyre_mlir.transforms.utils.rebuild import Emitter
 
 
@@ -92,10 +93,11 @@ class Emission:
                     made.rounded = UnitAttr()
 
 
-def settled(p: LayoutPlanner, spec: SpyreSpec) -> None:
-    """Bring every layout of a plan to its final form."""
+def settled(p: LayoutPlanner, spec: SpyreSpec, kept: Collection[PlannedBuffer | None] = ()) -> None:
+    """Bring every layout of a plan to its final form; buffers to be kept reserve no more than they have to."""
     settle(p)
-    if lengthen(p, spec):
+    longer, wider = lengthen(p, spec), widen(p, kept)
+    if longer or wider:
         settle(p)
     bring_within_reach(p, spec)
 
@@ -120,7 +122,7 @@ def planned_results(p: LayoutPlanner, returned: func.ReturnOp, spec: SpyreSpec) 
     placed = placed_results(function) if isinstance(function, func.FuncOp) else set[int]()
     said = {number: choice for number, choice in p.arguments.results.items() if number not in placed}
     results = [returned_buffer(p, v, placed=n in placed, said=said.get(n)) for n, v in enumerate(returned.operands)]
-    settled(p, spec)
+    settled(p, spec, [results[number] for number in placed])
     if isinstance(function, func.FuncOp):
         align(p, overwritten(function).items(), results)
     align(p, ((a.index, n) for a, n in p.carried.items() if n is not None and isinstance(a, BlockArgument)), results)

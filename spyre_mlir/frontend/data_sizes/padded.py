@@ -22,9 +22,9 @@ from spyre_mlir.frontend.data_sizes.calls import piece_model, place_of_call
 from spyre_mlir.frontend.data_sizes.dividing import DividedProgram, Piece, SizingCall
 from spyre_mlir.frontend.data_sizes.equal_sizes import size_expression
 from spyre_mlir.frontend.data_sizes.inlined_branches import inline_branches
-from spyre_mlir.frontend.data_sizes.masking import symbol_of
-from spyre_mlir.frontend.data_sizes.masks import Masks
-from spyre_mlir.frontend.data_sizes.resized import RESIZING, has_padding_between
+from spyre_mlir.frontend.data_sizes.masked.masking import symbol_of
+from spyre_mlir.frontend.data_sizes.masked.masks import Masks
+from spyre_mlir.frontend.data_sizes.masked.resized import RESIZING, has_padding_between
 from spyre_mlir.frontend.graph_runs import KnownNumbers
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, size_bounds, tree_flatten

@@ -10,7 +10,7 @@ from typing import cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes.masking import Masking, argument_of
+from spyre_mlir.frontend.data_sizes.masked.masking import Masking, argument_of
 
 aten = torch.ops.aten
 

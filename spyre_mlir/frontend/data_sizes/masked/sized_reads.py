@@ -16,7 +16,7 @@ from typing import Any, cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes.masking import Masking, replace, shape_of_node
+from spyre_mlir.frontend.data_sizes.masked.masking import Masking, replace, shape_of_node
 
 aten = torch.ops.aten
 

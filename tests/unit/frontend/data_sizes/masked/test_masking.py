@@ -7,7 +7,7 @@ from math import inf
 import pytest
 import torch
 
-from spyre_mlir.frontend.data_sizes.masking import Masking, argument_of
+from spyre_mlir.frontend.data_sizes.masked.masking import Masking, argument_of
 from spyre_mlir.frontend.torch_private import free_unbacked_symbols
 from tests.unit.frontend.data_sizes.programs import masked
 

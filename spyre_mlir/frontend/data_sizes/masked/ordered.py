@@ -14,8 +14,8 @@ from typing import Any, cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes.counted_sorts import CountedSort
-from spyre_mlir.frontend.data_sizes.masking import (
+from spyre_mlir.frontend.data_sizes.masked.counted_sorts import CountedSort
+from spyre_mlir.frontend.data_sizes.masked.masking import (
     Masking,
     argument_of,
     replace,
@@ -23,7 +23,7 @@ from spyre_mlir.frontend.data_sizes.masking import (
     shape_of_node,
     symbol_of,
 )
-from spyre_mlir.frontend.data_sizes.resized import moved
+from spyre_mlir.frontend.data_sizes.masked.resized import moved
 
 aten = torch.ops.aten
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes.masking import Masking, symbol_of
+from spyre_mlir.frontend.data_sizes.masked.masking import Masking, symbol_of
 
 aten = torch.ops.aten
 _torch = cast(Any, torch)

@@ -17,8 +17,8 @@ from typing import Any, cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes.masking import Masking, argument_of, of_type, replace, shape_of_node
-from spyre_mlir.frontend.data_sizes.sized_reads import picked
+from spyre_mlir.frontend.data_sizes.masked.masking import Masking, argument_of, of_type, replace, shape_of_node
+from spyre_mlir.frontend.data_sizes.masked.sized_reads import picked
 
 aten = torch.ops.aten
 

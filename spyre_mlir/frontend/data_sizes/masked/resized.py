@@ -18,8 +18,8 @@ from typing import Any, cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes.masking import Masking, argument_of, replace, shape_of_node, symbol_of
-from spyre_mlir.frontend.data_sizes.sized_reads import picked
+from spyre_mlir.frontend.data_sizes.masked.masking import Masking, argument_of, replace, shape_of_node, symbol_of
+from spyre_mlir.frontend.data_sizes.masked.sized_reads import picked
 
 aten = torch.ops.aten
 

@@ -19,7 +19,7 @@ from typing import Any, cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes import (
+from spyre_mlir.frontend.data_sizes.masked import (
     losses,
     ordered,
     resized,
@@ -28,7 +28,7 @@ from spyre_mlir.frontend.data_sizes import (
     sized_windows,
     sized_writes,
 )
-from spyre_mlir.frontend.data_sizes.masking import (
+from spyre_mlir.frontend.data_sizes.masked.masking import (
     Masking,
     argument_of,
     reduced_dims,

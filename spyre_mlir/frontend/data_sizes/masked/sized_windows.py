@@ -18,8 +18,8 @@ from typing import Any, cast
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes.masking import Masking, argument_of, of_type, replace, shape_of_node
-from spyre_mlir.frontend.data_sizes.resized import is_place, moved, shaped
+from spyre_mlir.frontend.data_sizes.masked.masking import Masking, argument_of, of_type, replace, shape_of_node
+from spyre_mlir.frontend.data_sizes.masked.resized import is_place, moved, shaped
 
 aten = torch.ops.aten
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.fx import Graph, GraphModule
 
-from spyre_mlir.frontend.data_sizes.counted_sorts import CountedSort
+from spyre_mlir.frontend.data_sizes.masked.counted_sorts import CountedSort
 
 FLOATS = torch.tensor([[2.0, nan, -inf, 2.0, 0.5, inf, nan, -3.0], [1.0, 1.0, 0.0, -0.0, 4.0, 1.0, inf, 2.0]])
 INTEGERS = torch.tensor([3, -1, 3, 0, 7, -1, 9, 9])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
-from itertools import product
+from itertools import count, product
 from typing import Any
 
 import torch
@@ -25,6 +25,7 @@ from spyre_mlir.frontend.data_sizes.inlined_branches import inline_branches
 from spyre_mlir.frontend.data_sizes.masked.masking import symbol_of
 from spyre_mlir.frontend.data_sizes.masked.masks import Masks
 from spyre_mlir.frontend.data_sizes.masked.resized import RESIZING, has_padding_between
+from spyre_mlir.frontend.data_sizes.masked.sized_pairs import merges_pairs
 from spyre_mlir.frontend.graph_runs import KnownNumbers
 from spyre_mlir.frontend.locations import place_of
 from spyre_mlir.frontend.torch_private import expression_of, free_unbacked_symbols, size_bounds, tree_flatten
@@ -68,7 +69,7 @@ class PaddedPiece:
             masks = {s: graph.placeholder(_named("places", s)) for s in reversed(symbols)}
         put = Masks(graph, masks, counts, bounds=bounds or {})
         self.is_masked = (masked and put.put()) or inlined
-        self._least = put.least
+        self._least, self._counted = put.least, put.counted | _lines(graph) if self.is_masked else frozenset[int]()
         self.is_checked = bool(put.checks)
         if self.is_checked:
             put.return_checks()
@@ -115,7 +116,8 @@ class PaddedPiece:
 
     def least(self) -> dict[Any, int]:
         """Return the least sizes that the program is compared for: torch traces as if none were 0 or 1."""
-        return {symbol: max(2, self.lower(symbol), self._least.get(symbol, 0)) for symbol in self.symbols}
+        least = {symbol: max(2, self.lower(symbol), self._least.get(symbol, 0)) for symbol in self.symbols}
+        return {symbol: next(n for n in count(size) if n not in self._counted) for symbol, size in least.items()}
 
     def examples(self, sizes: SizesBySymbol) -> tuple[torch.Tensor, ...]:
         """Return arguments of the model for some sizes."""
@@ -317,12 +319,18 @@ def _derived(graph: Graph, symbols: Collection[Any]) -> Iterator[Any]:
     """The sizes of results that are expressions of symbols, of calls that make a longer or shorter one of a size."""
     found = dict[Any, None]()
     for node in graph.nodes:
-        if node.target in RESIZING or has_padding_between(node):
+        if node.target in RESIZING or has_padding_between(node) or merges_pairs(node):
             for extent in [n for value in tree_flatten(node.meta["val"])[0] for n in value.shape]:
                 expression = symbol_of(extent)
                 if expression is not None and expression not in symbols:
                     found[expression] = None
     yield from (one for one in found if _known_value(one, dict.fromkeys(symbols, 8)) is not None)
+
+
+def _lines(graph: Graph) -> set[int]:
+    """The lengths of constants with one dimension: what a size counts, `[0, 1]`, would be one constant with them."""
+    shapes = [tuple(node.meta["val"].shape) for node in graph.find_nodes(op="get_attr") if "val" in node.meta]
+    return {int(shape[0]) for shape in shapes if len(shape) == 1}
 
 
 def _expression(node: Node) -> Any:

@@ -62,7 +62,7 @@ def test_two_sizes_are_proved_one_by_one() -> None:
     assert len(part.most) == 2
     assert len(built) == 1
     with pytest.raises(UnsupportedError, match=r"Last, behind aten\.index\.Tensor, has no program for all sizes: "):
-        bounded(lambda x: torch.outer(x[x > 0], x[x < 0]).reshape(-1) * 2, built)
+        bounded(lambda x: torch.outer(x[x > 0], x[x < 0])[..., None].expand(-1, -1, 3).reshape(-1) * 2, built)
 
 
 def test_sizes_of_a_program_are_apart() -> None:

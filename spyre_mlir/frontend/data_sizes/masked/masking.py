@@ -26,6 +26,7 @@ class Masking:
         checks: truth values that say whether the program stands for a call, found so far.
         bounds: the sizes that the program is compiled for, by symbol.
         least: the least sizes that the program is proved for, where constants are others for smaller ones, by symbol.
+        counted: numbers of places that constants count, which would be one with those of a size that is the same.
     """
 
     graph: Graph
@@ -34,6 +35,7 @@ class Masking:
     checks: list[Node] = field(default_factory=list[Node])
     bounds: Mapping[Any, int] = field(default_factory=dict[Any, int])
     least: dict[Any, int] = field(default_factory=dict[Any, int])
+    counted: set[int] = field(default_factory=set[int])
 
     def sized(self, value: object, dims: Sequence[int] | None = None) -> dict[int, Any]:
         """Return those of some dimensions of a value that have a mask, with their symbols; None stands for all."""
@@ -68,7 +70,11 @@ class Masking:
     def places(self, node: Node, extent: object) -> Node:
         """Return the numbers of the places along a dimension."""
         symbol = symbol_of(extent)
-        return self.numbers(node, symbol) if symbol in self.of else self.before(node, aten.arange.default, extent)
+        if symbol in self.of:
+            return self.numbers(node, symbol)
+        if isinstance(extent, int):
+            self.counted.add(extent)
+        return self.before(node, aten.arange.default, extent)
 
     def numbers(self, node: Node, symbol: Any) -> Node:
         """Return the numbers of the places along a size, those of padding among them."""

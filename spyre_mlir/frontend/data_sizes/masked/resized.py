@@ -29,7 +29,7 @@ RESIZING = frozenset(
         aten.constant_pad_nd.default,
         aten.slice.Tensor,
         aten.split_with_sizes.default,
-        *(aten.conv1d.default, aten.conv1d.padding),
+        *(aten.conv1d.default, aten.conv1d.padding, aten.conv2d.default, aten.conv2d.padding),
         *(aten.max_pool2d.default, aten.avg_pool1d.default, aten.avg_pool2d.default, aten.unfold.default),
         *(aten.full.default, aten.zeros.default, aten.ones.default, aten.empty.memory_format),
         *(aten.arange.default, aten.arange.start_step, aten.topk.default),
@@ -42,7 +42,7 @@ PRODUCTS = frozenset({aten.prod.default, aten.prod.dim_int, aten.cumprod.default
 _MORE = 2
 
 # Places of dimensions that are merged: each is compared with each.
-_MOST_MERGED = 1 << 12
+MOST_MERGED = 1 << 12
 
 Place = int | Node
 
@@ -307,7 +307,7 @@ def merge(masking: Masking, node: Node) -> bool:
     if merged is None or not is_place(masking, node, merged.at):
         return False
     (symbol,) = masking.sized(value).values()
-    if masking.bounds.get(symbol, 0) * merged.before * merged.behind > _MOST_MERGED:
+    if masking.bounds.get(symbol, 0) * merged.before * merged.behind > MOST_MERGED:
         return False
     write, dtype = partial(masking.before, node), value.meta["val"].dtype
     filled = masking.filled(node, value, masking.sized(value), 0.0)

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import Any, cast
+from typing import cast
 
 import torch
 from torch.fx import Node
 
-from spyre_mlir.frontend.data_sizes.masked.masking import Masking, replace, shape_of_node
+from spyre_mlir.frontend.data_sizes.masked.masking import Masking, replace, shape_of_node, symbol_of
 
 aten = torch.ops.aten
 
@@ -42,12 +42,19 @@ def read_rows(masking: Masking, node: Node) -> bool:
         return False
     if index.meta["val"].dtype is torch.bool:
         return False
-    (symbol,) = sized.values()
-    write = partial(masking.before, node)
-    from_end = write(aten.add.Tensor, index, masking.count(node, symbol, index.meta["val"].dtype))
+    return _read(masking, node, dim, counted_from_front(masking, node, index, shape_of_node(value)[dim]))
+
+
+def counted_from_front(masking: Masking, node: Node, index: Node, extent: object) -> Node:
+    """Return an index of a dimension whose numbers below 0 are counted from the front, too."""
+    write, symbol = partial(masking.before, node), symbol_of(extent)
+    if symbol in masking.counts:
+        from_end = write(aten.add.Tensor, index, masking.count(node, symbol, index.meta["val"].dtype))
+    else:
+        from_end = write(aten.add.Scalar, index, extent)
     counted = write(aten.where.self, write(aten.lt.Scalar, index, 0), from_end, index)
     counted.meta["val"] = index.meta["val"]
-    return _read(masking, node, dim, counted)
+    return counted
 
 
 def gather(masking: Masking, node: Node) -> bool:
@@ -56,7 +63,7 @@ def gather(masking: Masking, node: Node) -> bool:
     sized, shape, named = masking.sized(value, (dim,)), shape_of_node(value), shape_of_node(index)
     for at, symbol in sized.items():
         known, write = value.meta["val"].dtype, partial(masking.before, node)
-        row = checked(masking, node, index, symbol)
+        row = checked(masking, node, index, shape[at])
         if [str(n) for n in (*shape[:at], *shape[at + 1 :])] != [str(n) for n in (*named[:at], *named[at + 1 :])]:
             node.update_arg(2, row)
             continue
@@ -153,9 +160,8 @@ def _read(masking: Masking, node: Node, dim: int, index: Node) -> bool:
     sized = masking.sized(value, (dim,))
     if not sized or (len(shape) > 1 and not all(isinstance(extent, int) for extent in shape)):
         return False
-    ((at, symbol),) = sized.items()
-    write = partial(masking.before, node)
-    named = write(aten.reshape.default, checked(masking, node, index, symbol), [-1])
+    (at,), write = sized, partial(masking.before, node)
+    named = write(aten.reshape.default, checked(masking, node, index, shape_of_node(value)[at]), [-1])
     made = rows_of(masking, node, value, at, named)
     if made is None:
         return False
@@ -167,11 +173,21 @@ def _read(masking: Masking, node: Node, dim: int, index: Node) -> bool:
     return True
 
 
-def checked(masking: Masking, node: Node, index: Node, symbol: Any) -> Node:
-    """Return an index that names rows of the caller, or the first one instead; that no other is meant is checked."""
+def checked(masking: Masking, node: Node, index: Node, extent: object) -> Node:
+    """Return an index that names rows of the caller, or the first one instead; that no other is meant is checked.
+
+    Args:
+        masking: writes.
+        node: the call that reads.
+        index: counted from the front.
+        extent: of the dimension that it names places of.
+    """
     known, shape = index.meta["val"], shape_of_node(index)
-    write = partial(masking.before, node)
-    below = write(aten.lt.Tensor, index, masking.count(node, symbol, known.dtype))
+    write, symbol = partial(masking.before, node), symbol_of(extent)
+    if symbol in masking.counts:
+        below = write(aten.lt.Tensor, index, masking.count(node, symbol, known.dtype))
+    else:
+        below = write(aten.lt.Scalar, index, extent)
     exists = write(aten.logical_and.default, below, write(aten.ge.Scalar, index, 0))
     wrong = masking.masked(node, write(aten.logical_not.default, exists), masking.sized(index), len(shape))
     masking.checks.append(write(aten.logical_not.default, write(aten.any.default, wrong)))

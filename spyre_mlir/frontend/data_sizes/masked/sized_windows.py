@@ -23,6 +23,10 @@ from spyre_mlir.frontend.data_sizes.masked.resized import is_place, moved, shape
 
 aten = torch.ops.aten
 
+CONVOLUTIONS: frozenset[object] = frozenset(
+    {aten.conv1d.default, aten.conv1d.padding, aten.conv2d.default, aten.conv2d.padding}
+)
+
 
 @dataclass(frozen=True)
 class _Windows:
@@ -88,26 +92,54 @@ def _can_move(masking: Masking, node: Node, value: Node, at: int) -> bool:
 
 
 def convolution(masking: Masking, node: Node) -> bool:
-    """Select the rows of each tap, and multiply them by the weight as more channels."""
+    """Select the rows of each tap, and multiply them by the weight as more channels; other dimensions keep windows."""
     value, weight = cast("tuple[Node, Node]", node.args[:2])
-    at, shape, channels = len(shape_of_node(value)) - 1, shape_of_node(value), shape_of_node(weight)
-    if not all(isinstance(extent, int) for extent in channels) or not _can_move(masking, node, value, at):
+    shape, channels = shape_of_node(value), shape_of_node(weight)
+    rank = len(channels) - 2
+    sized = masking.sized(value, range(len(shape) - rank, len(shape)))
+    if len(sized) != 1 or not all(isinstance(extent, int) for extent in channels):
         return False
-    taps = cast(int, channels[-1])
-    stride, dilation = (_number(argument_of(node, name)) for name in ("stride", "dilation"))
-    in_front = _in_front(argument_of(node, "padding"), dilation * (taps - 1))
+    (at,), known = sized, cast("tuple[int, ...]", channels)
+    place, settings = at - len(shape) + rank, _settings_of_convolution(node, known[2:])
+    if settings is None or not _can_move(masking, node, value, at):
+        return False
+    taps, (stride, in_front, dilation) = known[2 + place], (of_dims[place] for of_dims in settings)
     windows, write = _Windows(masking, node, value, at, taps, stride, in_front, dilation), partial(masking.before, node)
     windows.note_least()
-    rows = list[Node]()
+    rows, channel = list[Node](), len(shape) - rank - 1
     for _, table in windows.tables():
-        one = write(aten.movedim.int, write(aten.reshape.default, table, [-1, *shape[:-1]]), 0, at)
-        rows.append(write(aten.unsqueeze.default, one, -2))
-    merged = [*shape[:-2], cast(int, shape[-2]) * taps, -1]
-    given = write(aten.reshape.default, write(aten.cat.default, rows, -2), merged)
-    by_row = write(aten.reshape.default, weight, [channels[0], cast(int, channels[1]) * taps, 1])
-    groups = argument_of(node, "groups")
-    replace(node, write(aten.conv1d.default, given, by_row, argument_of(node, "bias"), [1], [0], [1], groups))
+        rest = [extent for dim, extent in enumerate(shape) if dim != at]
+        one = write(aten.movedim.int, write(aten.reshape.default, table, [-1, *rest]), 0, at)
+        rows.append(write(aten.unsqueeze.default, one, channel + 1))
+    merged: list[Any] = [-1 if dim == at else extent for dim, extent in enumerate(shape)]
+    merged[channel] *= taps
+    given = write(aten.reshape.default, write(aten.cat.default, rows, channel + 1), merged)
+    others = [extent for dim, extent in enumerate(known[2:]) if dim != place]
+    turned = weight if place == 0 else write(aten.movedim.int, weight, 2 + place, 2)
+    one_row = [*others[:place], 1, *others[place:]]
+    by_row = write(aten.reshape.default, turned, [known[0], known[1] * taps, *one_row])
+    steps, around, apart = (
+        [least if dim == place else n for dim, n in enumerate(of_dims)]
+        for of_dims, least in zip(settings, (1, 0, 1), strict=True)
+    )
+    convolve = aten.conv1d.default if rank == 1 else aten.conv2d.default
+    replace(
+        node,
+        write(convolve, given, by_row, argument_of(node, "bias"), steps, around, apart, argument_of(node, "groups")),
+    )
     return True
+
+
+def _settings_of_convolution(node: Node, kernel: Sequence[int]) -> tuple[list[int], list[int], list[int]] | None:
+    """The strides, rows in front, and dilations by dimension; None if another dimension has one more row behind."""
+    rank, padding = len(kernel), argument_of(node, "padding")
+    stride, dilation = (_for_each(argument_of(node, name), rank) for name in ("stride", "dilation"))
+    if not isinstance(padding, str):
+        return stride, _for_each(padding, rank), dilation
+    reach = [apart * (taps - 1) for apart, taps in zip(dilation, kernel, strict=True)]
+    if padding == "same" and rank > 1 and any(rows % 2 for rows in reach):
+        return None
+    return stride, [rows // 2 if padding == "same" else 0 for rows in reach], dilation  # torch: an odd one is behind
 
 
 def unfold(masking: Masking, node: Node) -> bool:
@@ -201,16 +233,4 @@ def _mean(windows: _Windows) -> Node:
     return write(aten.div.Tensor, total, write(aten.clamp_min.default, number, 1))
 
 
-def _number(setting: Any) -> int:
-    """A setting of the one dimension that windows move along."""
-    return int(cast("Sequence[int]", setting)[0]) if isinstance(setting, Sequence) else int(setting)
-
-
-def _in_front(padding: Any, reach: int) -> int:
-    """The number of zeros in front of the rows; torch gives an odd one of "same" to the end."""
-    if isinstance(padding, str):
-        return reach // 2 if padding == "same" else 0
-    return _number(padding)
-
-
-__all__ = ["convolution", "pool", "unfold"]
+__all__ = ["CONVOLUTIONS", "convolution", "pool", "unfold"]

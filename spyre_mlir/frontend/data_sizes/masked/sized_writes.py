@@ -42,15 +42,29 @@ def add(masking: Masking, node: Node) -> bool:
     if not sized:
         return False
     if reduction not in (None, "sum") or argument_of(node, "include_self") is False:
-        return node.target is aten.scatter_reduce.two and _reduce_apart(masking, node, cast(str, reduction))
+        if node.target is aten.scatter_reduce.two:
+            return _reduce_apart(masking, node, index, cast(str, reduction))
+        return node.target is aten.index_reduce.default and _reduce_apart(
+            masking, node, _for_each_element(masking, node, index, source), cast(str, reduction)
+        )
     node.update_arg(2, masking.filled(node, index, sized, 0))
     node.update_arg(3, masking.filled(node, source, masking.sized(source), 0))
     return True
 
 
-def _reduce_apart(masking: Masking, node: Node, reduction: str) -> bool:
+def _for_each_element(masking: Masking, node: Node, index: Node, source: Node) -> Node:
+    """The index of rows as one of all elements of a source."""
+    shape, write = shape_of_node(source), partial(masking.before, node)
+    at = cast(int, node.args[1]) % len(shape)
+    line = write(aten.reshape.default, index, [-1 if dim == at else 1 for dim in range(len(shape))])
+    made = write(aten.expand.default, line, [-1 if dim == at else extent for dim, extent in enumerate(shape)])
+    made.meta["val"] = source.meta["val"].new_empty(source.meta["val"].shape, dtype=torch.int64)
+    return made
+
+
+def _reduce_apart(masking: Masking, node: Node, index: Node, reduction: str) -> bool:
     """Reduce what is written to each place by itself, and then with what the place holds."""
-    value, dim, index, source = cast("tuple[Node, int, Node, Node]", node.args[:4])
+    value, dim, source = cast("tuple[Node, int, Node]", (*node.args[:2], node.args[3]))
     known, with_self = value.meta["val"].dtype, bool(argument_of(node, "include_self"))
     if reduction not in _NEUTRAL or (reduction == "mean" and not known.is_floating_point):
         return False

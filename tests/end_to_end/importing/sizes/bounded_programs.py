@@ -260,7 +260,44 @@ def best_few(x: Tensor, _i: Tensor) -> Any:
     return values * 2, rows[order].sum(0), order, torch.cat([x, x])[: rows.shape[0] + 1] * 2
 
 
+def looked_up(x: Tensor, _i: Tensor) -> Any:
+    """An element of each row, and some elements of each; rows and columns of a table that two masks name."""
+    rows = positive(x)
+    count, best = torch.arange(rows.shape[0]), rows.topk(2)[1]
+    chosen, columns = torch.nonzero(x.sum(-1) > 0)[:, 0], torch.nonzero(x[0] != 0)[:, 0]
+    return rows[count, best[:, 0]] * 2, rows[count[:, None], best], x[chosen[:, None], columns[None]] * 2
+
+
+def grouped(x: Tensor, i: Tensor) -> Any:
+    """Bags, segments, and parts of a sequence; a segment of all rows, and one of none."""
+    rows, lengths = positive(x), torch.stack([i.sum(), i.sum() * 0])
+    line = (rows[:, 0] * 20).long() % 6
+    return (
+        nn.functional.embedding_bag(line, WEIGHT, torch.tensor([0, 1]), mode="mean"),
+        torch.segment_reduce(rows, "max", lengths=lengths, axis=0, initial=0.25),
+        nn.functional.adaptive_avg_pool1d(rows.t()[None], 3),
+    )
+
+
+def paired(x: Tensor, _i: Tensor) -> Any:
+    """Pairs of rows in a line and back, and a loss whose classes are rows."""
+    rows = positive(x)
+    count, both = rows.shape[0], rows[:, None] - rows[None]
+    line = torch.relu(both.reshape(-1, 6) @ WEIGHT)
+    loss = nn.functional.cross_entropy(rows @ rows.t(), torch.arange(count))
+    return line.view(count, count, 5).sum(1), (rows @ rows.t()).flatten().softmax(0), loss
+
+
+def images(x: Tensor, _i: Tensor) -> Any:
+    """Of as many lines as rows; and extremes of rows at a few places."""
+    rows = positive(x)
+    place = torch.arange(rows.shape[0]) % 2
+    convolved = nn.functional.conv2d(rows[None, None], WEIGHT[:3, :3].reshape(1, 1, 3, 3), padding=1)
+    return convolved, torch.zeros(3, 6).index_reduce(0, place, rows, "amin"), convolved.relu().mean((2, 3))
+
+
 PROGRAMS = (
+    looked_up, grouped, paired, images,
     filled_up, among_the_rows, best_few,
     merged, rolled, pooled, mean_of_each_group, branches, divided_by_a_size, windows, attention_by_groups,
     parted_by_counts, losses, masked_twice, each_second, spread,

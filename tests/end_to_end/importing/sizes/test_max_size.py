@@ -30,7 +30,10 @@ from tests.end_to_end.importing.sizes.bounded_programs import (
 )
 from tests.functions import FunctionModel
 
-pytestmark = pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning"),
+    pytest.mark.filterwarnings("ignore:index_reduce:UserWarning"),
+]
 
 
 def bounded(program: Callable[..., Any], **options: Any) -> PartedModel:
@@ -113,8 +116,9 @@ def in_bins(x: Tensor, _i: Tensor) -> Any:
 
 
 def pairs_in_a_line(x: Tensor, _i: Tensor) -> Any:
+    """Three dimensions in one."""
     rows = positive(x)
-    return (rows[:, None] * rows[None]).reshape(-1, 6) * 2
+    return (rows[:, None] * rows[None]).flatten() * 2
 
 
 def divided_by_a_number(x: Tensor, i: Tensor) -> Any:

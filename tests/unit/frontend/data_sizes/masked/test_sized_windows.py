@@ -7,12 +7,13 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool1d, avg_pool2d, conv1d, max_pool1d, max_pool2d
+from torch.nn.functional import avg_pool1d, avg_pool2d, conv1d, conv2d, max_pool1d, max_pool2d
 
 from tests.unit.frontend.data_sizes.programs import X, check_masked, masked
 
 ROWS = torch.cat([X + 2, X * 3, X - 0.3])
 WEIGHT = torch.linspace(-1, 1, 36).reshape(3, 4, 3)
+IMAGES = torch.linspace(-1, 1, 27).reshape(3, 1, 3, 3)
 BIAS = torch.tensor([0.5, -1.0, 2.0])
 
 WINDOWS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
@@ -23,6 +24,15 @@ WINDOWS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
     "gaps": lambda y: (conv1d(y.t(), WEIGHT, padding=4, dilation=2),),
     "groups": lambda y: (conv1d(y.t()[None], WEIGHT[:2, :2], padding=1, groups=2),),
     "batch": lambda y: (conv1d(torch.stack([y.t(), -y.t()]), WEIGHT, padding=1).mean(-1),),
+    "images": lambda y: (
+        conv2d(y[None, None], IMAGES, BIAS, padding=1),
+        conv2d(y.t()[None, None], IMAGES, padding=(1, 2), stride=(2, 1)),
+        conv2d(y[None, None], IMAGES, padding=(2, 0), dilation=(2, 1)),
+    ),
+    "images of channels": lambda y: (
+        conv2d(torch.stack([y, -y]), WEIGHT.reshape(3, 2, 2, 3)[:, :, :1], padding="same"),
+        conv2d(torch.stack([y, -y])[None], IMAGES[:2], groups=2, padding=(1, 0)),
+    ),
     "largest": lambda y: (max_pool1d(y.t()[None] - 9, 3, 1, 1), max_pool1d(y.t(), 2), max_pool1d(y.t(), 2, 3, 1, 1)),
     "largest_of_images": lambda y: (
         max_pool2d(y.t()[None, None], 3, 1, 1),

@@ -47,6 +47,11 @@ WRITES: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
         BASE.scatter_add(0, named(y)[:, None].expand(-1, 4), y),
         BASE.scatter_reduce(0, named(y)[:, None].expand(-1, 4), y, "sum"),
     ),
+    "extremes of rows": lambda y: (
+        *(BASE.index_reduce(0, named(y), y, kind) for kind in ("amax", "amin", "mean")),
+        *(BASE.index_reduce(0, named(y), y, kind, include_self=False) for kind in ("amax", "amin", "mean")),
+        BASE.t().index_reduce(1, named(y), y.t(), "amax"),
+    ),
     "among the rows": lambda y: (
         y.index_put((order(y),), y * 2),
         y.index_put((order(y) - y.shape[0],), y),

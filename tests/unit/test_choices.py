@@ -32,7 +32,5 @@ def test_names_are_a_tuple_of_texts() -> None:
     check_names("keep_float32_in", ())
     check_names("keep_float32_in", ("layers.0.norm",))
     for names in ("layers.0.norm", ["head"], ("head", ""), (1,)):
-        with pytest.raises(
-            InputError, match=r"a tuple of names, got .*\n  try: keep_float32_in="
-        ):
+        with pytest.raises(InputError, match=r"a tuple of names, got .*\n  try: keep_float32_in="):
             check_names("keep_float32_in", names)

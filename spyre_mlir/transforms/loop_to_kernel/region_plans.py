@@ -61,7 +61,7 @@ class PlannedRegion:
         written: parameters that it writes to, if only behind their elements.
         provided: what calls share: weights and constants by parameter and host tensor.
         renewed: which results are the new values of which of the call's operands.
-        carried: which results are what a loop around the call carries on in the place of which of its operands.
+        following: which results are what a loop around the call carries on in the place of which of its operands.
     """
 
     name: str
@@ -74,7 +74,7 @@ class PlannedRegion:
         default_factory=dict[tuple[PlannedBuffer, "SSAValue | None"], PlannedBuffer]
     )
     renewed: Pairs = field(default_factory=set[tuple[int, int]])
-    carried: Pairs = field(default_factory=set[tuple[int, int]])
+    following: Pairs = field(default_factory=set[tuple[int, int]])
 
     def planner(self, caller: LayoutPlanner, op: func.CallOp | ForLoopOp, callee: func.FuncOp) -> LayoutPlanner:
         """Return a planner of the function that knows the arguments its first caller has on the device.
@@ -82,7 +82,7 @@ class PlannedRegion:
         An argument is the host's if its kind is noted: it is one of the caller's arguments at every call.
         """
         self.renewed = written_arguments(op) if isinstance(op, func.CallOp) else set()
-        self.carried = _carried(caller, op)
+        self.following = _following(caller, op)
         made = LayoutPlanner(keep_float32=caller.keep_float32, relaid=caller.relaid)
         made.written |= {callee.body.block.args[argument] for argument, _ in self.renewed}
         made.given = given = dict[SSAValue, Known]()
@@ -104,7 +104,7 @@ class PlannedRegion:
         """Settle the plan of the function: what its calls have to know."""
         self.results = self.made_results(p, returned)
         settled(p, spec)
-        align(p, self.renewed | self.carried, self.results)
+        align(p, self.renewed | self.following, self.results)
         drop_unread(p, self.results)
         made = [item.buffer for item in p.items if isinstance(item, Define)]
         given = [b for b in made if _comes(b) is not None]
@@ -189,14 +189,14 @@ def check_host_step(p: LayoutPlanner, op: Operation) -> None:
         raise LoweringError(f"the host would have to run {name} in the middle of a launch", where=_place(p), hint=_FLAT)
 
 
-def _carried(caller: LayoutPlanner, op: Operation) -> Pairs:
+def _following(caller: LayoutPlanner, op: Operation) -> Pairs:
     """The operands of a call that a loop carries, each with the result of the call that it carries on in its place."""
     function = op.parent_op()
     returned = function.get_return_op() if isinstance(function, func.FuncOp) else None
     if returned is None:
         return set()
-    following = {number: caller.carried.get(value) for number, value in enumerate(op.operands)}
-    made = {returned.operands[at]: number for number, at in following.items() if at is not None}
+    next_values = {number: caller.carried.get(value) for number, value in enumerate(op.operands)}
+    made = {returned.operands[at]: number for number, at in next_values.items() if at is not None}
     return {(made[result], n) for n, result in enumerate(op.results) if result in made}
 
 

@@ -120,8 +120,10 @@ def _is_step(node: Node) -> bool:
     extents = list(cast("Iterable[Any]", value.shape))
     if any(isinstance(extent, torch.SymInt) and free_unbacked_symbols(extent) for extent in extents):
         return False
+    if node.op == "placeholder":  # runs in device numerics have no more than 32 bits
+        return value.dtype is not torch.float64
     if node.op != "call_function" or prod(e for e in extents if isinstance(e, int)) > MOST_ELEMENTS:
-        return node.op == "placeholder"
+        return False
     if node.target is operator.getitem:
         name = _name(cast(Node, node.args[0]))
         return name in _IN_PARTS or name in _OF_TWO
@@ -133,6 +135,8 @@ def _is_exact(node: Node) -> bool:
     name = _name(node)
     dtypes = [n.meta["val"].dtype for n in _operands(node)]
     made = node.meta["val"].dtype
+    if name == "index" and any(d in (torch.bool, torch.uint8) for d in dtypes[1:]):
+        return False  # masks
     if all(d in _WHOLE for d in (made, *dtypes)):
         return True
     if name not in FLOAT_STEPS or made not in (*_FLOATS, *_HALVES, *_OF_FLOATS):

@@ -314,10 +314,7 @@ def _counted_from(given: Arguments) -> tuple[Node, set[int]] | None:
 
 
 def _range_of(node: Node) -> Sequence[int] | None:
-    """The numbers of a tensor that is an ``arange``, or a view of one; None if it is not, or empty.
-
-    Of one whose end is a size with a symbol, which is more than 1, the first number.
-    """
+    """The numbers of a tensor that is an ``arange``, or a view of one; None if it is not, or empty, or has a symbol."""
     packet = getattr(node.target, "overloadpacket", None)
     given = _arguments(node) if packet is not None else {}
     if packet in _KEEPING or (packet in (aten._to_copy, aten.to) and _is_kept(given["self"], node)):
@@ -325,9 +322,6 @@ def _range_of(node: Node) -> Sequence[int] | None:
     ends = [_number(given.get(name, default)) for name, default in (("start", 0), ("end", 0), ("step", 1))]
     if packet is not aten.arange or not _is_integer(node):
         return None
-    start, end, step = ends
-    if type(start) is int and isinstance(end, torch.SymInt) and step == 1 and not free_unbacked_symbols(end):
-        return (start,)
     return range(*ends) or None if all(type(number) is int for number in ends) else None
 
 

@@ -199,6 +199,23 @@ def test_sizes_of_the_call_bound_indices(buckets: tuple[int, ...]) -> None:
             made(rows(count), given, one + 2)
 
 
+@pytest.mark.parametrize("buckets", [(), (8,)])
+def test_counts_to_a_size_of_the_call(buckets: tuple[int, ...]) -> None:
+    """In a bucket, positions of padding may lie behind the end of the table."""
+
+    def function(x: Tensor, table: Tensor, start: Tensor) -> Tensor:
+        return x + f.embedding(torch.arange(x.shape[0]) + start, table)
+
+    shapes = ({0: Dim("n", min=2, max=8)}, None, None)
+    options = {"dynamic_shapes": (shapes,), "buckets": buckets, "numerics": "exact"}
+    made = spyre_mlir.compile(FunctionModel(function), (X[:4], X, torch.tensor(0)), **options)
+    for count, start in ((4, 1), (3, 2), (2, 0)):
+        given = X[:count], X, torch.tensor(start)
+        torch.testing.assert_close(made(*given), function(*given))
+    with pytest.raises(InputError, match=r"makes an index of 5 at \[3\], and aten.embedding takes 0 to 4"):
+        made(X[:4], X, torch.tensor(2))
+
+
 NOT_ASKED: dict[str, Case] = {
     "of_the_program": lambda x, i, j: x[(x @ x.T).argmax(0)[:2] * 0 + i.clamp(0, 4)] + j.view(2, 1),
     "masked": lambda x, i, j: x[torch.where(i < 5, i, 0) * (j > 7)],

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 from torch.export import Dim
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from spyre_mlir.dialects.argument_notes import NamedPlaces, places_of
@@ -190,13 +190,26 @@ def test_branches_ask_nothing_of_the_arguments_of_the_program() -> None:
     assert asked(function, X, ROWS) == []
 
 
-def test_a_count_to_a_size_with_a_symbol_has_its_first_number() -> None:
+def test_a_count_to_a_size_with_a_symbol_is_a_step() -> None:
     model = FunctionModel(lambda x, i: x.index_select(0, torch.arange(x.shape[1]) + i))
     program = import_program(model, (X, START), None, (({1: Dim("n", max=5)}, {}),))
-    assert [(one.plus, one.size) for one in places_of(main_of(program.module), 1)] == [(0, 5)]
+    (one,) = places_of(main_of(program.module), 1)
+    assert one.by is not None and one.size == 5
+    (count, _) = (cast(DictionaryAttr, step).data for step in one.by)
+    assert (count["call"], count["end"]) == (StringAttr("aten.arange"), SizeAttr("s0"))
 
 
 def test_a_size_with_a_symbol_is_no_index_of_an_argument() -> None:
     model = FunctionModel(lambda x, i: x.index_select(0, torch.arange(2) + x.shape[1] - 2) + i)
     program = import_program(model, (X, START), None, (({1: Dim("n", max=5)}, {}),))
     assert places_of(main_of(program.module), 1) == []
+
+
+def test_numbers_of_64_bits_are_no_source() -> None:
+    """Runs in device numerics have floats of 32 bits."""
+
+    def function(x: Tensor, f: Tensor) -> Tensor:
+        return x[(f * 2).long()]
+
+    assert len(asked(function, X, torch.ones(2))) == 1
+    assert asked(function, X, torch.ones(2, dtype=torch.float64)) == []

@@ -138,7 +138,7 @@ def _check(asked: NamedPlaces, indices: torch.Tensor) -> None:
     if asked.but is not None:
         wrong &= indices != asked.but
     if wrong.any():
-        at = wrong.nonzero()[0].tolist()
+        at: list[int] = cast(Any, wrong.nonzero()[0]).tolist()
         raise NoSuchPlaceError(
             f"an index of the model is {int(indices[tuple(at)]):,}{f' at {at}' if at else ''}, and {asked.op} takes "
             + asked.taken(low, high),

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Step = Callable[..., Array]
 
 
 def _slice(self: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
@@ -38,11 +39,11 @@ def _turned(self: Array) -> Array:
     return self.T
 
 
-def _rolled(self: Array, shifts: Any, dims: Any = ()) -> Array:
+def _rolled(self: Array, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Array:
     return np.roll(self, shifts, None if dims == () else dims)
 
 
-def _padded(self: Array, pad: Sequence[int], value: Any = 0) -> Array:
+def _padded(self: Array, pad: Sequence[int], value: float = 0) -> Array:
     ends = [(0, 0)] * (self.ndim - len(pad) // 2) + [*zip(pad[::2], pad[1::2], strict=True)][::-1]
     parts = (slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(self.shape, ends, strict=True))
     return np.pad(self[tuple(parts)], [(max(a, 0), max(b, 0)) for a, b in ends], constant_values=value)
@@ -88,7 +89,7 @@ def _taken_rows(self: Array, dim: int, index: Array) -> Array:
 def _gathered(self: Array, dim: int, index: Array) -> Array:
     if not self.ndim or not index.ndim:
         return np.take(self.reshape(-1), _inside(index, self.size))
-    places: list[Any] = [*np.indices(index.shape, sparse=True)]
+    places: list[Array] = [*np.indices(index.shape, sparse=True)]
     places[dim] = _inside(index, self.shape[dim])
     return self[tuple(places)]
 
@@ -116,7 +117,7 @@ def _copied_over(self: Array, src: Array) -> Array:
 
 
 # Of `self` and one more argument, and its name.
-MOVES_BY_ONE: Mapping[str, tuple[str, Callable[[Any, Any], Any]]] = {
+MOVES_BY_ONE: Mapping[str, tuple[str, Step]] = {
     "view": ("size", np.reshape),
     "_unsafe_view": ("size", np.reshape),
     "unsqueeze": ("dim", np.expand_dims),
@@ -124,7 +125,7 @@ MOVES_BY_ONE: Mapping[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "permute": ("dims", np.transpose),
     "flip": ("dims", np.flip),
 }
-MOVES: Mapping[str, Callable[..., Any]] = {
+MOVES: Mapping[str, Step] = {
     "reshape": _reshaped,
     "flatten": _flattened,
     "squeeze": _squeezed,
@@ -147,4 +148,4 @@ MOVES: Mapping[str, Callable[..., Any]] = {
     "embedding": _looked_up,
 }
 
-__all__ = ["MOVES", "MOVES_BY_ONE"]
+__all__ = ["MOVES", "MOVES_BY_ONE", "Array", "Step"]

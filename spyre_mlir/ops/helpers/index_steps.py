@@ -10,16 +10,16 @@ Decision: docs/decisions/0244-the-host-repeats-how-indices-are-made.md
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from spyre_mlir.ops.helpers.index_moves import MOVES, MOVES_BY_ONE
+from spyre_mlir.ops.helpers.index_moves import MOVES, MOVES_BY_ONE, Array, Step
 
-Array = NDArray[Any]
+Given = Mapping[str, Any]
 _BITS = 64
 
 
@@ -28,17 +28,17 @@ def _sum(self: Array, dim: Sequence[int] | int | None = None, keepdim: bool = Fa
     return np.asarray(np.sum(self, axis=axes, keepdims=keepdim, dtype=np.int64))
 
 
-def _over(function: Callable[..., Any]) -> Callable[..., Any]:
+def _over(function: Step) -> Step:
     """A reduction over some dimensions, all of them if none is named."""
 
-    def reduced(self: Array, dim: Sequence[int] | int | None = None, keepdim: bool = False) -> Any:
+    def reduced(self: Array, dim: Sequence[int] | int | None = None, keepdim: bool = False) -> Array:
         axes = None if dim is None or dim == () else dim if isinstance(dim, int) else tuple(dim)
         return function(self, axis=axes if self.ndim else None, keepdims=keepdim)
 
     return reduced
 
 
-def _divided(self: Any, other: Any, rounding_mode: str | None = "floor") -> Any:
+def _divided(self: Array, other: Array, rounding_mode: str | None = "floor") -> Array:
     if rounding_mode is None:
         return np.true_divide(self, other)
     if rounding_mode == "trunc" and np.result_type(self, other).kind == "f":
@@ -49,17 +49,17 @@ def _divided(self: Any, other: Any, rounding_mode: str | None = "floor") -> Any:
     return quotient + ((np.remainder(self, other) != 0) & (quotient < 0))
 
 
-def _quotient(self: Any, other: Any, rounding_mode: str | None = None) -> Any:
+def _quotient(self: Array, other: Array, rounding_mode: str | None = None) -> Array:
     return _divided(self, other, rounding_mode)
 
 
-def _clamped(self: Array, min: Any = None, max: Any = None) -> Array:
+def _clamped(self: Array, min: Array | None = None, max: Array | None = None) -> Array:
     least = self if min is None else np.maximum(self, min)
     return least if max is None else np.minimum(least, max)
 
 
-def _where(condition: Array, self: Any, other: Any) -> Any:
-    return cast(Any, np.where)(condition, self, other)
+def _where(condition: Array, self: Array, other: Array) -> Array:
+    return np.where(condition, self, other)
 
 
 def _counted(self: Array, dim: int) -> Array:
@@ -70,48 +70,48 @@ def _arange(end: int, start: int = 0, step: int = 1) -> Array:
     return np.arange(start, end, step)
 
 
-def _full(size: Sequence[int], fill_value: Any) -> Array:
+def _full(size: Sequence[int], fill_value: float) -> Array:
     return np.full(size, fill_value)
 
 
-def _full_like(self: Array, fill_value: Any) -> Array:
+def _full_like(self: Array, fill_value: float) -> Array:
     return np.full(self.shape, fill_value)
 
 
-def _filled(self: Array, value: Any) -> Array:
+def _filled(self: Array, value: Array) -> Array:
     return np.broadcast_to(value, self.shape)
 
 
-def _new_full(self: Array, size: Sequence[int], fill_value: Any) -> Array:  # noqa: ARG001
+def _new_full(self: Array, size: Sequence[int], fill_value: float) -> Array:  # noqa: ARG001
     return np.full(size, fill_value)
 
 
-def _masked(self: Array, mask: Array, value: Any) -> Any:
+def _masked(self: Array, mask: Array, value: Array) -> Array:
     return np.where(mask, value, self)
 
 
-def _added(self: Any, other: Any, alpha: int = 1) -> Any:
+def _added(self: Array, other: Array, alpha: int = 1) -> Array:
     return self + other * alpha
 
 
-def _taken_off(self: Any, other: Any, alpha: int = 1) -> Any:
+def _taken_off(self: Array, other: Array, alpha: int = 1) -> Array:
     return self - other * alpha
 
 
-def _taken_from(self: Any, other: Any, alpha: int = 1) -> Any:
+def _taken_from(self: Array, other: Array, alpha: int = 1) -> Array:
     return other - self * alpha
 
 
-def _raised(self: Any, exponent: int) -> Any:
+def _raised(self: Array, exponent: int) -> Array:
     return np.power(np.asarray(self, np.int64), exponent)
 
 
-def _shifted_left(self: Any, other: Any) -> Any:
+def _shifted_left(self: Array, other: Array) -> Array:
     """Torch shifts everything out where numpy leaves the result to the processor."""
     return np.where((other >= 0) & (other < _BITS), np.left_shift(self, np.clip(other, 0, _BITS - 1)), 0)
 
 
-def _shifted_right(self: Any, other: Any) -> Any:
+def _shifted_right(self: Array, other: Array) -> Array:
     return np.right_shift(self, np.where((other >= 0) & (other < _BITS), other, _BITS - 1))
 
 
@@ -129,23 +129,23 @@ def _order(self: Array, dim: int = -1, descending: bool = False) -> Array:
     return np.flip(self.shape[dim] - 1 - backwards, dim)
 
 
-def _place_of(function: Callable[..., Any]) -> Callable[..., Any]:
-    def place(self: Array, dim: int | None = None, keepdim: bool = False) -> Any:
+def _place_of(function: Step) -> Step:
+    def place(self: Array, dim: int | None = None, keepdim: bool = False) -> Array:
         return function(self, axis=dim, keepdims=keepdim) if self.ndim else np.zeros((), np.int64)
 
     return place
 
 
-def _bucket(self: Any, boundaries: Array, right: bool = False) -> Any:
-    return cast(Any, np.searchsorted)(boundaries, self, "right" if right else "left")
+def _bucket(self: Array, boundaries: Array, right: bool = False) -> Array:
+    return np.searchsorted(boundaries, self, "right" if right else "left")
 
 
-def _bucket_of(sorted_sequence: Array, self: Any, right: bool = False) -> Any:
+def _bucket_of(sorted_sequence: Array, self: Array, right: bool = False) -> Array:
     return _bucket(self, sorted_sequence, right)
 
 
 # Of `self` and one more argument, and its name.
-_COMPARING: Mapping[str, tuple[str, Callable[[Any, Any], Any]]] = {
+_COMPARING: Mapping[str, tuple[str, Step]] = {
     "eq": ("other", np.equal),
     "ne": ("other", np.not_equal),
     "lt": ("other", np.less),
@@ -153,7 +153,7 @@ _COMPARING: Mapping[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "gt": ("other", np.greater),
     "ge": ("other", np.greater_equal),
 }
-_PAIRS: Mapping[str, tuple[str, Callable[[Any, Any], Any]]] = {
+_PAIRS: Mapping[str, tuple[str, Step]] = {
     **_COMPARING,
     **MOVES_BY_ONE,
     "mul": ("other", np.multiply),
@@ -172,13 +172,13 @@ _PAIRS: Mapping[str, tuple[str, Callable[[Any, Any], Any]]] = {
 }
 # Of `self` alone; other arguments do not matter.
 _CONVERTING = ("alias", "detach", "contiguous", "clone", "lift_fresh_copy", "_to_copy", "to")
-_ROUNDING: Mapping[str, Callable[[Any], Any]] = {
+_ROUNDING: Mapping[str, Step] = {
     "floor": np.floor,
     "ceil": np.ceil,
     "round": np.rint,
     "trunc": np.trunc,
 }
-_OF_ONE: Mapping[str, Callable[[Any], Any]] = {
+_OF_ONE: Mapping[str, Step] = {
     "neg": np.negative,
     "abs": np.abs,
     "sign": np.sign,
@@ -189,7 +189,7 @@ _OF_ONE: Mapping[str, Callable[[Any], Any]] = {
     **_ROUNDING,
     **dict.fromkeys(_CONVERTING, np.asarray),
 }
-_NAMED: Mapping[str, Callable[..., Any]] = {
+_NAMED: Mapping[str, Step] = {
     **MOVES,
     "add": _added,
     "sub": _taken_off,
@@ -239,7 +239,7 @@ FLOAT_STEPS = frozenset(
 )
 
 
-def _result(name: str, given: Mapping[str, Any]) -> Any:
+def _result(name: str, given: Given) -> Array:
     if name in _OF_ONE:
         return _OF_ONE[name](given["self"])
     if name in _PAIRS:
@@ -268,7 +268,7 @@ def takes(name: str, given: Collection[str]) -> bool:
     return True
 
 
-def result_of(name: str, given: Mapping[str, Any], kind: DTypeLike) -> Array:
+def result_of(name: str, given: Given, kind: DTypeLike) -> Array:
     """Return the result of a step, as a float, int64 or bool.
 
     Args:
@@ -287,9 +287,11 @@ def result_of(name: str, given: Mapping[str, Any], kind: DTypeLike) -> Array:
     return found.astype(np.int64) if wanted.kind in "iu" else found
 
 
-def _as_float(value: Any, kind: np.dtype[Any]) -> Any:
+def _as_float(value: object, kind: np.dtype[np.generic]) -> object:
+    if not isinstance(value, np.ndarray):
+        return value
     given = cast("Array", value)
-    return given.astype(kind) if isinstance(value, np.ndarray) and given.dtype != np.bool_ else given
+    return given if given.dtype == np.bool_ else given.astype(kind)
 
 
 __all__ = ["FLOAT_STEPS", "STEPS", "result_of", "takes"]

@@ -3,12 +3,14 @@
 Cores that divide rows read the same columns of a weight, which takes longer than one reading where they are many. Cores
 that divide columns do not, but 71 sticks of columns have no slices for more than one core.
 
+Decision: docs/decisions/0250-columns-that-cores-share.md
 Decision: docs/decisions/0245-columns-are-cut-where-cores-share-a-weight.md
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 
 from spyre_mlir.hw.cost import CostKind, MatmulLoops, Traffic, Work, total_us
@@ -61,6 +63,7 @@ class Columns:
     padded: int
 
 
+@lru_cache(maxsize=1 << 10)  # a program has the same product in every layer
 def quicker_columns(product: ProductSize, spec: SpyreSpec, p: CostParameters, *, leaves: bool, room: bool) -> Columns:
     """Return whether two products, or one of more columns, are clearly quicker than one.
 

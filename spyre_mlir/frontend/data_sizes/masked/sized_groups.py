@@ -77,8 +77,8 @@ def _rows_of_bags(indices: Node, offsets: Node) -> Node | None:
     if offsets.target is not aten.arange.start_step or indices.target not in (aten.view.default, aten.reshape.default):
         return None
     rows = cast(Node, indices.args[0])
-    shape, step = shape_of_node(rows), offsets.args[2] if len(offsets.args) > 2 else 1
-    return rows if len(shape) == 2 and shape[1] == step and offsets.args[0] == 0 else None
+    shape, (begin, _, step) = shape_of_node(rows), (*cast("tuple[object, ...]", offsets.args), 1)[:3]
+    return rows if len(shape) == 2 and shape[1] == step and begin == 0 else None
 
 
 def _bags_of_rows(masking: Masking, node: Node, rows: Node, mode: int) -> Node:
@@ -95,10 +95,11 @@ def _bags_of_rows(masking: Masking, node: Node, rows: Node, mode: int) -> Node:
 
 
 def _ends_of_bags(masking: Masking, node: Node, offsets: Node, symbol: Any) -> tuple[Node, Node]:
-    """Where bags begin and end: each where the next one begins, the last one behind all rows."""
+    """Where bags begin and end, the last one behind all rows; that none begins behind them is checked."""
     write, number = partial(masking.before, node), cast(int, shape_of_node(offsets)[0])
     count = write(aten.reshape.default, masking.count(node, symbol, torch.int64), [1])
     begins = write(aten.to.dtype, offsets, torch.int64)
+    masking.checks.append(write(aten.all.default, write(aten.le.Tensor, begins, count)))
     later = write(aten.slice.Tensor, begins, 0, 1, number)
     return begins, write(aten.cat.default, [later, count], 0) if number > 1 else count
 
@@ -106,12 +107,11 @@ def _ends_of_bags(masking: Masking, node: Node, offsets: Node, symbol: Any) -> t
 def _reduced_bags(masking: Masking, node: Node, inside: Node, found: Node, mode: int) -> Node:
     """Reduce rows by groups; of an empty one, torch gives 0."""
     write, dtype = partial(masking.before, node), cast(Node, node.args[0]).meta["val"].dtype
-    if mode != _LARGEST:
-        total = _of_groups(masking, node, inside, found, "sum", dtype)
-        if mode == _SUM:
-            return total
+    if mode == _SUM:
+        return _of_groups(masking, node, inside, found, "sum", dtype)
     count = write(aten.unsqueeze.default, write(aten.sum.dim_IntList, inside, [-1]), -1)
     if mode == _MEAN:
+        total = _of_groups(masking, node, inside, found, "sum", dtype)
         return write(aten.div.Tensor, total, write(aten.to.dtype, write(aten.clamp_min.default, count, 1), dtype))
     most = _of_groups(masking, node, inside, found, "max", dtype)
     return write(aten.where.ScalarOther, write(aten.gt.Scalar, count, 0), most, 0)

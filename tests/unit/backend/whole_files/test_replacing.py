@@ -48,6 +48,28 @@ def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
     assert names(tmp_path) == ["link", "real"]
 
 
+def test_folders_and_large_files_are_on_the_disk_before_they_appear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If asked for; what a power cut does to small files is found by their digests."""
+    synced: list[tuple[bool, int]] = []
+
+    def note(descriptor: int) -> None:
+        assert not (tmp_path / "b").exists()
+        about = os.fstat(descriptor)
+        synced.append((stat.S_ISDIR(about.st_mode), 0 if stat.S_ISDIR(about.st_mode) else about.st_size))
+
+    monkeypatch.setattr(os, "fsync", note)
+    with replacing(tmp_path / "b", durable=True) as made:
+        (made / "inside").mkdir()
+        (made / "inside" / "large").write_bytes(bytes(1 << 20))
+        (made / "small").write_bytes(bytes((1 << 20) - 1))
+    assert sorted(synced) == [(False, 1 << 20), (True, 0), (True, 0)]
+    synced.clear()
+    write(tmp_path / "c", "")
+    assert synced == []
+
+
 def test_a_link_to_a_file_stays(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to("real")

@@ -90,6 +90,16 @@ def test_segments_are_all_rows() -> None:
         assert (results is None) == (count == 4)
 
 
+def test_bags_begin_among_the_rows() -> None:
+    """Eager refuses one that begins behind them."""
+    piece = masked(lambda y: (functional.embedding_bag(classes(y)[:, 0], WEIGHT, torch.tensor([0, 3]), mode="sum"),))
+    (symbol,) = piece.symbols
+    for count in (2, 3):
+        rows, sizes = torch.ones(count, 4), {symbol: count}
+        results = piece.results(piece.model(*piece.arguments((rows,), sizes, {symbol: 9})), sizes)
+        assert (results is None) == (count == 2)
+
+
 def test_what_has_no_mask() -> None:
     """Rows that are left out of bags, products, means with a first number, and places of the largest."""
     programs: tuple[Callable[[Tensor], Tensor], ...] = (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, get_pass_option_infos
@@ -149,7 +151,25 @@ def _make_pass(available: PassFactories, spec: ArgSpec) -> ModulePass:
         return pass_type.from_spec(spec)
     except ValueError as error:
         kinds = ", ".join(f"{info.name}: {info.expected_type}" for info in options.values())
-        raise InputError(f"pass '{spec.name}': {error}", hint=f"its options are {kinds or 'none'}") from error
+        wrong = _wrong_option(pass_type, spec) or str(error)
+        raise InputError(f"pass '{spec.name}': {wrong}", hint=f"its options are {kinds or 'none'}") from error
+
+
+def _wrong_option(pass_type: type[ModulePass], spec: ArgSpec) -> str | None:
+    """The first option whose value it does not take, and its values; None if no option is wrong by itself."""
+    try:
+        kinds = get_type_hints(pass_type)
+    except NameError:  # annotations that type checkers alone import
+        return None
+    for name, values in spec.normalize_parameter_names().parameters.items():
+        try:
+            pass_type.from_spec(replace(spec, parameters={name: values}))
+        except ValueError:
+            kind: Any = kinds.get(name)
+            names: dict[Any, str] = {bool: "true or false", int: "a whole number", str: "a text"}
+            takes = f"one of {', '.join(map(str, get_args(kind)))}" if get_origin(kind) is Literal else names.get(kind)
+            return f"option '{name}' takes {takes or kind}, got {','.join(map(str, values)) or 'nothing'}"
+    return None
 
 
 def shown_passes(pipeline: Sequence[str], wanted: Sequence[str], *, everything: bool) -> Collection[str]:

@@ -119,13 +119,13 @@ def _module_of(parser: SpyreParser, implicit_module: bool) -> ModuleOp:
 
 
 def decode(text: bytes, filename: str, line_offset: int = 0) -> str:
-    """Decode UTF-8.
+    """Decode UTF-8, without the mark of the byte order that some editors put first.
 
     Raises:
         ReadError: the bytes are not UTF-8; names the line.
     """
     try:
-        return text.decode("utf-8")
+        return text.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = text.count(b"\n", 0, error.start) + 1 + line_offset
         column = error.start - text.rfind(b"\n", 0, error.start)

@@ -126,7 +126,8 @@ def _bind(array: Array, type_: Attribute, name: str, where: str, narrow: bool) -
         raise InputError(f"{name} is {type_}, and only host tensors can be passed", where=where)
     tensor = cast(TensorType[Attribute], type_)
     if array.shape != tensor.get_shape():
-        raise InputError(f"{name} takes shape {tensor.get_shape()}, got {array.shape}", where=where)
+        hint = f"give {name} an array of that shape: a program has the sizes that it was made for"
+        raise InputError(f"{name} takes shape {tensor.get_shape()}, got {array.shape}", where=where, hint=hint)
     wanted = numpy_type(tensor.get_element_type())
     kinds = "b" if wanted is np.bool_ else "iub" if wanted is np.int64 else None
     if array.dtype.kind == "c" or (kinds is not None and array.dtype.kind not in kinds):

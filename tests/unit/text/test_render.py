@@ -89,6 +89,11 @@ def test_bytes_are_utf8(context: Context) -> None:
     assert caught.value.where == "bad.mlir:11:4"
 
 
+def test_a_mark_of_the_byte_order_is_no_text(context: Context) -> None:
+    (op,) = parse_module(b'\xef\xbb\xbf"test.op"() : () -> ()', context).ops
+    assert op.name == "test.op"
+
+
 @pytest.mark.parametrize(
     ("data", "offset", "where"),
     [(b"\xfe", 0, "f:1:1"), (b"ab\ncd\xfe", 0, "f:2:3"), (b"\n\n\xfe\n\xfe", 0, "f:3:1"), (b"\n\xfe", 7, "f:9:1")],

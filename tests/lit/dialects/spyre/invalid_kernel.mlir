@@ -94,6 +94,17 @@ func.func @unknown_function(%a: !t, %o: !t) {
 
 // -----
 
+!t = !spyre.tensor<[4, 128] x SEN169_FP16, order [1, 0], stick 1, hbm>
+!l = !spyre.tensor<[4, 128] x SEN169_FP16, order [1, 0], stick 1, lx>
+func.func @unknown_function_of_a_buffer(%a: !t) {
+  %o = spyre.kernel.alloc at 0 : i64 : !l
+  // expected-error@+1 {{no op-table entry has the hardware function 'nag'}}
+  spyre.kernel.compute "nag" [m = 4, n = 128] ins(%a[m, n] : !t) outs(%o[m, n] : !l)
+  func.return
+}
+
+// -----
+
 !t = !spyre.tensor<[64, 64] x SEN169_FP16, order [1, 0], stick 1, hbm>
 func.func @restickify_c1(%a: !t, %o: !t) {
   // expected-error@+1 {{a restickify moves one dimension out of the lanes and another in, got n in the lanes to n in the lanes}}

@@ -93,8 +93,9 @@ def test_too_few_inputs_name_the_arguments() -> None:
 
 
 def test_wrong_shape_names_the_argument() -> None:
-    with pytest.raises(InputError, match=r"argument 0, 'left' takes shape \(2, 3\), got \(3, 2\)"):
+    with pytest.raises(InputError, match=r"argument 0, 'left' takes shape \(2, 3\), got \(3, 2\)") as caught:
         run_function(parse(ADD), [numbers(3, 2), np.zeros(3, np.int64)])
+    assert caught.value.hint is not None and "argument 0, 'left' an array of that shape" in caught.value.hint
 
 
 @pytest.mark.parametrize("wrong", [np.zeros(3), np.zeros(3, complex)])

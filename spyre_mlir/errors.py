@@ -96,6 +96,10 @@ class IntegerRangeError(InputError):
     """An integer of a call that the device has no exact number for."""
 
 
+class NoRunError(InputError):
+    """Integers of a call that a program takes for the places of whole pages, and that are others."""
+
+
 class NoSuchPlaceError(InputError):
     """An integer of a call that an operator takes for an index, and that names no entry."""
 

@@ -99,7 +99,7 @@ _TO_ROWS = "pad-rows"
 _TO_LAYOUTS = "choose-layouts"
 _TO_KERNEL = "convert-spyre-loop-to-spyre-kernel"
 # An address in a file is the same in every call.
-_BY_ADDRESS = ("reuse-inputs", "put-entries", "update-in-place", "take-experts")
+_BY_ADDRESS = ("reuse-inputs", "put-pages", "put-entries", "update-in-place", "take-experts")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,10 +145,14 @@ class CompileOptions:
     )
     in_place: bool = _option(
         True,
-        "write a few positions of an argument into the blocks around them, in place, instead of making a new tensor; "
-        "the host passes the starts of the blocks. When off, and with concrete addresses, the new value is a separate "
-        "tensor",
+        "write a few positions of an argument into the blocks around them, in place: the host passes the starts of "
+        "blocks. When off, and with concrete addresses, the new value is a separate tensor",
         sets=("update-in-place", ENABLED),
+    )
+    whole_pages: bool = _option(
+        True,
+        "store prompts page by page, in place; for calls with other slots the program is compiled again",
+        sets=("put-pages", ENABLED),
     )
     chosen_experts: bool = _option(
         True,
@@ -324,8 +328,8 @@ class CompileOptions:
             if sets is None or (len(sets) == 1 and not value):
                 continue
             chosen.setdefault(sets[0], {}).update({sets[1]: value} if len(sets) == 2 else {})
-        for name in ("reuse-inputs", "put-entries"):
-            chosen[name] = {ENABLED: self.in_place}
+        for name, asked in (("reuse-inputs", True), ("put-entries", True), ("put-pages", self.whole_pages)):
+            chosen[name] = {ENABLED: self.in_place and asked}
         for name in (_TO_ROWS, _TO_LAYOUTS):  # a layout depends on the format
             chosen[name] = dict(chosen[_TO_KERNEL])
         chosen["pad-heads"] = {"keep_float32": self.keep_float32}

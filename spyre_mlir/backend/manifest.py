@@ -140,6 +140,7 @@ def _block(tile: TileOp) -> JsonObject:
     added |= {"plus": entry.offset} if entry.offset else {}
     added |= {"from_end": True} if entry.from_end else {}
     added |= {"per": entry.per} if entry.per > 1 else {}
+    added |= {"run": entry.run} if entry.run > 1 else {}
     return {"position": named, **added, "entries": tile.step.value.data, "bytes_apart": tile.step_bytes}
 
 

@@ -47,7 +47,7 @@ OFF: Mapping[str, object] = {ENABLED: False}
 STAGES = (
     Stage(f"{OUTLINE}?", legality.ATEN),
     Stage(
-        "@aten,place-inputs,reuse-inputs,put-entries,part-caches,turn-loops,fold-sinks,slice-columns,turn-heads,part-columns,take-experts,spread-experts,pad-heads,convolve-patches,shift-rows,fold-padding,join-places,order-channels,part-sums,convolve-rows,group-channels,decompose-aten,cse,@aten-decomposed,"
+        "@aten,place-inputs,reuse-inputs,put-pages,put-entries,part-caches,turn-loops,fold-sinks,slice-columns,turn-heads,part-columns,take-experts,spread-experts,pad-heads,convolve-patches,shift-rows,fold-padding,join-places,order-channels,part-sums,convolve-rows,group-channels,decompose-aten,cse,@aten-decomposed,"
         "convert-aten-to-spyre-loop,scale-results,split-products,update-in-place,forward-copies,join-parts,pack-weights,schedule-host-steps,@spyre.loop",
         legality.LOOP,
     ),
@@ -64,6 +64,7 @@ LEVELS = tuple(stage.level for stage in STAGES)
 # Passes to the loop level that choose a quicker form by the extents of tensors: without them, programs that differ in
 # sizes alone have the same ops. Passes that look at channels alone, which no size of a call changes, need not be here.
 QUICKER_FORMS = (
+    "put-pages",
     "put-entries",
     "part-caches",
     "part-columns",

@@ -6,35 +6,27 @@ Decision: docs/decisions/0159-large-integers-are-the-hosts.md
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from xdsl.dialects.builtin import ModuleOp
 
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.ir.call_effects import runs_once
 from spyre_mlir.errors import FaultKind, IntegerRangeError, MachineFault, frames_of_ours
-from spyre_mlir.machine.faults import FaultLog
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.runtime.one_at_a_time import OneAtATime
-
-if TYPE_CHECKING:
-    from spyre_mlir.frontend import Program
+from spyre_mlir.runtime.whole_pages import CalledWithAnySlots
 
 
 class LargerIntegersWarning(UserWarning):
     """A program was compiled again because a call had integers beyond those of the device."""
 
 
-class CalledExactly:
+class CalledExactly(CalledWithAnySlots):
     """Base of programs that are compiled again where a call meets larger integers than the device has."""
 
-    log: FaultLog
-    _program: Program
-    _options: CompileOptions
     _exact: Self | None = None
     _turns: OneAtATime
 
@@ -54,7 +46,7 @@ class CalledExactly:
         with self._turns:
             if self._exact is None:
                 try:
-                    return self._call(args, kwargs)
+                    return self._call_in_either_form(args, kwargs)
                 except (IntegerRangeError, MachineFault) as met:
                     if (options := exact_options(met, self._options, self._program.module)) is None:
                         raise
@@ -68,15 +60,8 @@ class CalledExactly:
         made = copy(self)
         made._options = replace(self._options, numerics="exact")
         made._exact = None if self._exact is None else self._exact.in_exact_numerics()
+        made._scattered = None if self._scattered is None else self._scattered.in_exact_numerics()
         return made
-
-    @abstractmethod
-    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Run the bundle."""
-
-    @abstractmethod
-    def _compiled_again(self, options: CompileOptions) -> Self:
-        """Return the same program with other options."""
 
 
 def exact_options(

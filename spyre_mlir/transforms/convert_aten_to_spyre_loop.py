@@ -41,7 +41,7 @@ from spyre_mlir.ops.table import Family, OpEntry
 from spyre_mlir.plugins import registry
 from spyre_mlir.transforms.aten_to_loop.constant_tensors import known_value
 from spyre_mlir.transforms.aten_to_loop.contractions import lower_product, lower_whole_product
-from spyre_mlir.transforms.aten_to_loop.entries import lower_put_entry
+from spyre_mlir.transforms.aten_to_loop.entries import lower_put_entry, lower_put_page
 from spyre_mlir.transforms.aten_to_loop.gathers import beyond_reach, lower_pages, lower_rows
 from spyre_mlir.transforms.aten_to_loop.legality import check_not_empty, check_supported
 from spyre_mlir.transforms.aten_to_loop.loop_builder import LoopBuilder, stems
@@ -248,6 +248,7 @@ BY_ENTRY: dict[str, AtenLowering] = {
     gathers.index_select.name: lower_index_select,
     gathers.take_pages.name: lower_take_pages,
     entries.put_entry.name: lower_put_entry,
+    entries.put_page.name: lower_put_page,
 }
 
 

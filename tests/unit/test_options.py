@@ -55,9 +55,12 @@ def test_fields_of_passes_follow_from_the_options() -> None:
         "take-experts": {"enabled": False},
         "update-in-place": {"enabled": False},  # an address that is in a file is the same in every call
         "reuse-inputs": {"enabled": False},
+        "put-pages": {"enabled": False},
         "put-entries": {"enabled": False},
     }
-    assert CompileOptions(in_place=False).passes()["put-entries"] == {"enabled": False}
+    for name in ("put-entries", "put-pages"):
+        assert CompileOptions(in_place=False).passes()[name] == {"enabled": False}
+    assert CompileOptions(whole_pages=False).passes()["put-pages"] == {"enabled": False}
     # An address that is in a file cannot advance from trip to trip.
     assert CompileOptions(addresses="concrete").passes()["plan"] == {"loops": False}
     assert CompileOptions(tile=False).passes()["plan"] == {"loops": False}

@@ -42,7 +42,8 @@ class BlockNumberOp(IRDLOperation):
         C2: blocks of `size` divide `extent`.
 
     With ``plus 1``, `position` + 1 is meant; with ``from_end``, `extent` is added to what is negative. With ``per 64``,
-    positions count 64 places of each of `extent` entries.
+    positions count 64 places of each of `extent` entries, and with ``run 64``, this one and those behind it are the
+    first 64 places of the entry, in order.
     """
 
     name = "spyre.kernel.block_number"
@@ -54,12 +55,13 @@ class BlockNumberOp(IRDLOperation):
     offset = opt_prop_def(IntegerAttr[I64])
     from_end = opt_prop_def(UnitAttr)
     per = opt_prop_def(IntegerAttr[I64])
+    run = opt_prop_def(IntegerAttr[I64])
     result = result_def(IndexType)
 
     traits = traits_def(Pure())
     assembly_format = (
-        "`of` $position (`number` $number^)? (`plus` $offset^)? (`from_end` $from_end^)? (`per` $per^)? `,` "
-        "`blocks` `of` $size `in` $extent attr-dict `:` type($position)"
+        "`of` $position (`number` $number^)? (`plus` $offset^)? (`from_end` $from_end^)? (`per` $per^)? "
+        "(`run` $run^)? `,` `blocks` `of` $size `in` $extent attr-dict `:` type($position)"
     )
 
     def __init__(self, position: SSAValue, size: int, extent: int, named: NamedEntry = THE_ENTRY) -> None:

@@ -47,22 +47,25 @@ class NamedEntry:
         from_end: whether the sum counts from the end if it is negative.
         number: which of several positions it is, in row-major order; None if there is one.
         per: how many places an entry has, if positions count those: place p is one of entry p / `per`, rounded down.
+        run: how many positions from this one on have to be the first places of the entry, in order; 1 if none has to.
     """
 
     offset: int = 0
     from_end: bool = False
     number: int | None = None
     per: int = 1
+    run: int = 1
 
     @classmethod
     def of(cls, op: HasEntry) -> NamedEntry:
         """Return what the properties of an op say."""
-        offset, number, per = (None if n is None else n.value.data for n in (op.offset, op.number, op.per))
-        return cls(offset or 0, op.from_end is not None, number, 1 if per is None else per)
+        offset, number, per, run = (None if n is None else n.value.data for n in (op.offset, op.number, op.per, op.run))
+        return cls(offset or 0, op.from_end is not None, number, 1 if per is None else per, 1 if run is None else run)
 
     def properties(self) -> dict[str, Attribute]:
         """Return the properties that say so: none for the entry that one position counts."""
-        said = {"offset": self.offset or None, "number": self.number, "per": None if self.per == 1 else self.per}
+        several = {name: None if count == 1 else count for name, count in (("per", self.per), ("run", self.run))}
+        said = {"offset": self.offset or None, "number": self.number, **several}
         found: dict[str, Attribute] = {k: IntegerAttr(v, i64) for k, v in said.items() if v is not None}
         return found | ({"from_end": UnitAttr()} if self.from_end else {})
 
@@ -71,6 +74,10 @@ class NamedEntry:
         check_position(position, self.number)
         if self.per < 1:
             raise VerifyException(f"entries of {self.per} places; try 1 or more")
+        if not 1 <= self.run <= self.per:
+            raise VerifyException(f"runs of {self.run} places in entries of {self.per}")
+        if self.run > 1:
+            check_position(position, (self.number or 0) + self.run - 1)
 
 
 class HasEntry(Protocol):
@@ -91,6 +98,10 @@ class HasEntry(Protocol):
     @property
     def per(self) -> IntegerAttr[I64] | None:
         """The number of places of an entry."""
+
+    @property
+    def run(self) -> IntegerAttr[I64] | None:
+        """The number of positions that are the first places of the entry."""
 
 
 THE_ENTRY = NamedEntry()
@@ -129,7 +140,8 @@ class BlockOp(IRDLOperation):
         C3: `position` is one integer, or has one with this `number`; when the program runs, it is that of an entry.
 
     With ``plus 1``, entry `position` + 1 is meant; with ``from_end``, negative ones count from the end. With
-    ``per 64``, positions count 64 places of each entry.
+    ``per 64``, positions count 64 places of each entry; ``run 64`` says that this position and those behind it are the
+    first 64 places of the entry, in order.
     """
 
     name = "spyre.loop.block"
@@ -141,12 +153,13 @@ class BlockOp(IRDLOperation):
     offset = opt_prop_def(IntegerAttr[I64])
     from_end = opt_prop_def(UnitAttr)
     per = opt_prop_def(IntegerAttr[I64])
+    run = opt_prop_def(IntegerAttr[I64])
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
     assembly_format = (
         "$source `dim` $dim `at` $position (`number` $number^)? (`plus` $offset^)? (`from_end` $from_end^)? "
-        "(`per` $per^)? attr-dict `:` "
+        "(`per` $per^)? (`run` $run^)? attr-dict `:` "
         "type($source) `,` type($position) `->` type($result)"
     )
 
@@ -187,12 +200,13 @@ class PutOp(IRDLOperation):
     offset = opt_prop_def(IntegerAttr[I64])
     from_end = opt_prop_def(UnitAttr)
     per = opt_prop_def(IntegerAttr[I64])
+    run = opt_prop_def(IntegerAttr[I64])
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
     assembly_format = (
         "$block `into` $dest `dim` $dim `at` $position (`number` $number^)? (`plus` $offset^)? "
-        "(`from_end` $from_end^)? (`per` $per^)? attr-dict `:` "
+        "(`from_end` $from_end^)? (`per` $per^)? (`run` $run^)? attr-dict `:` "
         "type($block) `,` type($dest) `,` type($position) `->` type($result)"
     )
 

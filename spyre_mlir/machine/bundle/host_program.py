@@ -59,7 +59,7 @@ from spyre_mlir.machine.faults import FaultKind, FaultLog, Place, Standing, faul
 from spyre_mlir.machine.levels.buffers import after_moves, sent_integers, source_name
 from spyre_mlir.machine.levels.calls import FunctionRules
 from spyre_mlir.machine.levels.control_flow import CardControlFunctions
-from spyre_mlir.machine.levels.host_blocks import BlockFunctions
+from spyre_mlir.machine.levels.host_blocks import BlockFunctions, check_runs
 from spyre_mlir.machine.levels.host_ops import HostStepFunctions
 from spyre_mlir.machine.levels.loop import known_numbers
 from spyre_mlir.machine.levels.named_places import check_places
@@ -312,6 +312,7 @@ def run_keeping(
     narrow = settings.numerics != "exact"
     arguments = [argument_of(main, n, x, narrow=narrow) for n, x in enumerate(inputs)]
     check_places(main, lambda number: numbers_of(arguments[number]))
+    check_runs(main, arguments)
     interpreter = Interpreter(program.host)
     memory = memory_for(settings, spec_at(main))
     memory.log = log or memory.log

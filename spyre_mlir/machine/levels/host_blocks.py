@@ -5,6 +5,7 @@ Decision: docs/decisions/0139-the-host-says-where-a-block-starts.md
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 import numpy as np
@@ -16,8 +17,8 @@ from spyre_mlir.dialects.argument_notes import NAME, note_of
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp
 from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, NamedEntry, PutOp
 from spyre_mlir.dialects.tensors import shape_of
-from spyre_mlir.errors import InputError
-from spyre_mlir.machine.arrays import HostArray
+from spyre_mlir.errors import InputError, NoRunError
+from spyre_mlir.machine.arrays import Array, HostArray
 from spyre_mlir.machine.faults import place_of
 
 
@@ -26,10 +27,12 @@ def block_number(op: BlockNumberOp | BlockOp | PutOp, given: HostArray, size: in
 
     Raises:
         InputError: the dimension has no such entry.
+        NoRunError: positions from this one on are not the first places of the entry, where they have to be.
     """
     named = NamedEntry.of(op)
     places = extent * named.per
-    place = int(given.values.reshape(-1)[named.number or 0]) + named.offset
+    numbers = given.values.reshape(-1)[named.number or 0 :][: named.run]
+    place = int(numbers[0]) + named.offset
     first = -places if named.from_end else 0
     if not first <= place < places:
         one = "" if named.number is None else f"integer {named.number} of "
@@ -40,7 +43,44 @@ def block_number(op: BlockNumberOp | BlockOp | PutOp, given: HostArray, size: in
             where=place_of(op),
             hint="pass a position inside of the tensor, or a longer tensor",
         )
-    return place % places // (size * named.per)
+    found = place % places // (size * named.per)
+    if named.run > 1:
+        _check_run(op, numbers, range(found * named.per, found * named.per + named.run), places)
+    return found
+
+
+def _check_run(op: BlockNumberOp | BlockOp | PutOp, numbers: Array, wanted: range, places: int) -> None:
+    """Raises NoRunError unless positions are the places of a run, from the end where they are negative."""
+    if (wrong := np.flatnonzero(np.where(numbers < 0, numbers + places, numbers) != wanted)).size:
+        one, number = int(wrong[0]), NamedEntry.of(op).number or 0
+        raise NoRunError(
+            f"integer {number + one} of {_name(op.position)} is {numbers[one]}, and the program stores whole pages: "
+            f"integers {number} to {number + len(numbers) - 1} have to be the places of one page in order",
+            where=place_of(op),
+            hint="compile the model with whole_pages=False, which stores tokens anywhere",
+        )
+
+
+def check_runs(main: FuncOp, arguments: Sequence[object]) -> None:
+    """Look at the runs of positions that a function is called with, before anything of it runs.
+
+    Args:
+        main: the function.
+        arguments: of it.
+
+    Raises:
+        InputError: a position is none of the tensor that it points into.
+        NoRunError: positions are not those of whole pages, where they have to be.
+    """
+    seen = set[tuple[BlockArgument, NamedEntry, int]]()
+    for op in main.body.block.ops:
+        if not isinstance(op, BlockNumberOp) or op.run is None or not isinstance(op.position, BlockArgument):
+            continue
+        key = op.position, NamedEntry.of(op), op.extent.value.data
+        given = arguments[op.position.index]
+        if key not in seen and isinstance(given, HostArray):
+            seen.add(key)
+            block_number(op, given, op.size.value.data, op.extent.value.data)
 
 
 def _name(position: SSAValue) -> str:
@@ -92,4 +132,4 @@ def _box(op: BlockOp | PutOp, whole: SSAValue, part: SSAValue, position: HostArr
     return tuple(slice(start, start + size) if d == dim else slice(None) for d in range(len(shape)))
 
 
-__all__ = ["BlockFunctions", "block_number"]
+__all__ = ["BlockFunctions", "block_number", "check_runs"]

@@ -21,26 +21,19 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 from xdsl.context import Context
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, UnitAttr
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from spyre_mlir.dialects.argument_notes import kind_of
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.aten_arguments import PLACED
 from spyre_mlir.dialects.spyre.loop_blocks import BLOCK
 from spyre_mlir.dialects.tensors import element_of, integer_bits, shape_of
 from spyre_mlir.hw.formats import EXACT_INTEGERS, FP32
 from spyre_mlir.ops.native.entries import PUT_ENTRY
-from spyre_mlir.transforms.utils.aten_ops import AtenWriter, erase_unread, unshaped
-from spyre_mlir.transforms.utils.overwritten import overwritten_arguments
-from spyre_mlir.transforms.utils.stored_entries import (
-    StoredEntries,
-    host_positions,
-    only_reader,
-    stored_entries,
-)
+from spyre_mlir.transforms.utils.aten_ops import AtenWriter, unshaped
+from spyre_mlir.transforms.utils.host_stores import StoreWriter, host_stores, rewrite_stores
+from spyre_mlir.transforms.utils.stored_entries import StoredEntries
 
 # Each entry has kernels of its own: more would take seconds to plan.
 MOST_ENTRIES = 64
@@ -60,24 +53,8 @@ class PutEntriesPass(ModulePass):
     @override
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrite the functions that take tensors of the host."""
-        for function, pairs, is_region in overwritten_arguments(op):
-            returned = function.get_return_op()
-            found = list[StoredEntries]()
-            for argument, result in sorted(pairs):
-                old = function.body.block.args[argument]
-                one = None if returned is None else stored_entries(unshaped(returned.operands[result]))
-                if one is not None and one.old is old and _is_few(one) and _is_hosts(function, one, is_region):
-                    found.append(one)
-            _rewrite(found)
-
-
-def _is_hosts(function: func.FuncOp, found: StoredEntries, is_region: bool) -> bool:
-    """Whether the host has the positions, and the tensor, which nothing else reads."""
-    values = found.old, host_positions(found)
-    ours = all(
-        isinstance(v, BlockArgument) and (not is_region or kind_of(function, v.index) is not None) for v in values
-    )
-    return ours and only_reader(found.old)
+        for found in host_stores(op):
+            rewrite_stores([one for one in found if _is_few(one)], _one_by_one)
 
 
 def _is_few(found: StoredEntries) -> bool:
@@ -91,20 +68,10 @@ def _is_few(found: StoredEntries) -> bool:
     return counted and is_float and found.count <= MOST_ENTRIES and _LEAST_BLOCKS * found.count <= blocks
 
 
-def _rewrite(found: Sequence[StoredEntries]) -> None:
-    """Rewrites the operators all of whose results are found."""
-    by_op = dict[AtenOp, list[StoredEntries]]()
-    for one in found:
-        by_op.setdefault(one.op, []).append(one)
-    for op, stored in by_op.items():
-        if len(stored) != len(op.results):
-            continue
-        writer = AtenWriter(op)
-        places = _places(writer, stored[0])
-        for one in stored:
-            made = _stored(writer, one, places)
-            _replace(writer, one, made)
-        erase_unread(op)
+def _one_by_one(writer: AtenWriter, first: StoredEntries) -> StoreWriter:
+    """Entries of both tensors of an operator are stored at the same places."""
+    places = _places(writer, first)
+    return lambda one: _stored(writer, one, places)
 
 
 def _places(writer: AtenWriter, found: StoredEntries) -> Sequence[SSAValue]:
@@ -125,22 +92,6 @@ def _stored(writer: AtenWriter, found: StoredEntries, places: Sequence[SSAValue]
         assert isinstance(made.owner, AtenOp)
         made.owner.attributes[PLACED] = UnitAttr()
     return made
-
-
-def _replace(writer: AtenWriter, found: StoredEntries, made: SSAValue) -> None:
-    """Let readers of a new value read what is made, those of views in the shape of the tensor without a view."""
-    result, shape = found.result, shape_of(made)
-    made.name_hint = result.name_hint
-    if shape_of(result) == shape:
-        result.replace_all_uses_with(made)
-        return
-    for use in list(result.uses):
-        view = use.operation
-        if isinstance(view, AtenOp) and unshaped(view.results[0]) is result and shape_of(view.results[0]) == shape:
-            view.results[0].replace_all_uses_with(made)
-            erase_unread(view)
-    if result.uses:
-        result.replace_all_uses_with(writer.call("view", self=made, size=shape_of(result)))
 
 
 __all__ = ["MOST_ENTRIES", "PutEntriesPass"]

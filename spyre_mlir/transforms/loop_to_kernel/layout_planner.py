@@ -72,6 +72,7 @@ class LayoutPlanner:
         self.room = WeightRoom()
         self.packed: dict[Hashable, Any] = {}  # weights of words; see `unpacking`
         self.versions: dict[SSAValue, DeviceForms] = {}
+        self.replaced: dict[Operation, DeviceForms] = {}  # blocks that are not made of what they replace, by their puts
         self.origin: Operation | None = None
         self.chosen, self.arguments, self.ranges = ChosenLayouts(), ArgumentLayouts(), Ranges()
         self.all_integers = Ranges(checks=False, beyond_device=True)

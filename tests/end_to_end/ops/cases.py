@@ -46,6 +46,7 @@ ELSEWHERE = frozenset(
         "spyre::group_norm_by_channels",  # see unit/ops/composed/nn/test_group_normalization.py
         "spyre::softmax_beside",  # see unit/ops/composed/nn/test_softmax.py
         "spyre::put_entry",  # see unit/ops/native/test_entries.py
+        "spyre::put_page",
         "spyre::take_pages",  # see unit/ops/native/test_gathers.py
         "spyre::convolve_rows",  # see unit/ops/composed/nn/test_row_convolution.py
     }

@@ -130,6 +130,7 @@ NO_FORM = {
     ),
     "transforms.aten_forms.recognition.taken_patches._MOST_OPS": "how far patches are looked for, for speed",
     "transforms.aten_forms.put_entries.MOST_ENTRIES": "which entries are put one by one; test_put_entries.py has both",
+    "transforms.aten_forms.put_pages.MOST_PAGES": "which prompts are stored page by page; test_put_pages.py has both",
     "transforms.aten_forms.part_caches._HEADS": "the number of a dimension of every cache in pages",
     "transforms.aten_forms.put_entries._LEAST_BLOCKS": "which entries are put one by one; test_put_entries.py has both",
     "transforms.utils.stored_entries._LEAST_BITS": "which integers number places",

@@ -26,7 +26,7 @@ from tests.unit.pipeline.programs import passes_of, program
 
 CONTEXT = make_context()
 TO_LOOP = (
-    "place-inputs,reuse-inputs,put-entries,part-caches,turn-loops,fold-sinks,slice-columns,turn-heads,part-columns,take-experts,spread-experts,pad-heads,convolve-patches,shift-rows,fold-padding,join-places,order-channels,part-sums,convolve-rows,group-channels,decompose-aten,cse,convert-aten-to-spyre-loop,"
+    "place-inputs,reuse-inputs,put-pages,put-entries,part-caches,turn-loops,fold-sinks,slice-columns,turn-heads,part-columns,take-experts,spread-experts,pad-heads,convolve-patches,shift-rows,fold-padding,join-places,order-channels,part-sums,convolve-rows,group-channels,decompose-aten,cse,convert-aten-to-spyre-loop,"
     "scale-results,split-products,update-in-place,forward-copies,join-parts,pack-weights,schedule-host-steps"
 )
 TO_KERNEL = (

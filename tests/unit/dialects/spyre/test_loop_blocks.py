@@ -49,6 +49,19 @@ def test_one_of_several_positions(number: int) -> None:
         BlockOp(whole, 0, positions, 1, NamedEntry(number=0, per=0)).verify()
 
 
+def test_a_run_is_in_one_entry_and_has_all_its_positions() -> None:
+    whole, positions = value(8, 64), value(70, element=i64)
+    named = NamedEntry(number=6, per=64, run=64)
+    block = BlockOp(whole, 0, positions, 1, named)
+    block.verify()
+    assert NamedEntry.of(block) == named
+    with pytest.raises(VerifyException, match="expected integers, more than 70"):
+        BlockOp(whole, 0, positions, 1, NamedEntry(number=7, per=64, run=64)).verify()
+    for run in (0, 65):
+        with pytest.raises(VerifyException, match=f"runs of {run} places in entries of 64"):
+            BlockOp(whole, 0, positions, 1, NamedEntry(number=0, per=64, run=run)).verify()
+
+
 def test_a_dimension_that_is_none() -> None:
     with pytest.raises(VerifyException, match="dimension 2 of a tensor of rank 2"):
         PutOp(value(2, 64), value(2, 256), 2, value(1, element=i64)).verify()

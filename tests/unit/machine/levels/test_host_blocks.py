@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spyre_mlir.errors import InputError
+from spyre_mlir.errors import InputError, NoRunError
 from tests.unit.machine.modules import run
 
 HOST, AT = "tensor<4x192xf32>", "tensor<1xi64>"
@@ -58,3 +58,29 @@ def test_what_is_added_to_a_position(body: str) -> None:
     np.testing.assert_array_equal(run(program(body), x.copy(), np.array([60])), expected)
     with pytest.raises(InputError, match=r"argument 1 plus 5 is 192, and the tensor .* has entries 0 to 191"):
         run(program(body), x, np.array([187]))
+
+
+PAGES, NUMBERS = "tensor<4x3xf32>", "tensor<4xi64>"
+RUN = f"""
+    %b = spyre.loop.block %x dim 0 at %y number 1 from_end per 3 run 3 : {PAGES}, {NUMBERS} -> tensor<1x3xf32>
+    func.return %b : tensor<1x3xf32>"""
+
+
+def page(*numbers: int) -> object:
+    x = np.arange(12.0).reshape(4, 3)
+    return run(f"func.func @main(%x: {PAGES}, %y: {NUMBERS}) -> tensor<1x3xf32> {{{RUN}\n}}", x, np.array(numbers))
+
+
+@pytest.mark.parametrize("numbers", [(0, 6, 7, 8), (99, -6, -5, -4), (0, 6, -5, 8)])
+def test_a_run_of_positions_is_an_entry(numbers: tuple[int, ...]) -> None:
+    np.testing.assert_array_equal(page(*numbers), [[6, 7, 8]])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "told"),
+    [((0, 7, 8, 9), "integer 1 of argument 1 is 7"), ((0, 6, 8, 7), "integer 2 of argument 1 is 8")],
+    ids=["from its second place on", "out of order"],
+)
+def test_a_run_that_is_none(numbers: tuple[int, ...], told: str) -> None:
+    with pytest.raises(NoRunError, match=rf"{told}, .* integers 1 to 3 have to be the places of one page in order"):
+        page(*numbers)

@@ -33,3 +33,17 @@ def test_all_of_it_is_made_anew(notes: str) -> None:
     module = passed(text(notes), "convert-aten-to-spyre-loop")
     assert not ops(module, BlockOp)
     assert [shape_of(op.result) for op in ops(module, NestOp)] == [(256,), (4, 64, 2, 8)]
+
+
+@pytest.mark.parametrize(("count", "blocks"), [(64, 0), (40, 1)])
+def test_a_page_is_written_whole_or_selected(count: int, blocks: int) -> None:
+    page = "tensor<1x64x2x8xf16>"
+    types = f"{CACHE}, {page}, tensor<1x128xi64>"
+    call = f'aten.call "spyre::put_page"(%x, %e, %at) {{dim = 0, number = 64, count = {count}}} : ({types})'
+    arguments = f"%x: {CACHE}, %e: {page}, %at: tensor<1x128xi64>"
+    text = f"func.func @main({arguments}) -> {CACHE} {{ %0 = {call} -> {CACHE} func.return %0 : {CACHE} }}"
+    module = passed(text, "convert-aten-to-spyre-loop")
+    (put,) = ops(module, PutOp)
+    assert NamedEntry.of(put) == NamedEntry(from_end=True, number=64, per=64, run=count)
+    assert [shape_of(block.result) for block in ops(module, BlockOp)] == [(1, 64, 2, 8)] * blocks
+    assert not [op for op in ops(module, NestOp) if shape_of(op.result) == (4, 64, 2, 8)], "nothing walks the cache"

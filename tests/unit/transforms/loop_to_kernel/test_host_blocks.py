@@ -57,7 +57,23 @@ def test_a_block_of_something_else() -> None:
       %y = spyre.loop.put %n into %x dim 0 at %at : {BLOCK}, {CACHE}, {AT} -> {CACHE}
       func.return %y : {CACHE}
     }}"""
-    with pytest.raises(UnsupportedError, match="made of something else than the one it replaces"):
+    module = passed(text, "convert-spyre-loop-to-spyre-kernel")
+    (tile,), (kernel,) = ops(module, TileOp), ops(module, KernelOp)
+    assert kernel.output is tile.result, "it is written without a read of what it replaces"
+
+
+@pytest.mark.parametrize("twice", [False, True], ids=["given", "in two tensors"])
+def test_a_block_that_nothing_writes_where_it_is_put(twice: bool) -> None:
+    """A kernel writes one block: the other tensor would stay as it is."""
+    made = neg("%other", "%n") if twice else ""
+    source = "%n" if twice else "%other"
+    text = f"""func.func @main(%x: {CACHE}, %z: {CACHE}, %at: {AT}, %other: {BLOCK}) -> ({CACHE}, {CACHE}) {{
+      {made}
+      %y = spyre.loop.put {source} into %x dim 0 at %at : {BLOCK}, {CACHE}, {AT} -> {CACHE}
+      %w = spyre.loop.put {source} into %z dim 0 at %at : {BLOCK}, {CACHE}, {AT} -> {CACHE}
+      func.return %y, %w : {CACHE}, {CACHE}
+    }}"""
+    with pytest.raises(UnsupportedError, match="a block that no kernel writes where it is put"):
         passed(text, "convert-spyre-loop-to-spyre-kernel")
 
 

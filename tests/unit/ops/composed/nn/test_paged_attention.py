@@ -14,6 +14,7 @@ import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
 from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.spec import SPYRE
+from spyre_mlir.ops.composed.nn import paged_attention
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.pipeline import lower
 from spyre_mlir.universe import make_context
@@ -85,6 +86,29 @@ def test_tokens_are_stored_at_their_slots(slots: list[list[int]]) -> None:
 def test_a_query_sees_the_places_of_its_sequence(count: int, ends: list[int], starts: list[int]) -> None:
     q, (keys, values), where = queries(count), caches(), places(ends, starts)
     agrees(Compute(), (q, keys, values, *where), attended(q, keys, values, SCALE, *where))
+
+
+@pytest.mark.parametrize("window", [None, 70])
+def test_blocks_of_queries_see_fewer_places(monkeypatch: pytest.MonkeyPatch, window: int | None) -> None:
+    """A prompt of two pages and a part, as one chunk and behind places that are there."""
+    monkeypatch.setattr(paged_attention, "MOST_QUERIES", 64)
+    q, (keys, values) = queries(140), caches()
+    where = torch.tensor([192, 150]), torch.tensor([0, 20]), torch.tensor([[3, 5, 2], [1, 0, 4]])
+    if window is None:
+        agrees(Compute(), (q, keys, values, *where), attended(q, keys, values, SCALE, *where))
+        return
+    sinks = torch.tensor([0.5, -1.0, 2.0, 0.0])
+    wanted = attended(q, keys, values, SCALE, *where, sinks, window)
+    agrees(Sunk(window), (q, keys, values, *where, sinks), wanted)
+
+
+@pytest.mark.parametrize(("count", "pages", "most_us"), [(512, 32, 850), (1024, 16, 620)])
+def test_scores_of_chunks_stay_in_the_scratchpads(count: int, pages: int, most_us: float) -> None:
+    """67 MB of scores are neither written nor read, and a first chunk has none behind its blocks."""
+    half, counts = {"dtype": torch.float16, "device": "meta"}, {"dtype": torch.int64, "device": "meta"}
+    cache, ends = torch.empty(256, 64, 8, 128, **half), torch.empty(1, **counts)
+    given = torch.empty(1, count, 32, 128, **half), cache, cache, ends, ends, torch.empty(1, pages, **counts)
+    assert spyre_mlir.compile(Compute(), given).timeline().total_us < most_us
 
 
 @pytest.mark.parametrize("heads", [1, 4])

@@ -160,7 +160,7 @@ def load(
     made = {number: LoadedModel(place, options, check=check) for number, place in saved.folders.items()}
     exported = read_exported(folder / EXPORTED_FILE)
     chosen = CompileOptions.of({**saved.choices, **choices}, by="load")
-    return build_parted(exported, saved.name, exported, chosen, saved.specializations, made, saved.masked)
+    return build_parted(exported, saved.name, exported, chosen, saved.specializations, made, saved.masked, saved.apart)
 
 
 def _loaded_dynamic(folder: Path, choices: Mapping[str, Any], *, check: bool) -> DynamicModel:

@@ -116,6 +116,7 @@ def build_parted(
     specializations: int,
     made: Mapping[int, CompiledModel] | None = None,
     masked: Collection[int] = (),
+    apart: Collection[int] = (),
 ) -> PartedModel:
     """A model in which data decides sizes, in parts.
 
@@ -149,6 +150,7 @@ def build_parted(
         specializations=specializations,
         made=made,
         masked=masked,
+        apart=apart,
         bounding=None if options.max_size is None else Bounding(options, size_makers(program), build),
     )
 

@@ -42,12 +42,14 @@ class BoundedPart:
         program: for the largest sizes.
         most: the largest sizes.
         makers: what makes them.
+        apart: whether the program is for sizes that no other value of the piece has.
     """
 
     piece: PaddedPiece
     program: CompiledModel
     most: SizesBySymbol
     makers: Makers
+    apart: bool = False
     _small: dict[tuple[int, ...], bool] = field(default_factory=dict[tuple[int, ...], bool])
 
     def run(self, inputs: Sequence[Any], run: Callable[[CompiledModel, tuple[Any, ...]], Any]) -> Any:
@@ -65,7 +67,7 @@ class BoundedPart:
         if sizes is None:
             return None
         self._check(sizes)
-        compiled = _compiled(self.most, self.piece, self.piece.is_masked)
+        compiled = _compiled(self.most, self.piece, self.piece.is_masked, self.apart)
         if any(size > compiled[symbol] for symbol, size in sizes.items()) or not self._stands_for(inputs, sizes):
             return None
         given = self.piece.arguments(inputs, sizes, compiled)
@@ -130,27 +132,25 @@ class Bounding:
         except UnsupportedError as refused:
             raise _refusal(name, refused) from refused
         most = self._most(plain)
-        try:
-            return self._proved(plain, most)
-        except (UnsupportedError, ImportProgramError) as refused:
-            masked = PaddedPiece(piece, name, masked=True, bounds=_compiled(most, plain, masked=True))
-            if not masked.is_masked:
-                raise self._behind(plain, name, refused) from refused
-        try:
-            return self._proved(masked, masked.with_largest_derived(most))
-        except (UnsupportedError, ImportProgramError) as refused:
-            raise self._behind(plain, name, refused) from refused
+        refusals = list[SpyreError]()
+        for padded, bounds, apart in _ways(piece, name, plain, most):
+            try:
+                return self._proved(padded, bounds, apart)
+            except (UnsupportedError, ImportProgramError) as refused:
+                if not apart:
+                    refusals.append(refused)
+        raise self._behind(plain, name, refusals[-1]) from refusals[-1]
 
-    def read(self, piece: Piece, name: str, program: CompiledModel, masked: bool) -> BoundedPart:
+    def read(self, piece: Piece, name: str, program: CompiledModel, masked: bool, apart: bool) -> BoundedPart:
         """Return a part whose program was saved."""
         from spyre_mlir.frontend.data_sizes.padded import PaddedPiece
 
         plain = PaddedPiece(piece, name, masked=False)
         most = self._most(plain)
         if not masked:
-            return BoundedPart(plain, program, most, self.makers)
+            return BoundedPart(plain, program, most, self.makers, apart)
         padded = PaddedPiece(piece, name, masked=True, bounds=_compiled(most, plain, masked=True))
-        return BoundedPart(padded, program, padded.with_largest_derived(most), self.makers)
+        return BoundedPart(padded, program, padded.with_largest_derived(most), self.makers, apart)
 
     def _most(self, piece: PaddedPiece) -> dict[Any, int]:
         """The largest sizes by symbol: those of the option, or the program's own where these are less."""
@@ -169,11 +169,11 @@ class Bounding:
             found[symbol] = min(known)
         return found
 
-    def _proved(self, piece: PaddedPiece, bounds: SizesBySymbol) -> BoundedPart:
+    def _proved(self, piece: PaddedPiece, bounds: SizesBySymbol, apart: bool) -> BoundedPart:
         from spyre_mlir.frontend import sizes_of_call
 
         least = piece.least()
-        most = _compiled(bounds, piece, piece.is_masked)
+        most = _compiled(bounds, piece, piece.is_masked, apart)
         program = self._imported(piece, least, most)
         if program.origin is None:
             raise UnsupportedError(f"torch takes the sizes of {program.name} for granted")
@@ -193,7 +193,7 @@ class Bounding:
             size = most[symbol]
             smaller = [(at({**others, symbol: n}), n) for n in sorted({least[symbol], size - 1})]
             check_bucket(at({**others, symbol: size}), size, smaller, self.options)
-        return BoundedPart(piece, self.build(at(most)), bounds, self.makers)
+        return BoundedPart(piece, self.build(at(most)), bounds, self.makers, apart)
 
     def _imported(self, piece: PaddedPiece, least: SizesBySymbol, most: SizesBySymbol) -> Program:
         """The program with symbols: for sizes far apart, or if the model refuses these, for sizes within the bounds."""
@@ -248,17 +248,38 @@ def _check_condition(condition: str, sizes: Mapping[str, int]) -> None:
         raise UnsupportedError(error.message) from error
 
 
-def _compiled(most: SizesBySymbol, piece: PaddedPiece, masked: bool) -> dict[Any, int]:
+def _ways(
+    piece: Piece, name: str, plain: PaddedPiece, most: SizesBySymbol
+) -> Iterator[tuple[PaddedPiece, SizesBySymbol, bool]]:
+    """What to prove of a piece, one after the other: without masks, with them, and with sizes apart from all others."""
+    from spyre_mlir.frontend.data_sizes.padded import PaddedPiece
+
+    yield plain, most, False
+    last, bounds = plain, most
+    masked = PaddedPiece(piece, name, masked=True, bounds=_compiled(most, plain, masked=True))
+    if masked.is_masked:
+        last, bounds = masked, masked.with_largest_derived(most)
+        yield last, bounds, False
+    if _meets_others(most, plain):
+        yield last, bounds, True
+
+
+def _meets_others(most: SizesBySymbol, piece: PaddedPiece) -> bool:
+    """Return whether a bound that the program says is a size that it has besides, as that of the table that is read."""
+    return any(size in piece.extents() for size in most.values())
+
+
+def _compiled(most: SizesBySymbol, piece: PaddedPiece, masked: bool, apart: bool = False) -> dict[Any, int]:
     """The sizes of the program: one more than the least at least, with which it is compared, and apart from each other.
 
     Equal constants are one argument, so that a program with several equal sizes has fewer than one for smaller sizes.
     Masks bring constants, so that with them sizes are apart from all others of the piece, unless the program says how
-    large they are: it may read as many rows of a tensor.
+    large they are: it may read as many rows of a tensor. If that is refused, all sizes are tried apart from others.
     """
     least, found = piece.least(), dict[Any, int]()
     for symbol, bound in most.items():
         size = max(bound, least[symbol] + 1)
-        is_free = masked and (piece.derives(symbol) or piece.upper(symbol) is None)
+        is_free = apart or (masked and (piece.derives(symbol) or piece.upper(symbol) is None))
         fixed = piece.extents() if is_free else frozenset[int]()
         while _is_near(size, found.values(), _APART) or _is_near(size, fixed, _APART - 1):
             size += 1

@@ -27,7 +27,7 @@ from spyre_mlir.dynamic.exported import (
 if TYPE_CHECKING:
     from spyre_mlir.dialects.superdsc.model.json_value import Json
 
-_FORMAT, _VERSION = "spyre-mlir model in parts", 2
+_FORMAT, _VERSION = "spyre-mlir model in parts", 3
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class SavedModel:
         choices: the options that it was compiled with, without those about calls.
         folders: the bundle directories, by the number of the part.
         masked: numbers of parts with a bound whose padding is masked.
+        apart: numbers of those that are compiled for sizes that no other value of the part has.
     """
 
     name: str
@@ -47,6 +48,7 @@ class SavedModel:
     choices: Mapping[str, Any]
     folders: Mapping[int, Path]
     masked: tuple[int, ...] = ()
+    apart: tuple[int, ...] = ()
 
 
 def write_parts(
@@ -82,6 +84,7 @@ def write_parts(
             "options": choices_as_json(saved.choices),
             "bundles": [*parts],
             "masked": [*saved.masked],
+            "apart": [*saved.apart],
             "digests": digests_of(made, [EXPORTED_FILE]),
         }
         (made / PARTS_FILE).write_text(dump_text(text), encoding="utf-8")
@@ -104,5 +107,5 @@ def read_parts(directory: Path, *, check: bool) -> SavedModel:
         check_digests(directory, {EXPORTED_FILE: entry["digests"][EXPORTED_FILE]}, check=check)
         folders = {int(number): directory / f"part_{int(number)}" for number in entry["bundles"]}
         choices = choices_from_json(entry["options"])
-        masked = tuple(int(number) for number in entry["masked"])
-        return SavedModel(str(entry["model"]), int(entry["specializations"]), choices, folders, masked)
+        masked, apart = (tuple(int(number) for number in entry[name]) for name in ("masked", "apart"))
+        return SavedModel(str(entry["model"]), int(entry["specializations"]), choices, folders, masked, apart)

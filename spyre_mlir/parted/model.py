@@ -62,6 +62,7 @@ class PartedModel(ShownAsText, PickledAsSaved):
         specializations: int,
         made: Mapping[int, CompiledModel] | None = None,
         masked: Collection[int] = (),
+        apart: Collection[int] = (),
         bounding: Bounding | None = None,
     ) -> None:
         """Compiles the parts.
@@ -75,6 +76,7 @@ class PartedModel(ShownAsText, PickledAsSaved):
             specializations: how many programs for single sizes are kept of each part.
             made: parts of known sizes, or with a bound, that are compiled already, by number.
             masked: those of them with masks of padding.
+            apart: those of them for sizes that no other value has.
             bounding: compiles parts once for all sizes up to a bound, if there is one.
 
         Raises:
@@ -96,7 +98,7 @@ class PartedModel(ShownAsText, PickledAsSaved):
             if known is None:
                 part.prepare(bounding)
             elif bounding is not None and part.has_size_of_data:
-                part.bounded = bounding.read(part.piece, part.name, known, number in masked)
+                part.bounded = bounding.read(part.piece, part.name, known, number in masked, number in apart)
             else:
                 part.made = known
 
@@ -275,7 +277,8 @@ class PartedModel(ShownAsText, PickledAsSaved):
         path = Path(directory)
         bounded = {n: part.bounded for n, part in enumerate(self._parts) if part.bounded is not None}
         masked = tuple(n for n, part in bounded.items() if part.piece.is_masked)
-        saved = SavedModel(self.name, self._kept, choices_of(self._options), {}, masked)
+        apart = tuple(n for n, part in bounded.items() if part.apart)
+        saved = SavedModel(self.name, self._kept, choices_of(self._options), {}, masked, apart)
         parts = {n: part for n, part in enumerate(self.parts) if isinstance(part, CompiledModel)}
         write_parts(path, saved, self._exported, parts, host_weights)
         return path

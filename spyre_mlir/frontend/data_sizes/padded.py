@@ -69,7 +69,7 @@ class PaddedPiece:
             masks = {s: graph.placeholder(_named("places", s)) for s in reversed(symbols)}
         put = Masks(graph, masks, counts, bounds=bounds or {})
         self.is_masked = (masked and put.put()) or inlined
-        self._least, self._counted = put.least, put.counted | _lines(graph) if self.is_masked else frozenset[int]()
+        self._least, self._counted = put.least, put.counted
         self.is_checked = bool(put.checks)
         if self.is_checked:
             put.return_checks()
@@ -325,12 +325,6 @@ def _derived(graph: Graph, symbols: Collection[Any]) -> Iterator[Any]:
                 if expression is not None and expression not in symbols:
                     found[expression] = None
     yield from (one for one in found if _known_value(one, dict.fromkeys(symbols, 8)) is not None)
-
-
-def _lines(graph: Graph) -> set[int]:
-    """The lengths of constants with one dimension: what a size counts, `[0, 1]`, would be one constant with them."""
-    shapes = [tuple(node.meta["val"].shape) for node in graph.find_nodes(op="get_attr") if "val" in node.meta]
-    return {int(shape[0]) for shape in shapes if len(shape) == 1}
 
 
 def _expression(node: Node) -> Any:

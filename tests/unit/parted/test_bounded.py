@@ -56,6 +56,21 @@ def test_a_size_above_the_bound_is_refused() -> None:
         part.run((torch.ones(3, 4),), lambda _program, inputs: inputs)
 
 
+def test_a_size_that_a_table_has_is_tried_apart_from_it() -> None:
+    """Numbers of all rows of a table, and those of the bound, would be one constant: there is no program for three."""
+    built = list[Program]()
+
+    def added(x: Tensor) -> Tensor:
+        return x[(x.sum(-1) > 0).nonzero().flatten()].cumsum(0)
+
+    part = bounded(added, built)
+    (program,) = built
+    assert part.apart
+    assert [*part.most.values()] == [3]
+    assert sorted(argument.shape for argument in program.arguments if argument.kind == "input") == [(3, 4), (7, 1)]
+    assert not bounded(rows, []).apart
+
+
 def test_two_sizes_are_proved_one_by_one() -> None:
     built = list[Program]()
     part = bounded(lambda x: torch.outer(x[x > 0], x[x < 0]), built)

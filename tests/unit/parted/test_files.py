@@ -115,7 +115,7 @@ def test_another_program_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "error", "said"),
     [
-        ('"version": 2', '"version": 9', ReadError, "expected a spyre-mlir model in parts of version 2"),
+        ('"version": 3', '"version": 9', ReadError, "expected a spyre-mlir model in parts of version 3"),
         ('"specializations"', '"special"', ReadError, "lacks or misspells 'specializations'"),
         ('"cores_per_card"', '"cores"', ReadError, "a card has no number cores"),
         ('"keep_float32":', '"keep_floats":', InputError, "load has no option keep_floats"),

@@ -110,3 +110,10 @@ def test_what_has_no_mask() -> None:
     )
     for program in programs:
         assert not masked(lambda y, program=program: (program(y),)).is_checked
+
+
+def test_sizes_are_compared_where_no_constant_counts_as_far() -> None:
+    """Two parts of two rows: the numbers of both would be one constant, and two for any other size."""
+    piece = masked(lambda y: (functional.adaptive_avg_pool1d(y.t()[None], 2),))
+    assert [*piece.least().values()] == [3]
+    assert [*masked(lambda y: (y.sum(0),)).least().values()] == [2]

@@ -1,11 +1,15 @@
-"""Operands of kernels that the scratchpads may hold: buffers of their own, and copies of what the host sends."""
+"""Operands of kernels that the scratchpads may hold: buffers of their own, and copies of what the host sends.
+
+Decision: docs/decisions/0251-steps-share-copies-of-weights.md
+"""
 
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from math import prod
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects import func, scf
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from spyre_mlir.dialects.spyre import kernel
 from spyre_mlir.dialects.spyre.kernel_gather import GatherOp
@@ -13,12 +17,26 @@ from spyre_mlir.dialects.spyre.kernel_loop import TileOp, buffer_behind
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.ops.hardware_functions import COPY
 
-_SENT = (kernel.ToDeviceOp, TileOp)
-
 
 def may_hold(value: SSAValue, *, written: bool) -> bool:
     """Return whether the scratchpads may hold a tensor, or, if it is not written, a copy of it."""
-    return isinstance(value.owner, kernel.AllocOp if written else kernel.AllocOp | kernel.ToDeviceOp | TileOp)
+    if written:
+        return isinstance(value.owner, kernel.AllocOp)
+    return isinstance(value.owner, kernel.AllocOp | TileOp) or _is_sent(value)
+
+
+def _is_sent(value: SSAValue) -> bool:
+    """Return whether the host sends a tensor, to a function over slices as well that becomes a loop of its caller."""
+    if not isinstance(value, BlockArgument):
+        return isinstance(value.owner, kernel.ToDeviceOp)
+    function = value.owner.parent_op()
+    if not isinstance(function, func.FuncOp) or not any(isinstance(op, scf.ForOp) for op in function.body.block.ops):
+        return False
+    module, name = function.parent_op(), function.sym_name.data
+    calls = [] if module is None else [op for op in module.walk() if isinstance(op, func.CallOp)]
+    operands = [call.operands[value.index] for call in calls if call.callee.root_reference.data == name]
+    # A function that is called twice stays one, and its arguments lie where its callers have them.
+    return len(operands) == 1 and _is_sent(operands[0])
 
 
 def holds_rows(op: GatherOp) -> bool:
@@ -69,7 +87,7 @@ def copied_inputs(ops: Sequence[kernel.KernelOp]) -> set[SSAValue]:
     for op in ops:
         if isinstance(op, kernel.ComputeOp):
             for number, value in enumerate(op.inputs):
-                if isinstance(value.owner, _SENT):
+                if isinstance(value.owner, TileOp) or _is_sent(value):
                     readers.setdefault(value, {})[op] = number
     shared = {value: numbers for value, numbers in readers.items() if len(numbers) > 1}
     if not shared:

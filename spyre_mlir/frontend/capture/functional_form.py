@@ -17,7 +17,7 @@ from spyre_mlir.frontend.capture.effects.prints import explicit_prints
 from spyre_mlir.frontend.capture.effects.writing_calls import explicit_writes
 from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 from spyre_mlir.frontend.capture.graph_passes import passed_export, passed_functional
-from spyre_mlir.frontend.capture.indices.bags import without_last_offsets
+from spyre_mlir.frontend.capture.indices.bags import plain_bags
 from spyre_mlir.frontend.capture.indices.gathers import with_tensor_indices
 from spyre_mlir.frontend.capture.indices.repeated import with_repeated_rows
 from spyre_mlir.frontend.capture.random_draws.explicit import explicit_draws
@@ -49,7 +49,7 @@ def functional_form(unrolled: ExportedProgram) -> tuple[ExportedProgram, Functio
     """
     exported = explicit_draws(with_own_operands(explicit_writes(explicit_prints(unrolled))))
     check_writes(exported.graph)
-    indexed = without_last_offsets(with_tensor_indices(decompose(exported)))
+    indexed = plain_bags(with_tensor_indices(decompose(exported)))
     return exported, passed_functional(with_repeated_rows(indexed))
 
 

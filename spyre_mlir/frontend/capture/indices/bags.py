@@ -1,7 +1,7 @@
-"""Bags of rows whose offsets end with that of the end, and which are asked for the folded rows alone.
+"""Bags of rows that are asked for the folded rows alone, and of which torch's eager and its rules for shapes differ.
 
-Torch's eager and its rules for shapes disagree about the other results, which nobody reads then. Without the last
-offset they agree.
+They do about the other results, which nobody reads then: where offsets end with that of the end, and where weights do
+not lie one behind the other. Without the last offset, and with a copy of the weights, they agree.
 """
 
 from __future__ import annotations
@@ -18,14 +18,22 @@ from spyre_mlir.frontend.capture.functional_graph import FunctionalProgram
 _BAGS = torch.ops.aten._embedding_bag_forward_only.default
 
 
-def without_last_offsets(program: FunctionalProgram) -> FunctionalProgram:
-    """Leave last offsets out, which torch wants to be the number of all rows; the program is changed in place."""
+def plain_bags(program: FunctionalProgram) -> FunctionalProgram:
+    """Leave last offsets out, which torch wants to be the number of all rows, and lay weights out; in place."""
     for node in list(program.graph.nodes):
-        if node.target is _BAGS and bind(node)["include_last_offset"].value and _is_folded_alone(node):
-            given, write = {name: argument.value for name, argument in bind(node).items()}, CallWriter(node)
+        if node.target is not _BAGS or not _is_folded_alone(node):
+            continue
+        given, write = {name: argument.value for name, argument in bind(node).items()}, CallWriter(node)
+        changed: dict[str, object] = {}
+        if given["include_last_offset"]:
             starts = write(torch.ops.aten.slice.Tensor, given["offsets"], 0, 0, -1)
-            given |= {"offsets": starts, "include_last_offset": False}
-            node.replace_all_uses_with(write(_BAGS, *given.values()))
+            changed |= {"offsets": starts, "include_last_offset": False}
+        weights = given["per_sample_weights"]
+        if isinstance(weights, Node) and not weights.meta["val"].is_contiguous():
+            laid = write(torch.ops.aten.clone.default, weights, memory_format=torch.contiguous_format)
+            changed |= {"per_sample_weights": laid}
+        if changed:
+            node.replace_all_uses_with(write(_BAGS, *(given | changed).values()))
             program.graph.erase_node(node)
     return program
 
@@ -35,4 +43,4 @@ def _is_folded_alone(node: Node) -> bool:
     return all(user.target is operator.getitem and (user.args[1] == 0 or not user.users) for user in node.users)
 
 
-__all__ = ["without_last_offsets"]
+__all__ = ["plain_bags"]

@@ -1,4 +1,4 @@
-"""Bags whose offsets end with the number of rows: folded without the last offset, as eager does."""
+"""Bags that are folded without their last offset and with weights one behind the other, as eager does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn import functional as f
 import spyre_mlir
 from spyre_mlir.frontend.capture.decomposition import decompose
 from spyre_mlir.frontend.capture.export import export_model
-from spyre_mlir.frontend.capture.indices.bags import without_last_offsets
+from spyre_mlir.frontend.capture.indices.bags import plain_bags
 from tests.functions import FunctionModel
 
 ROWS = torch.linspace(-1.0, 1.0, 21).reshape(7, 3)
@@ -28,6 +28,16 @@ def test_bags_are_those_of_eager(mode: str, padding: int | None) -> None:
     torch.testing.assert_close(compiled(INDICES, OFFSETS), bags(INDICES, OFFSETS))
 
 
+def test_weights_with_gaps_between_them_are_copied() -> None:
+    def bags(weights: Tensor) -> Tensor:
+        return f.embedding_bag(INDICES, ROWS, OFFSETS[:-1], mode="sum", per_sample_weights=weights)
+
+    by = torch.linspace(0.5, 2.0, 18).reshape(6, 3)[:, 1]
+    compiled = spyre_mlir.compile(FunctionModel(bags), (by,), numerics="exact")
+    assert "spyre.loop.host" not in compiled.mlir("spyre.loop")
+    torch.testing.assert_close(compiled(by), bags(by))
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_where_other_results_are_read_the_call_stays(several: bool) -> None:
     def bags(rows: Tensor) -> Any:
@@ -35,6 +45,6 @@ def test_where_other_results_are_read_the_call_stays(several: bool) -> None:
         made = torch.ops.aten._embedding_bag_forward_only(rows, *arguments)
         return made[:3] if several else made[0]
 
-    program = without_last_offsets(decompose(export_model(FunctionModel(bags), (ROWS,), {})))
+    program = plain_bags(decompose(export_model(FunctionModel(bags), (ROWS,), {})))
     (call,) = (node for node in program.graph.nodes if "_embedding_bag" in str(node.target))
     assert (call.args[7:8] == (True,)) is several

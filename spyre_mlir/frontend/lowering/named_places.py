@@ -288,6 +288,8 @@ def _before(asked: _Asked) -> Iterator[_Asked]:
         yield replace(asked, index=given["self"])
     elif packet in _JOINING:
         yield from (replace(asked, index=part) for part in given["tensors"])
+    elif packet in (aten.add, aten.sub) and not _is_wide(node):
+        return
     elif packet in (aten.add, aten.sub) and isinstance(given["self"], Node) and type(given["other"]) is int:
         more = given["other"] * given["alpha"] if packet is aten.add else -given["other"] * given["alpha"]
         if type(more) is int and asked.but is None and _is_integer(given["self"]):
@@ -333,6 +335,11 @@ def _number(value: Any) -> Any:
 def _is_integer(node: Node) -> bool:
     dtype = node.meta["val"].dtype
     return not (dtype.is_floating_point or dtype.is_complex or dtype is torch.bool)
+
+
+def _is_wide(node: Node) -> bool:
+    """Whether integers are wide enough for sums of indices; narrow ones wrap around, which steps repeat."""
+    return node.meta["val"].dtype in (torch.int32, torch.int64)
 
 
 def _is_kept(before: Node, after: Node) -> bool:

@@ -6,6 +6,7 @@ Decision: docs/decisions/0244-the-host-repeats-how-indices-are-made.md
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def _squeezed(self: Array, dim: Sequence[int] | int | None = None) -> Array:
 
 def _flattened(self: Array, start_dim: int = 0, end_dim: int = -1) -> Array:
     first, last = (d % max(self.ndim, 1) for d in (start_dim, end_dim))
-    return self.reshape((*self.shape[:first], -1, *self.shape[last + 1 :]))
+    return self.reshape((*self.shape[:first], prod(self.shape[first : last + 1]), *self.shape[last + 1 :]))
 
 
 def _turned(self: Array) -> Array:

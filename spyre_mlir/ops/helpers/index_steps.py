@@ -23,11 +23,6 @@ Given = Mapping[str, Any]
 _BITS = 64
 
 
-def _sum(self: Array, dim: Sequence[int] | int | None = None, keepdim: bool = False) -> Array:
-    axes = None if dim is None or dim == () else dim if isinstance(dim, int) else tuple(dim)
-    return np.asarray(np.sum(self, axis=axes, keepdims=keepdim, dtype=np.int64))
-
-
 def _over(function: Step) -> Step:
     """A reduction over some dimensions, all of them if none is named."""
 
@@ -141,7 +136,18 @@ def _bucket(self: Array, boundaries: Array, right: bool = False) -> Array:
 
 
 def _bucket_of(sorted_sequence: Array, self: Array, right: bool = False) -> Array:
-    return _bucket(self, sorted_sequence, right)
+    """Of several dimensions, each row of numbers has a row of boundaries of its own."""
+    if sorted_sequence.ndim == 1:
+        return _bucket(self, sorted_sequence, right)
+    found = np.empty(self.shape, np.int64)
+    for row in np.ndindex(self.shape[:-1]):
+        found[row] = _bucket(self[row], sorted_sequence[row], right)
+    return found
+
+
+def _signs(self: Array) -> Array:
+    """Of truth values too, of which numpy has none."""
+    return np.sign(self + 0)
 
 
 # Of `self` and one more argument, and its name.
@@ -181,7 +187,7 @@ _ROUNDING: Mapping[str, Step] = {
 _OF_ONE: Mapping[str, Step] = {
     "neg": np.negative,
     "abs": np.abs,
-    "sign": np.sign,
+    "sign": _signs,
     "bitwise_not": np.invert,
     "logical_not": np.logical_not,
     "zeros_like": np.zeros_like,
@@ -200,7 +206,7 @@ _NAMED: Mapping[str, Step] = {
     **dict.fromkeys(("clamp", "clamp_min", "clamp_max"), _clamped),
     "masked_fill": _masked,
     "cumsum": _counted,
-    "sum": _sum,
+    "sum": _over(partial(np.sum, dtype=np.int64)),
     "amax": _over(np.max),
     "amin": _over(np.min),
     "any": _over(np.any),

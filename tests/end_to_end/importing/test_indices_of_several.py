@@ -53,6 +53,7 @@ OF_TWO: dict[str, Case] = {
     "power": lambda x, i, j: x[i**2 - j],
     "shifted": lambda x, i, j: x[(i << 1) + (j >> 1)],
     "sorted": lambda x, i, j: x[torch.sort(i)[0] + torch.argsort(j, descending=True)],
+    "edges": lambda x, i, j: x[torch.searchsorted(torch.stack([i, j]).sort()[0], torch.stack([j, i])) + i],
     "last": lambda x, i, j: x[torch.arange(2), (i == 3).int().argmax(-1) + j],
     "parts": lambda x, i, j: x[i.unbind(0)[1] * j.split(1)[1]],
     "largest": lambda x, i, j: x[torch.stack([i, j]).max(0).values],
@@ -228,3 +229,17 @@ def test_numbers_that_name_nothing_are_free(name: str) -> None:
     function, given = NOT_ASKED[name], torch.tensor([2, 9])
     made = compiled(function, torch.tensor([0, 1]), torch.tensor([0, 1]))
     torch.testing.assert_close(made(X, given, given), function(X, given, given))
+
+
+def test_narrow_sums_wrap_around() -> None:
+    def function(x: Tensor, i: Tensor) -> Tensor:
+        return x[(i + 120).long()]
+
+    made = compiled(function, torch.tensor([136, 140], dtype=torch.uint8))
+    for given in torch.tensor([[136, 138], [139, 140]], dtype=torch.uint8):
+        torch.testing.assert_close(made(X, given), function(X, given))
+    for last in (141, 1):
+        outside = torch.tensor([136, last], dtype=torch.uint8)
+        for call in (function, made):
+            with pytest.raises((IndexError, InputError)):
+                call(X, outside)

@@ -73,6 +73,12 @@ def test_indices_made_of_an_argument(number: int) -> None:
     assert [(one.plus, one.from_end) for one in asked(function, X, ROWS)] == expected
 
 
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int8, torch.int16, torch.int32])
+def test_sums_that_wrap_around_are_steps(kind: torch.dtype) -> None:
+    (one,) = asked(lambda x, i: x[(i + 2).long()], X, ROWS.to(kind))
+    assert (one.plus, one.by is None) == ((2, True) if kind is torch.int32 else (0, False))
+
+
 START = torch.tensor(1)
 COUNTED: list[tuple[Function, Tensor, list[tuple[int, int]]]] = [
     (lambda x, i: x[torch.arange(3) + i], START, [(0, 1), (2, 1)]),

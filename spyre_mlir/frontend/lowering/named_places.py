@@ -99,6 +99,8 @@ def check_known_places(
             one = replace(asked, from_end=max(asked.from_end, 1)) if is_again else asked
             _check(_noted(node, one, sizes), value)
         elif not free_unbacked_symbols(asked.size) and asked.but is None:
+            if int(value.min()) < 0 and not (asked.from_end or is_again):
+                raise _error(_noted(node, asked, sizes), value, value < 0, "0 and more")
             least, size = int(value.max()) + 1, sizes.text(asked.size)
             least = max(least, -int(value.min())) if asked.from_end else least
             if size not in sizes.ranges or sizes.ranges[size].least < least:
@@ -138,13 +140,17 @@ def _check(asked: NamedPlaces, indices: torch.Tensor) -> None:
     if asked.but is not None:
         wrong &= indices != asked.but
     if wrong.any():
-        at: list[int] = cast(Any, wrong.nonzero()[0]).tolist()
-        raise NoSuchPlaceError(
-            f"an index of the model is {int(indices[tuple(at)]):,}{f' at {at}' if at else ''}, and {asked.op} takes "
-            + asked.taken(low, high),
-            where=asked.at or None,
-            hint="index entries that are there; every call of this model fails in eager mode",
-        )
+        raise _error(asked, indices, wrong, asked.taken(low, high))
+
+
+def _error(asked: NamedPlaces, indices: torch.Tensor, wrong: torch.Tensor, taken: str) -> NoSuchPlaceError:
+    at: list[int] = cast(Any, wrong.nonzero()[0]).tolist()
+    number = int(indices[tuple(at)])
+    return NoSuchPlaceError(
+        f"an index of the model is {number:,}{f' at {at}' if at else ''}, and {asked.op} takes {taken}",
+        where=asked.at or None,
+        hint="index entries that are there; every call of this model fails in eager mode",
+    )
 
 
 def _noted(node: Node, asked: _Asked, sizes: Sizes) -> NamedPlaces:

@@ -375,3 +375,14 @@ def test_sizes_of_the_call_bound_indices_that_the_model_knows(name: str, buckets
     torch.testing.assert_close(made(rows[:9]), model(rows[:9]))
     with pytest.raises(InputError, match=r"takes for granted that .* >= [78], got .* = 5"):
         made(rows[:5])
+
+
+def test_negative_indices_that_the_model_knows_name_nothing_in_any_size() -> None:
+    """`index_select` counts no number from the end."""
+    model = FunctionModel(lambda x: x.index_select(0, torch.tensor([0, -3])))
+    with pytest.raises(IndexError):
+        model(X)
+    with pytest.raises(
+        InputError, match=r"an index of the model is -3 at \[1\], and aten.index_select takes 0 and more"
+    ):
+        spyre_mlir.compile(model, (X,), dynamic_shapes=(({0: Dim("n", min=2, max=64)},),))

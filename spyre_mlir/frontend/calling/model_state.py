@@ -15,7 +15,7 @@ from weakref import ref
 import torch
 
 from spyre_mlir.frontend.calling.model_glance import ModelGlance, hooks_of, parameters_of
-from spyre_mlir.frontend.calling.model_values import ABSENT, is_same, values_of
+from spyre_mlir.frontend.calling.model_values import ABSENT, is_same, shown, values_of
 from spyre_mlir.frontend.calling.tensor_states import TensorState
 
 
@@ -120,11 +120,7 @@ def _named(model: torch.nn.Module) -> dict[str, torch.nn.Module]:
 def _difference(before: object, after: object) -> str:
     if isinstance(before, TensorState) or isinstance(after, TensorState):
         return "is another tensor, or has other numbers"
-    return f"is {_shown(after)}, was {_shown(before)}"
-
-
-def _shown(value: object) -> str:
-    return "no plain value" if value is ABSENT else repr(value)
+    return f"is {shown(after)}, was {shown(before)}"
 
 
 __all__ = ["ModelChangedWarning", "ModelState", "autocast_now"]

@@ -1,4 +1,4 @@
-"""The plain values and tensors that the forward of a module reads, and whether they are still the same.
+"""The plain values, functions and tensors that the forward of a module reads, and whether they are still the same.
 
 Decision: docs/decisions/0242-changes-of-a-model-are-said.md
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from types import MemberDescriptorType
+from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorType, ModuleType
 from typing import Any, cast
 
 import torch
@@ -20,13 +20,14 @@ ABSENT = object()
 _PLAIN = (int, float, complex, str, bool, type(None), torch.dtype, torch.device, torch.Size)
 _NEVER_CHANGE = frozenset(_PLAIN)
 _CONTAINERS = (list, dict, set, frozenset)
+_FUNCTIONS = (FunctionType, BuiltinFunctionType)
 _ENTRIES = 64
 # Of a tensor beside the weights; in larger ones torch's count shows writes.
 _LOOKED_AT = 1 << 20
 
 
 def values_of(module: torch.nn.Module, held: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """Return the plain values and tensors that a module's forward reads, by name; no weights and modules.
+    """Return the plain values, functions and tensors that a module's forward reads, by name; no weights and modules.
 
     They are attributes of the module and of objects that it has, and globals and variables around its class.
     """
@@ -73,7 +74,7 @@ def mark(value: object) -> object:
     kind = type(value)
     if kind in _NEVER_CHANGE or value is ABSENT:
         return value
-    if issubclass(kind, (*_PLAIN, *_CONTAINERS, tuple, torch.Tensor)):
+    if issubclass(kind, (*_PLAIN, *_CONTAINERS, *_FUNCTIONS, tuple, torch.Tensor)):
         return next((seen for _, seen in _value("", value)), cast(object, kind))
     return kind
 
@@ -88,8 +89,19 @@ def _value(name: str, value: object) -> Iterator[tuple[str, object]]:
         yield name, value
     elif isinstance(value, _CONTAINERS) and _is_plain_container(cast(object, value)):
         yield name, _Container(repr(cast(object, value)))
+    elif isinstance(value, FunctionType):
+        yield name, value.__code__  # which keeps no module alive, and is one for functions that each call makes
+    elif isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, ModuleType | type | None):
+        yield name, value
     elif isinstance(value, torch.Tensor) and _has_numbers(value):
         yield name, TensorState.of(value, contents=value.nbytes <= _LOOKED_AT)
+
+
+def shown(value: object) -> str:
+    """Return a value of a module in words."""
+    if isinstance(value, CodeType | BuiltinFunctionType):
+        return f"the function {value.co_qualname if isinstance(value, CodeType) else value.__name__}"
+    return "no plain value" if value is ABSENT else repr(value)
 
 
 @dataclass(frozen=True)
@@ -122,4 +134,4 @@ def _is_plain(value: object) -> bool:
     return all(map(_is_plain, value)) if type(value) is tuple else isinstance(value, _PLAIN)  # pyright: ignore[reportUnknownArgumentType]
 
 
-__all__ = ["ABSENT", "attribute_of", "attributes_of", "has_values", "is_same", "mark", "values_of"]
+__all__ = ["ABSENT", "attribute_of", "attributes_of", "has_values", "is_same", "mark", "shown", "values_of"]

@@ -14,7 +14,8 @@ from weakref import WeakKeyDictionary
 import torch
 
 _known: WeakKeyDictionary[type[torch.nn.Module], tuple[str, ...]] = WeakKeyDictionary()
-_Read = tuple[FunctionType, tuple[str, ...], tuple[tuple[str, int], ...]]
+_Place = tuple[int, str]  # of a function: which class of the order of resolution has it, by which name
+_Read = tuple[_Place, FunctionType, tuple[str, ...], tuple[tuple[str, int], ...]]
 _surroundings: WeakKeyDictionary[type[torch.nn.Module], tuple[_Read, ...]] = WeakKeyDictionary()
 _READS, _WRITES = ("LOAD_ATTR", "LOAD_METHOD"), ("STORE_ATTR", "DELETE_ATTR")
 _WRITES_NAMES = ("STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
@@ -43,11 +44,15 @@ def read_attributes(kind: type[torch.nn.Module]) -> tuple[str, ...]:
 
 
 def read_names(kind: type[torch.nn.Module]) -> Iterator[tuple[str, object]]:
-    """Return the names of the surroundings that the same functions read, of modules and of closures, and the values."""
+    """Return the names of the surroundings that the same functions read, of modules and of closures, and the values.
+
+    The functions are among them, as their classes have them now.
+    """
     if kind not in _surroundings:
-        _surroundings[kind] = tuple((function, *_names(function)) for function in _behind_forward(kind))
-    for function, names, free in _surroundings[kind]:
-        held = function.__globals__
+        _surroundings[kind] = tuple((place, function, *_names(function)) for place, function in _behind_forward(kind))
+    for (number, own), function, names, free in _surroundings[kind]:
+        base, held = kind.__mro__[number], function.__globals__
+        yield f"{base.__name__}.{own}", _function(vars(base).get(own))
         yield from ((name, held[name]) for name in names if name in held)
         for name, place in free:
             with suppress(ValueError):  # it has no value yet
@@ -68,7 +73,7 @@ def _names(function: FunctionType) -> tuple[tuple[str, ...], tuple[tuple[str, in
 
 def _found(kind: type[torch.nn.Module]) -> tuple[str, ...]:
     reads, writes = set[str](), set[str]()
-    for function in _behind_forward(kind):
+    for _, function in _behind_forward(kind):
         code = list(_of_code(function.__code__))
         reads.update(_read(code))
         writes |= {str(i.argval) for i in code if i.opname in _WRITES}
@@ -102,17 +107,17 @@ def _changed_containers(code: Sequence[dis.Instruction], loads: tuple[str, ...])
         yield from (str(i.argval) for i in near if i.opname in loads)
 
 
-def _behind_forward(kind: type[torch.nn.Module]) -> Iterator[FunctionType]:
-    """The forward of a class, and the functions and properties of the class that it reaches."""
-    own = [vars(base) for base in kind.__mro__ if base not in torch.nn.Module.__mro__]
+def _behind_forward(kind: type[torch.nn.Module]) -> Iterator[tuple[_Place, FunctionType]]:
+    """The forward of a class, and the functions and properties of the class that it reaches, with their places."""
+    own = [(at, vars(base)) for at, base in enumerate(kind.__mro__) if base not in torch.nn.Module.__mro__]
     waiting = ["forward"]
     seen = set(waiting)
     while waiting:
         name = waiting.pop()
-        for held in own:
+        for at, held in own:
             if (function := _function(held.get(name))) is None:
                 continue
-            yield function
+            yield (at, name), function
             reached = {str(i.argval) for i in _of_code(function.__code__) if i.opname in _READS} - seen
             seen |= reached
             waiting += reached

@@ -18,6 +18,10 @@ from tests.unit.frontend.calling.test_model_state import CHANGES, model
 FACTOR = 2.0
 
 
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
 class Slots:
     """Numbers without a dictionary."""
 
@@ -47,7 +51,9 @@ SLOTTED: dict[str, Callable[[Any], object]] = {
     "'0.scale' is no plain value, was 1.0": lambda made: delattr(made[0], "scale"),
     "'0.slots.eps' is 2.0, was 1.0": lambda made: setattr(made[0].slots, "eps", 2.0),
     "'0.numbers' is (1, (2.0, 'b')), was (1, (2.0, 'a'))": lambda made: setattr(made[0], "numbers", (1, (2.0, "b"))),
-    "'0.function' is 3, was no plain value": lambda made: setattr(made[0], "function", 3),
+    "'0.function' is 3, was the function relu": lambda made: setattr(made[0], "function", 3),
+    "'0.function' is the function neg, was the function relu": lambda made: setattr(made[0], "function", torch.neg),
+    "'0.function' is the function doubled, was": lambda made: setattr(made[0], "function", doubled),
     "'0.slots.eps' is no plain value, was 1.0": lambda made: setattr(made[0], "slots", 3),
 }
 
@@ -82,6 +88,9 @@ def test_values_around_a_class_are_looked_at(monkeypatch: pytest.MonkeyPatch) ->
     assert not glance.lasts()
     monkeypatch.undo()
     monkeypatch.setattr(Slotted, "kept", 3.0)
+    assert not glance.lasts()
+    monkeypatch.undo()
+    monkeypatch.setattr(Slotted, "forward", lambda _, x: x)
     assert not glance.lasts()
     monkeypatch.undo()
     assert glance.lasts()

@@ -118,6 +118,9 @@ def test_changes_around_a_class_are_said(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(globals(), "FACTOR", 5.0)
     with pytest.warns(ModelChangedWarning, match=re.escape("'FACTOR of Around' is 5.0, was 1.0")):
         compiled(X)
+    monkeypatch.setattr(Around, "forward", lambda _, x: x)
+    with pytest.warns(ModelChangedWarning, match=r"'Around.forward of Around' is the function .*<lambda>, was the"):
+        compiled(X)
 
 
 @torch.no_grad()

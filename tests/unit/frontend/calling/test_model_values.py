@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 
 import pytest
 import torch
 
-from spyre_mlir.frontend.calling.model_values import ABSENT, attribute_of, is_same, mark, values_of
+from spyre_mlir.frontend.calling.model_values import ABSENT, attribute_of, is_same, mark, shown, values_of
 from tests.unit.frontend.calling.test_model_glance import Slots, Slotted
 
 
@@ -42,3 +43,16 @@ def test_marks_tell_values_apart() -> None:
     assert not is_same(mark(0.0), mark(-0.0)) and is_same(mark(float("nan")), mark(float("nan")))
     assert mark(ABSENT) is ABSENT
     assert mark(torch.nn.ReLU()) is torch.nn.ReLU and mark([torch.nn.ReLU()]) is list
+
+
+def test_functions_are_told_apart_by_their_code() -> None:
+    def times(number: int) -> Callable[[int], int]:
+        return lambda n: n * number
+
+    assert is_same(mark(times(1)), mark(times(2))) and not is_same(mark(times(1)), mark(times))
+    assert is_same(mark(torch.relu), mark(torch.relu)) and not is_same(mark(torch.relu), mark(torch.neg))
+    assert mark([].append) is type([].append)  # of an object, which a mark would keep alive
+    assert [shown(mark(value)) for value in (test_slots_are_stored_attributes, torch.relu, 1, ABSENT)] == [
+        *("the function test_slots_are_stored_attributes", "the function relu"),
+        *("1", "no plain value"),
+    ]

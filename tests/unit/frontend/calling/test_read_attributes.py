@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from typing import Any
 
+import pytest
 import torch
 
 from spyre_mlir.frontend.calling.read_attributes import read_attributes, read_names
@@ -91,3 +92,18 @@ def test_of_containers_and_objects_what_calls_change_is_left_out() -> None:
     assert not {"kept", "found", "sums", "config.steps"} & found
     assert {"added": 1, "LIMIT": 3}.items() <= dict(read_names(Held)).items()
     assert not {"CALLS", "COUNTS", "SEEN", "inside"} & dict(read_names(Held)).keys()
+
+
+def test_functions_behind_the_forward_are_those_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Base(torch.nn.Module):
+        def turn(self, x: torch.Tensor) -> torch.Tensor:
+            return -x
+
+    class Turned(Base):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.turn(x)
+
+    before = dict(read_names(Turned))
+    assert {"Turned.forward": Turned.forward, "Base.turn": Base.turn}.items() <= before.items()
+    monkeypatch.setattr(Base, "turn", Turned.forward)
+    assert dict(read_names(Turned)) == before | {"Base.turn": Turned.forward}

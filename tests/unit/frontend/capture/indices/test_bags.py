@@ -28,12 +28,24 @@ def test_bags_are_those_of_eager(mode: str, padding: int | None) -> None:
     torch.testing.assert_close(compiled(INDICES, OFFSETS), bags(INDICES, OFFSETS))
 
 
-def test_weights_with_gaps_between_them_are_copied() -> None:
+class Learned(torch.nn.Module):
+    """Rows that require gradients, of which torch traces another operator."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = torch.nn.EmbeddingBag.from_pretrained(ROWS, freeze=False, mode="sum")
+
+    def forward(self, weights: Tensor) -> Tensor:
+        return self.rows(INDICES, OFFSETS[:-1], weights)
+
+
+@pytest.mark.parametrize("is_learned", [False, True])
+def test_weights_with_gaps_between_them_are_copied(is_learned: bool) -> None:
     def bags(weights: Tensor) -> Tensor:
         return f.embedding_bag(INDICES, ROWS, OFFSETS[:-1], mode="sum", per_sample_weights=weights)
 
     by = torch.linspace(0.5, 2.0, 18).reshape(6, 3)[:, 1]
-    compiled = spyre_mlir.compile(FunctionModel(bags), (by,), numerics="exact")
+    compiled = spyre_mlir.compile(Learned() if is_learned else FunctionModel(bags), (by,), numerics="exact")
     assert "spyre.loop.host" not in compiled.mlir("spyre.loop")
     torch.testing.assert_close(compiled(by), bags(by))
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
+import spyre_mlir
 from tests.unit.frontend.data_sizes.programs import X, check_masked, masked
 
 ROWS = torch.cat([X * 3 + 4, X.flip(0) + 3])
@@ -78,6 +79,24 @@ GROUPS: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
 def test_groups_take_in_their_own_rows(groups: str) -> None:
     for count in (6, 3, 2):
         check_masked(GROUPS[groups], ROWS[:count])
+
+
+@pytest.mark.filterwarnings("ignore::spyre_mlir.transforms.utils.host_fallback.HostStepWarning")
+def test_rows_of_bags_may_require_gradients() -> None:
+    """Torch traces another operator for them."""
+
+    class Learned(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows = nn.EmbeddingBag.from_pretrained(WEIGHT, freeze=False)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.rows(x[x >= 0].long(), torch.tensor([0, 1]))
+
+    rows = torch.tensor([[1.0, -2, 4, 2], [-1, 3, 0, -1]])
+    compiled = spyre_mlir.compile(Learned(), (rows[0],), max_size=4, numerics="exact")
+    for given in rows:
+        torch.testing.assert_close(compiled(given), Learned()(given).detach())
 
 
 def test_segments_are_all_rows() -> None:

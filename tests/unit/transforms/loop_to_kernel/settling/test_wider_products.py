@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import pytest
@@ -55,10 +56,28 @@ def test_functions_of_single_elements_have_the_columns_of_their_product() -> Non
 def test_functions_that_have_no_value_at_zero_compute_elements_alone() -> None:
     torch.manual_seed(0)
     x = torch.randn(64, DEPTH)
-    model = compiled(Behind(lambda y: torch.log(y.abs() + 1) + 1 / (y.abs() + 2)), x)
+    model = compiled(Behind(lambda y: torch.log(y.abs()) + torch.exp(100 * (y > 9) + y)), x)
     found = columns_of(model)
-    assert found["abs"] == PADDED and found["reciprocal"] == found["log"] == WIDTH
+    assert found["abs"] == found["exp"] == PADDED and found["log"] == WIDTH
     assert model.verify(x)
+    found = columns_of(compiled(Behind(lambda y: torch.log(y.abs() + 1) + 1 / (y.abs() + 2)), x))
+    assert found["log"] == found["reciprocal"] == PADDED, "zeros are no argument of either"
+
+
+@pytest.mark.parametrize("function", [lambda y: torch.softmax(y, -1).square(), lambda y: torch.exp(y + 60)])
+def test_no_column_without_readers_is_beyond_the_largest_number(function: Callable[[Tensor], Tensor]) -> None:
+    """Rows end far below 0, so that e to the distance from there to 0 would be."""
+    torch.manual_seed(0)
+    x, model = torch.randn(64, DEPTH), Behind(function, bias=True)
+    torch.nn.init.constant_(model.layer.bias, -60.0)
+    made = compiled(model, x)
+    found = columns_of(made)
+    assert found["batchmatmul"] == PADDED and found["exp"] == WIDTH
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made(x)
+    assert not made.log.overflows
+    assert made.verify(x)
 
 
 def test_a_tensor_that_has_no_more_columns_keeps_a_function_short() -> None:

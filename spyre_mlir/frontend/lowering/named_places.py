@@ -27,6 +27,7 @@ from spyre_mlir.frontend.lowering.index_steps import steps_to
 from spyre_mlir.frontend.lowering.signature import Signature
 from spyre_mlir.frontend.symbolic.sizes import Sizes, same_extent
 from spyre_mlir.frontend.torch_private import free_unbacked_symbols
+from spyre_mlir.ops.composed.nn.paged_attention import COMPUTE, COMPUTE_WITH_SINKS, STORE
 
 aten = torch.ops.aten
 Arguments = Mapping[str, Any]
@@ -111,9 +112,15 @@ def check_known_places(
 def _demands(live: Sequence[Node]) -> Iterator[tuple[Node, _Asked]]:
     """What operators ask of their indices, with the operators."""
     for node in live:
-        rule = _RULES.get(getattr(node.target, "overloadpacket", None)) if node.op == "call_function" else None
+        rule = _rule_of(node) if node.op == "call_function" else None
         if rule is not None and _makes_something(node):
             yield from ((node, asked) for asked in rule(_arguments(node)))
+
+
+def _rule_of(node: Node) -> Callable[[Arguments], Iterator[_Asked]] | None:
+    if (packet := getattr(node.target, "overloadpacket", None)) is None:
+        return None
+    return _RULES.get(packet) or _RULES_OF_PACKAGES.get(overload_name(cast(Any, node.target)))
 
 
 def named_places(live: Sequence[Node], signature: Signature, sizes: Sizes) -> dict[str, ArrayAttr[Any]]:
@@ -155,11 +162,12 @@ def _error(asked: NamedPlaces, indices: torch.Tensor, wrong: torch.Tensor, taken
 
 def _noted(node: Node, asked: _Asked, sizes: Sizes) -> NamedPlaces:
     name = overload_name(cast(Any, node.target))
+    name = name if "::" in name else f"aten.{name}"
     size = cast(Any, sizes.spelled(asked.size))
     source = source_of(location_of(node))
     # The name of the file alone: the note is part of the program's text, which says the same on every machine.
     source = source if source.file is None else replace(source, file=Path(source.file).name)
-    return NamedPlaces(f"aten.{name}", str(source), size, asked.from_end, asked.plus, asked.but, asked.by)
+    return NamedPlaces(name, str(source), size, asked.from_end, asked.plus, asked.but, asked.by)
 
 
 def _arguments(node: Node) -> dict[str, Any]:
@@ -227,6 +235,17 @@ def _targets(given: Arguments) -> Iterator[_Asked]:
         )
 
 
+def _slots(given: Arguments) -> Iterator[_Asked]:
+    """Places of all pages of a cache, in which tokens are stored."""
+    yield _Asked(given["slot_mapping"], prod(given["key_cache"].meta["val"].shape[:2]), 1)
+
+
+def _ends(given: Arguments) -> Iterator[_Asked]:
+    """Numbers of places of sequences: at most those of the pages that the table has for each."""
+    places = _extent(given["block_table"], 1) * _extent(given["key_cache"], 1)
+    yield _Asked(given["current_tkv_mask"], places + 1)
+
+
 _RULES: dict[object, Callable[[Arguments], Iterator[_Asked]]] = {
     **dict.fromkeys((aten.index, aten._unsafe_index, aten.index_put, aten._unsafe_index_put), _several),
     **dict.fromkeys((aten.gather, aten.scatter, aten.scatter_add, aten.scatter_reduce), _along()),
@@ -238,6 +257,8 @@ _RULES: dict[object, Callable[[Arguments], Iterator[_Asked]]] = {
     **dict.fromkeys((aten.cross_entropy_loss, aten.nll_loss, aten.nll_loss_nd, aten.nll_loss2d), _targets),
     **dict.fromkeys((aten.nll_loss_forward, aten.nll_loss2d_forward), _targets),
 }
+# Operators of packages that may be missing.
+_RULES_OF_PACKAGES = {STORE: _slots, COMPUTE: _ends, COMPUTE_WITH_SINKS: _ends}
 
 # Where indices come from.
 

@@ -109,7 +109,7 @@ def test_what_stays_on_the_card_is_not_written() -> None:
 def test_a_slot_outside_is_refused(slot: int) -> None:
     given = *tokens([[1], [2]])[:2], *caches(), torch.tensor([[1], [2]])
     made = program(store, given)
-    with pytest.raises(InputError, match=rf"integer 1 of argument 4, .*, is {slot}, .* has entries -384 to 383"):
+    with pytest.raises(InputError, match=rf"argument 4, .* holds {slot} at \[1, 0\], and .*store takes -384 to 383"):
         made(*given[:4], torch.tensor([[1], [slot]]))
 
 

@@ -35,8 +35,9 @@ def paged_attn_store(
 ) -> tuple[Value, Value]:
     """Both caches with keys and values [sequences, tokens, heads, features] at the slots [sequences, tokens].
 
-    A slot that is named twice holds the later token. A slot outside of the cache makes the token's numbers NaN, at
-    least one of them in the result: the device has no way to refuse it. The host has, where tokens are stored in place.
+    A slot that is named twice holds the later token. A slot outside of the cache, one that the program computes, makes
+    the token's numbers NaN, at least one of them in the result: the device has no way to refuse it. Those that a call
+    gives are checked on the host.
 
     Raises:
         UnsupportedError: more than `MOST_COMPARISONS` pairs of a token and a place.

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 import spyre_mlir
 from spyre_mlir.compiled import CompiledModel
+from spyre_mlir.errors import NoSuchPlaceError
 from spyre_mlir.frontend import import_program
 from spyre_mlir.hw.spec import SPYRE
 from spyre_mlir.ops.composed.nn import paged_attention
@@ -86,6 +87,16 @@ def test_tokens_are_stored_at_their_slots(slots: list[list[int]]) -> None:
 def test_a_query_sees_the_places_of_its_sequence(count: int, ends: list[int], starts: list[int]) -> None:
     q, (keys, values), where = queries(count), caches(), places(ends, starts)
     agrees(Compute(), (q, keys, values, *where), attended(q, keys, values, SCALE, *where))
+
+
+@pytest.mark.parametrize("ends", [[129, 17], [70, -1]])
+def test_a_sequence_of_more_places_than_its_pages_is_an_error(ends: list[int]) -> None:
+    """Eager finds no page for such a place; the device would attend to all that there are."""
+    q, (keys, values), (_, starts, table) = queries(1), caches(), places([128, 17], [0, 3])
+    made = spyre_mlir.compile(Compute(), (q, keys, values, torch.tensor([128, 0]), starts, table), numerics="exact")
+    wrong = rf"{ends[0]} at \[0\]" if ends[0] > 128 else rf"{ends[1]} at \[1\]"
+    with pytest.raises(NoSuchPlaceError, match=rf"argument 3, .*holds {wrong}, and .*compute takes 0 to 128"):
+        made(q, keys, values, torch.tensor(ends), starts, table)
 
 
 @pytest.mark.parametrize("window", [None, 70])

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, TensorType, UnitAttr, i64
+from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, i64
 from xdsl.ir import Attribute, Block, SSAValue, Use
 from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -24,14 +24,14 @@ from spyre_mlir.dialects.spyre.attributes import DeviceTensor, DeviceTensorType
 from spyre_mlir.dialects.spyre.kernel_memory import LaunchOp
 from spyre_mlir.dialects.spyre.kernel_op import KernelOp, device_tensor
 from spyre_mlir.dialects.spyre.kernel_view import ViewOp
-from spyre_mlir.dialects.spyre.loop_blocks import THE_ENTRY, NamedEntry
+from spyre_mlir.dialects.spyre.loop_blocks import ENTRY_FORMAT, THE_ENTRY, EntryOp, NamedEntry
 from spyre_mlir.dialects.spyre.static_loop import LoopBounds, loop_bounds, loop_of
 from spyre_mlir.hw.spec import STICK_BYTES
 from spyre_mlir.hw.sticks import round_up
 
 
 @irdl_op_definition
-class BlockNumberOp(IRDLOperation):
+class BlockNumberOp(EntryOp):
     """The number of the block that holds an entry, whose position the host knows.
 
     ``%b = spyre.kernel.block_number of %position, blocks of 64 in 4096 : tensor<1xi64>``
@@ -48,20 +48,13 @@ class BlockNumberOp(IRDLOperation):
 
     name = "spyre.kernel.block_number"
 
-    position = operand_def(TensorType)
     size = prop_def(IntegerAttr[I64])
     extent = prop_def(IntegerAttr[I64])
-    number = opt_prop_def(IntegerAttr[I64])
-    offset = opt_prop_def(IntegerAttr[I64])
-    from_end = opt_prop_def(UnitAttr)
-    per = opt_prop_def(IntegerAttr[I64])
-    run = opt_prop_def(IntegerAttr[I64])
     result = result_def(IndexType)
 
     traits = traits_def(Pure())
     assembly_format = (
-        "`of` $position (`number` $number^)? (`plus` $offset^)? (`from_end` $from_end^)? (`per` $per^)? "
-        "(`run` $run^)? `,` `blocks` `of` $size `in` $extent attr-dict `:` type($position)"
+        f"`of` $position {ENTRY_FORMAT} `,` `blocks` `of` $size `in` $extent attr-dict `:` type($position)"
     )
 
     def __init__(self, position: SSAValue, size: int, extent: int, named: NamedEntry = THE_ENTRY) -> None:

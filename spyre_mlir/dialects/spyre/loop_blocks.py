@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Protocol
 
 from xdsl.dialects.builtin import I64, IntegerAttr, IntegerType, TensorType, UnitAttr, i64
 from xdsl.ir import Attribute, SSAValue
@@ -57,7 +56,7 @@ class NamedEntry:
     run: int = 1
 
     @classmethod
-    def of(cls, op: HasEntry) -> NamedEntry:
+    def of(cls, op: EntryOp) -> NamedEntry:
         """Return what the properties of an op say."""
         offset, number, per, run = (None if n is None else n.value.data for n in (op.offset, op.number, op.per, op.run))
         return cls(offset or 0, op.from_end is not None, number, 1 if per is None else per, 1 if run is None else run)
@@ -80,30 +79,19 @@ class NamedEntry:
             check_position(position, (self.number or 0) + self.run - 1)
 
 
-class HasEntry(Protocol):
-    """An op with the properties that say which entry is named."""
+class EntryOp(IRDLOperation):
+    """Base of ops with the properties of a `NamedEntry`."""
 
-    @property
-    def offset(self) -> IntegerAttr[I64] | None:
-        """The number that is added to the position."""
-
-    @property
-    def from_end(self) -> UnitAttr | None:
-        """A note that the sum counts from the end if it is negative."""
-
-    @property
-    def number(self) -> IntegerAttr[I64] | None:
-        """The number of one of several positions."""
-
-    @property
-    def per(self) -> IntegerAttr[I64] | None:
-        """The number of places of an entry."""
-
-    @property
-    def run(self) -> IntegerAttr[I64] | None:
-        """The number of positions that are the first places of the entry."""
+    position = operand_def(TensorType)
+    number = opt_prop_def(IntegerAttr[I64])
+    offset = opt_prop_def(IntegerAttr[I64])
+    from_end = opt_prop_def(UnitAttr)
+    per = opt_prop_def(IntegerAttr[I64])
+    run = opt_prop_def(IntegerAttr[I64])
 
 
+# The properties behind a position, in the text of an op.
+ENTRY_FORMAT = "(`number` $number^)? (`plus` $offset^)? (`from_end` $from_end^)? (`per` $per^)? (`run` $run^)?"
 THE_ENTRY = NamedEntry()
 
 
@@ -129,7 +117,7 @@ def _check(whole: SSAValue, part: SSAValue, dim: int, op: BlockOp | PutOp) -> No
 
 
 @irdl_op_definition
-class BlockOp(IRDLOperation):
+class BlockOp(EntryOp):
     """The block of `dim` that holds entry `position`; blocks lie side by side from entry 0 on.
 
     ``%b = spyre.loop.block %x dim 2 at %position : tensor<1x2x256x64xf16>, tensor<1xi64> -> tensor<1x2x64x64xf16>``
@@ -147,19 +135,12 @@ class BlockOp(IRDLOperation):
     name = "spyre.loop.block"
 
     source = operand_def(TensorType)
-    position = operand_def(TensorType)
     dim = prop_def(IntegerAttr[I64])
-    number = opt_prop_def(IntegerAttr[I64])
-    offset = opt_prop_def(IntegerAttr[I64])
-    from_end = opt_prop_def(UnitAttr)
-    per = opt_prop_def(IntegerAttr[I64])
-    run = opt_prop_def(IntegerAttr[I64])
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
     assembly_format = (
-        "$source `dim` $dim `at` $position (`number` $number^)? (`plus` $offset^)? (`from_end` $from_end^)? "
-        "(`per` $per^)? (`run` $run^)? attr-dict `:` "
+        f"$source `dim` $dim `at` $position {ENTRY_FORMAT} attr-dict `:` "
         "type($source) `,` type($position) `->` type($result)"
     )
 
@@ -182,7 +163,7 @@ class BlockOp(IRDLOperation):
 
 
 @irdl_op_definition
-class PutOp(IRDLOperation):
+class PutOp(EntryOp):
     """`dest` with the block of `dim` that holds entry `position` replaced.
 
     ``%y = spyre.loop.put %b into %x dim 2 at %position : tensor<1x2x64x64xf16>, …``
@@ -194,19 +175,12 @@ class PutOp(IRDLOperation):
 
     block = operand_def(TensorType)
     dest = operand_def(TensorType)
-    position = operand_def(TensorType)
     dim = prop_def(IntegerAttr[I64])
-    number = opt_prop_def(IntegerAttr[I64])
-    offset = opt_prop_def(IntegerAttr[I64])
-    from_end = opt_prop_def(UnitAttr)
-    per = opt_prop_def(IntegerAttr[I64])
-    run = opt_prop_def(IntegerAttr[I64])
     result = result_def(TensorType)
 
     traits = traits_def(Pure())
     assembly_format = (
-        "$block `into` $dest `dim` $dim `at` $position (`number` $number^)? (`plus` $offset^)? "
-        "(`from_end` $from_end^)? (`per` $per^)? (`run` $run^)? attr-dict `:` "
+        f"$block `into` $dest `dim` $dim `at` $position {ENTRY_FORMAT} attr-dict `:` "
         "type($block) `,` type($dest) `,` type($position) `->` type($result)"
     )
 
@@ -229,4 +203,14 @@ class PutOp(IRDLOperation):
         _check(self.dest, self.block, self.dim.value.data, self)
 
 
-__all__ = ["BLOCK", "THE_ENTRY", "BlockOp", "NamedEntry", "PutOp", "block_shape", "check_position"]
+__all__ = [
+    "BLOCK",
+    "ENTRY_FORMAT",
+    "THE_ENTRY",
+    "BlockOp",
+    "EntryOp",
+    "NamedEntry",
+    "PutOp",
+    "block_shape",
+    "check_position",
+]

@@ -15,14 +15,14 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from spyre_mlir.dialects.argument_notes import NAME, note_of
 from spyre_mlir.dialects.spyre.kernel_loop import BlockNumberOp
-from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, NamedEntry, PutOp
+from spyre_mlir.dialects.spyre.loop_blocks import BlockOp, EntryOp, NamedEntry, PutOp
 from spyre_mlir.dialects.tensors import shape_of
 from spyre_mlir.errors import InputError, NoRunError
 from spyre_mlir.machine.arrays import Array, HostArray
 from spyre_mlir.machine.faults import place_of
 
 
-def block_number(op: BlockNumberOp | BlockOp | PutOp, given: HostArray, size: int, extent: int) -> int:
+def block_number(op: EntryOp, given: HostArray, size: int, extent: int) -> int:
     """Return the number of the block of `size` entries, of `extent` in all, that holds the position of an op.
 
     Raises:
@@ -49,7 +49,7 @@ def block_number(op: BlockNumberOp | BlockOp | PutOp, given: HostArray, size: in
     return found
 
 
-def _check_run(op: BlockNumberOp | BlockOp | PutOp, numbers: Array, wanted: range, places: int) -> None:
+def _check_run(op: EntryOp, numbers: Array, wanted: range, places: int) -> None:
     """Raises NoRunError unless positions are the places of a run, from the end where they are negative."""
     if (wrong := np.flatnonzero(np.where(numbers < 0, numbers + places, numbers) != wanted)).size:
         one, number = int(wrong[0]), NamedEntry.of(op).number or 0

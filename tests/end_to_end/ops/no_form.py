@@ -129,6 +129,13 @@ NO_FORM = {
         "which products are convolutions; test_convolve_patches.py has both"
     ),
     "transforms.aten_forms.recognition.taken_patches._MOST_OPS": "how far patches are looked for, for speed",
+    "transforms.aten_forms.put_pages.MOST_ENTRIES": "which tokens are put page by page; test_put_pages.py has both",
+    "transforms.kernel_plans.shared_weights._LANES": "the size of a stick, which every layout has",
+    "transforms.loop_to_kernel.settling.wider_products.DL16_LARGEST": (
+        "which columns without readers go on; test_wider_products.py has both"
+    ),
+    "ops.composed.nn.paged_attention.MOST_QUERIES": "blocks of queries; test_paged_attention.py has one and several",
+    "ops.helpers.index_steps._BITS": "how far the host shifts an integer, as torch does",
     "transforms.aten_forms.put_entries.MOST_ENTRIES": "which entries are put one by one; test_put_entries.py has both",
     "transforms.aten_forms.put_pages.MOST_PAGES": "which prompts are stored page by page; test_put_pages.py has both",
     "transforms.aten_forms.part_caches._HEADS": "the number of a dimension of every cache in pages",

@@ -66,8 +66,8 @@ PROBES = {
     "64 cores": (program(sdsc(0, "exp", At(X, step=ROW), out, rows=64, splits=(64, 1))), REFUSED, "numCoresUsed_ is 64, the card has 32 cores"),
     "an unaligned base": (program(sdsc(0, "exp", At(X + 64), out)), REFUSED, "which is no multiple of 128 bytes"),
     "an unaligned base, bound when it runs": (program(sdsc(0, "exp", At(-1, symbolic=True), At(-3, symbolic=True)), bound=(X + 64, X + 2 * ROW + 64, OUT, OUT + 2 * ROW)), FAULT, "misaligned: "),
-    "a loop with step 0": (kernels(LOOP.replace("STEP", "0")), FAULT, "trip-count: the loop steps by"),
-    "a loop with step -1": (kernels(LOOP.replace("STEP", "-1")), FAULT, "trip-count: the loop steps by"),
+    "a loop with step 0": (kernels(LOOP.replace("STEP", "0")), FAULT, "loop-step: a loop with step 0 has no end"),
+    "a loop with step -1": (kernels(LOOP.replace("STEP", "-1")), FAULT, "loop-step: a loop with step -1 has no end"),
     "an else region": (program(sdsc(0, "exp", x, out)).replace("func.return\n", f"{IF}\n func.return\n", 1), UNSUPPORTED, "scf.if is no part of a bundle"),
     "a memory that is not there": (ODD + kernels("%z = spyre.kernel.alloc : !z"), REFUSED, "lxx"),
 }  # fmt: skip

@@ -82,6 +82,7 @@ WRITES: dict[str, Callable[[Tensor], tuple[Tensor, ...]]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:index_reduce.. is in beta")
 @pytest.mark.parametrize("write", WRITES)
 def test_padding_writes_nothing(write: str) -> None:
     check_masked(WRITES[write], ROWS)

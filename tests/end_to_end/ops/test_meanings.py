@@ -58,6 +58,9 @@ def test_bad_sample_breaks_the_constraint_it_names(entry: OpEntry, sample: Sampl
         # A list of tensors is a list of shapes.
         shapes = {n: list(s) if n in lists else s for n, s in zip(names, sample.shapes, strict=False)}
         call = partial(entry.shape, **shapes, **sample.attributes)
+        if sample.low == sample.high:  # its numbers break the constraint, and its shapes do not
+            call()
+            call = partial(entry.meaning, *(np.full(s, sample.low) for s in sample.shapes), **sample.attributes)
     else:
         call = partial(entry.meaning, *(np.zeros(s) for s in sample.shapes), **sample.attributes)
     with pytest.raises(ConstraintError, match=f"^\\[SPY-C001\\] {sample.breaks}: "):

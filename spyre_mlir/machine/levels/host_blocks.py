@@ -43,16 +43,19 @@ def block_number(op: EntryOp, given: HostArray, size: int, extent: int) -> int:
             where=place_of(op),
             hint="pass a position inside of the tensor, or a longer tensor",
         )
-    found = place % places // (size * named.per)
+    entry = place % places // named.per
     if named.run > 1:
-        _check_run(op, numbers, range(found * named.per, found * named.per + named.run), places)
-    return found
+        _check_run(op, numbers, entry, places)
+    return entry // size
 
 
-def _check_run(op: EntryOp, numbers: Array, wanted: range, places: int) -> None:
-    """Raises NoRunError unless positions are the places of a run, from the end where they are negative."""
-    if (wrong := np.flatnonzero(np.where(numbers < 0, numbers + places, numbers) != wanted)).size:
-        one, number = int(wrong[0]), NamedEntry.of(op).number or 0
+def _check_run(op: EntryOp, numbers: Array, entry: int, places: int) -> None:
+    """Raises NoRunError unless positions are the first places of an entry; negative ones may count from the end."""
+    named = NamedEntry.of(op)
+    meant = numbers + named.offset
+    meant = np.where(meant < 0, meant + places, meant) if named.from_end else meant
+    if (wrong := np.flatnonzero(meant != entry * named.per + np.arange(named.run))).size:
+        one, number = int(wrong[0]), named.number or 0
         raise NoRunError(
             f"integer {number + one} of {_name(op.position)} is {numbers[one]}, and the program stores whole pages: "
             f"integers {number} to {number + len(numbers) - 1} have to be the places of one page in order",

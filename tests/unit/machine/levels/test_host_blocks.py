@@ -84,3 +84,25 @@ def test_a_run_of_positions_is_an_entry(numbers: tuple[int, ...]) -> None:
 def test_a_run_that_is_none(numbers: tuple[int, ...], told: str) -> None:
     with pytest.raises(NoRunError, match=rf"{told}, .* integers 1 to 3 have to be the places of one page in order"):
         page(*numbers)
+
+
+def test_what_is_added_to_a_run_counts() -> None:
+    text = f"func.func @main(%x: {PAGES}, %y: {NUMBERS}) -> tensor<1x3xf32> {{{RUN}\n}}"
+    shifted = text.replace("number 1 from_end", "number 1 plus 1 from_end")
+    x = np.arange(12.0).reshape(4, 3)
+    np.testing.assert_array_equal(run(shifted, x, np.array([0, 5, 6, 7])), x[2:3])
+    with pytest.raises(NoRunError):
+        run(shifted, x, np.array([0, 6, 7, 8]))
+
+
+def test_runs_in_blocks_of_several_entries() -> None:
+    body = RUN.replace("tensor<1x3xf32>", "tensor<2x3xf32>")
+    text = f"func.func @main(%x: {PAGES}, %y: {NUMBERS}) -> tensor<2x3xf32> {{{body}\n}}"
+    x = np.arange(12.0).reshape(4, 3)
+    np.testing.assert_array_equal(run(text, x, np.array([0, 9, 10, 11])), x[2:])
+
+
+def test_negative_places_of_a_run_name_nothing_where_none_counts_from_the_end() -> None:
+    text = f"func.func @main(%x: {PAGES}, %y: {NUMBERS}) -> tensor<1x3xf32> {{{RUN}\n}}"
+    with pytest.raises(NoRunError):
+        run(text.replace("from_end ", ""), np.arange(12.0).reshape(4, 3), np.array([0, 6, -5, 8]))

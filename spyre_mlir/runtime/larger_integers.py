@@ -12,12 +12,11 @@ from typing import Any, Self
 
 from xdsl.dialects.builtin import ModuleOp
 
-from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.dialects.ir.call_effects import runs_once
 from spyre_mlir.errors import FaultKind, IntegerRangeError, MachineFault, frames_of_ours
 from spyre_mlir.options import CompileOptions
 from spyre_mlir.runtime.one_at_a_time import OneAtATime
-from spyre_mlir.runtime.whole_pages import CalledWithAnySlots
+from spyre_mlir.runtime.whole_pages import CalledWithAnySlots, can_be_compiled
 
 
 class LargerIntegersWarning(UserWarning):
@@ -80,7 +79,7 @@ def exact_options(
     integers = isinstance(met, IntegerRangeError) or met.kind is FaultKind.INT32_OVERFLOW
     if not integers or options.integers != "auto" or options.host_fallback == "error":
         return None
-    if runs_once(module) or not any(isinstance(op, AtenOp) for op in module.walk()):
+    if runs_once(module) or not can_be_compiled(module):
         return None
     warnings.warn(
         f"{met.message}: the program is compiled again, and its larger integers are computed on the host; "

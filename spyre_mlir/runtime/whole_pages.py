@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
+from xdsl.dialects.builtin import ModuleOp
+
 from spyre_mlir.dialects.aten import AtenOp
 from spyre_mlir.errors import NoRunError, frames_of_ours
 from spyre_mlir.machine.faults import FaultLog
@@ -41,7 +43,7 @@ class CalledWithAnySlots:
         try:
             return self._call(args, kwargs)
         except NoRunError as met:
-            if not any(isinstance(op, AtenOp) for op in self._program.module.walk()):
+            if not can_be_compiled(self._program.module):
                 raise
             if self._scattered is None:
                 _tell(met)
@@ -63,6 +65,11 @@ class CalledWithAnySlots:
         """Return the same program with other options."""
 
 
+def can_be_compiled(module: ModuleOp) -> bool:
+    """Return whether a program still has its operators: one that was read from files has kernels alone."""
+    return any(isinstance(op, AtenOp) for op in module.walk())
+
+
 def _tell(met: NoRunError) -> None:
     warnings.warn(
         f"{met.message}: the program is compiled again for such calls, and copies the caches in them; "
@@ -72,4 +79,4 @@ def _tell(met: NoRunError) -> None:
     )
 
 
-__all__ = ["CalledWithAnySlots", "ScatteredTokensWarning"]
+__all__ = ["CalledWithAnySlots", "ScatteredTokensWarning", "can_be_compiled"]

@@ -92,6 +92,14 @@ def test_calls_write_to_a_cache_of_one_size() -> None:
     assert own.get_seq_length() == 7
 
 
+def test_a_class_without_a_path_is_refused_by_name() -> None:
+    class LocalCache(DynamicCache):
+        pass
+
+    with pytest.raises(UnsupportedError, match=r"LocalCache at result\['cache'\]"):
+        spyre_mlir.compile(caching(LocalCache), (X,))
+
+
 def test_older_versions_say_it_of_no_class_of_a_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(package_classes, "_ANY_CACHE", ("transformers.exporters.nothing", "register"))
     with pytest.raises(UnsupportedError, match=r"UnsaidCache at result\['cache'\]") as refused:

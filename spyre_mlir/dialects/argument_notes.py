@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.dialects.func import FuncOp
@@ -200,6 +200,11 @@ class NamedPlaces:
         """Return the integers within limits in words, for messages."""
         numbers = f"{low:,} to {high:,}" if low <= high else "none"
         return numbers if self.but is None else f"{numbers}, and {self.but}"
+
+    def outside(self, indices: Any, low: int, high: int) -> Any:
+        """Return which of some indices, an array of numpy or a tensor, name no place within limits, as truth values."""
+        found = (indices < low) | (indices > high)
+        return found if self.but is None else found & (indices != self.but)
 
     def attribute(self) -> DictionaryAttr:
         """Return the entry of a note."""

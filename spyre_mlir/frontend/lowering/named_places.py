@@ -143,9 +143,7 @@ def named_places(live: Sequence[Node], signature: Signature, sizes: Sizes) -> di
 
 def _check(asked: NamedPlaces, indices: torch.Tensor) -> None:
     low, high = asked.limits({})
-    wrong = (indices < low) | (indices > high)
-    if asked.but is not None:
-        wrong &= indices != asked.but
+    wrong = asked.outside(indices, low, high)
     if wrong.any():
         raise _error(asked, indices, wrong, asked.taken(low, high))
 

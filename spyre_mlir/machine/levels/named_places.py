@@ -53,9 +53,7 @@ def _check(
     low, high = asked.limits(sizes)
     if not indices.size or (low <= int(indices.min()) and int(indices.max()) <= high):
         return
-    wrong = (indices < low) | (indices > high)
-    if asked.but is not None:
-        wrong &= indices != asked.but
+    wrong = asked.outside(indices, low, high)
     if wrong.any():
         *some, last = (argument_name(function, n) for n in dict.fromkeys((number, *read.values())))
         names = f"{', '.join(some)} and {last}" if some else last
